@@ -27,8 +27,8 @@ data = sy.demo()
 # %% [markdown]
 # ## What the log suggests
 #
-# The learner reads no label here. Its lists have to be those that were shown; the gain has to hold however much an
-# entry that nobody saw is credited with.
+# The learner reads no label here, so at most it offers a try: no log tells an act that follows worth from one that
+# follows a signal.
 
 # %%
 learned = data.learn(labels=False)
@@ -55,25 +55,24 @@ pd.DataFrame(learned.record["acts"]["kinds"]).round(2)
 # The acts were simulated from labels, so labels can check what was learned without them.
 
 # %%
-current, chosen = (learned.record[name]["strategy"] for name in ("current", "chosen"))
-checked = data.compare({"learned": chosen, "current": current}, baseline="current", timed=False).record
+current = learned.record["current"]["strategy"]
+checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False).record
 pd.DataFrame(checked["comparisons"])[["challenger", "delta", "low", "high", "p"]].round(4)
 
 # %% [markdown]
-# ## Simpler rules
+# ## Labels decide, acts sharpen
 #
-# Counting clicks keeps the weights near those that were shown. The others correct for places, with less care.
+# With the labels of 59 queries the answer rests on more than acts. What acts say of the other queries is corrected by
+# the labelled ones, so wrong acts would cost precision and not truth. [docs/feedback.md](../docs/feedback.md) says how
+# often that did harm in simulations.
 
 # %%
-pd.DataFrame(learned.record["rivals"]).round(4)
+decided = data.learn()
+print(decided.sentence)
+pd.Series(decided.record["labels"]).round(4)
 
 # %% [markdown]
-# ## When it refuses
-#
-# With the labels of 59 queries pooled the answer rests on more than clicks. Without 150 distinct queries, or where
-# acts do not tell entries apart, nothing is decided: [docs/feedback.md](../docs/feedback.md) says when, and how often
-# learning did harm in simulations.
+# Which signal do acts follow, besides the label?
 
 # %%
-pooled = data.learn()
-print(pooled.sentence)
+decided.plot("follows")

@@ -1,12 +1,14 @@
 """Where the shared data lie: beside the repository, or where the environment says."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+os.environ["STEELYARD_RUNS"] = "off"  # tests write beside no data set but their own
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -37,6 +39,20 @@ def oracle_root():
 def store_root():
     """Folder of small stores that other programs wrote."""
     return found("STEELYARD_STORES", "stores")
+
+
+@pytest.fixture
+def store_copy(store_root, tmp_path):
+    """Copies one of them to where it may be changed: store_copy("soleri")."""
+
+    def copied(name, to="store"):
+        place = tmp_path / to
+        shutil.copytree(store_root / name, place)
+        for path in (place, *place.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        return place
+
+    return copied
 
 
 def pytest_configure():

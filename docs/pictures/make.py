@@ -15,7 +15,7 @@ WIDTH = 1180
 
 
 def main() -> None:
-    """Write report.png and query.png beside this file."""
+    """Write report.png, phone.png and query.png beside this file."""
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("make pictures needs chromium on the PATH")
@@ -24,8 +24,13 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
         page.goto((Path(folder) / "report.html").as_uri())
-        page.locator(".open").first.wait_for()
+        page.locator(".open").first.wait_for(state="attached")
         page.screenshot(path=HERE / "report.png")
+        phone = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+        phone.goto((Path(folder) / "report.html").as_uri() + "#differences")
+        phone.wait_for_timeout(200)
+        phone.screenshot(path=HERE / "phone.png")
+        page.locator("nav").get_by_text("Queries", exact=True).click()
         page.get_by_label("search queries").fill("former customer")
         page.locator(".open").first.click()
         page.locator("#explorer").screenshot(path=HERE / "query.png")

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, scored_again, silenced
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
 from steelyard.fusion.explain import Explanation
@@ -45,6 +45,8 @@ class SearchResult:
     explored, placed_by : tuple of SearchConfig, tuple of str
         The other configuration of a list that was interleaved, and for each hit the hash of the one that
         placed it.
+    parts : tuple of SearchResult
+        The two results that an interleaved list was drafted from; `table`, `ranking` and the like are the first's.
     """
 
     hits: tuple[Hit, ...]
@@ -59,6 +61,7 @@ class SearchResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     explored: tuple[SearchConfig, ...] = ()
     placed_by: tuple[str, ...] = ()
+    parts: tuple[SearchResult, ...] = ()
 
     @property
     def progress(self) -> Progress | None:
@@ -86,6 +89,13 @@ class SearchResult:
         fusion = self.strategy.answering(self.table)
         return fusion, compile_plan(self.table, fusion).scores()
 
+    def behind(self, hit: Hit) -> tuple[SearchResult, Hit]:
+        """The result that ranked a hit, and the hit as it stands there: another one in an interleaved list."""
+        if not self.parts:
+            return self, hit
+        result = self.parts[self.placed_by[hit.rank - 1] == policy_of(self.explored[0])]
+        return result, next(one for one in result.hits if one.entry.id == hit.entry.id)
+
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
         if retriever not in self.table.columns:
@@ -104,6 +114,10 @@ class SearchResult:
         Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
         score of that stage.
         """
+        if self.parts:
+            hit = hit if isinstance(hit, Hit) else next((one for one in self.hits if one.entry.id == hit), hit)
+            result, hit = self.behind(hit) if isinstance(hit, Hit) else (self.parts[0], hit)
+            return result.explain(hit)
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]

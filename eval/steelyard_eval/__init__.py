@@ -20,17 +20,21 @@ from steelyard_eval.common.usual import SYSTEMS
 if TYPE_CHECKING:
     from steelyard_eval.compare.http_search import HttpSearch
     from steelyard_eval.compare.mcp_search import McpSearch
+    from steelyard_eval.learn.loop import loop
     from steelyard_eval.workbench import Workbench, demo, load
+    from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
     "HttpSearch": "compare.http_search",
     "McpSearch": "compare.mcp_search",
     "Workbench": "workbench",
+    "as_transformer": "workbench.transformer",
     "demo": "workbench",
+    "loop": "learn.loop",
     "load": "workbench",
 }
 
-__all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "demo", "load"]
+__all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "as_transformer", "demo", "load", "loop"]
 
 
 def __getattr__(name: str) -> object:

@@ -24,6 +24,7 @@ from evidence_chosen import Relabelled, chosen_row
 from evidence_few import (
     CURVE,
     current_table,
+    curve_drawn,
     curve_row,
     curve_table,
     duel_rows,
@@ -223,11 +224,11 @@ def curve_rows(folder, groups, count):
                         every = every or {one: Collection(one, folder.path).families() for one in names}
                         data = data or {one: Differences.of(every[one], current) for one in names}
                         others = [data[one] for one in names if one != name]
-                        return curve_row(data[name], others, current, n, count)
+                        return curve_drawn(data[name], others, current, n, count)
 
-                    row = folder.row(f"curve.{current}.{name}.{n}.{count}", make)
-                    if row:
-                        found[current, name, n] = row
+                    drawn = folder.row(f"drawn.{current}.{name}.{n}.{count}", make)
+                    if drawn:
+                        found[current, name, n] = curve_row(drawn, current, n)
     return found
 
 

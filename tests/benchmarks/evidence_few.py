@@ -10,11 +10,13 @@ from duels import AT, Pairs, learned, others
 from evidence_rows import GROUPS, USUAL, priors_of
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
-from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.duel import ENOUGH
-from steelyard_eval.decide.few_labels import Few, less_one_error, reconsidered
+from steelyard_eval.decide.few_labels import AHEAD, Few, ahead_by, reconsidered
+from steelyard_eval.decide.posterior import WORTH, PriorGains
+from steelyard_eval.decide.promise import NO_GAIN
 from steelyard_eval.decide.public import DEFAULT, PublicGains
-from steelyard_eval.decide.rule import ALL_FAMILIES
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.decide.without_labels import Advice
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
@@ -77,13 +79,16 @@ def current_table(every):
 
 def few_row(own, rest, n, draws):
     """Draws with replacement: (loss, gain to the default) of the leader."""
-    variance = np.mean([(one.values - one.values[AT]).var(axis=1, ddof=1) for one in rest], axis=0)
+    others = [one.values - one.values[AT] for one in rest]
+    variance = np.mean([one.var(axis=1, ddof=1) for one in others], axis=0)
+    known = np.mean([one.mean(axis=1) for one in others], axis=0)
+    elsewhere = PriorGains(known, variance, np.full(len(known), WORTH))
     differences = own.values - own.values[AT]
     rows = []
     for draw in range(draws):
         asked = np.random.default_rng([n, draw]).integers(0, differences.shape[1], n)
-        lower = less_one_error(differences[:, asked], np.arange(n), variance)
-        top = int(np.argmax(lower)) if lower.max() > 0 else AT
+        ahead = ahead_by(differences[:, asked], np.arange(n), elsewhere, AHEAD)
+        top = int(np.argmax(ahead)) if ahead.max() > 0 else AT
         rows.append((own.truth.max() - own.truth[top], own.truth[top] - own.truth[AT]))
     return {"loss": [row[0] for row in rows], "gain": [row[1] for row in rows]}
 
@@ -204,25 +209,58 @@ def duel_table(rows):
 # Following what is recommended, by the number of labels
 
 
-def curve_row(own, rest, current, n, draws):
-    """(verdict, gain on all queries) as it was and as it is, by draw; None where too few queries would be left."""
-    at = {key: row for row, key in enumerate(own.keys)}
-    few, shown = _few(own, rest), np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest])
-    likely = PublicGains(shown).likely and current not in ("weighted sum, half",)
-    advice = Advice("try" if likely else "keep", "", attempt=ANY if likely else None)
-    truth, priors = own.metric.mean, priors_of(rest, own.keys)
-    if n == 0:
-        return {"before": [["keep", 0.0]], "now": [[advice.verdict, truth[at[_name(own)]] if likely else 0.0]]}
+def curve_drawn(own, rest, current, n, draws):
+    """What the labels of each draw show of the contenders and of what `decide` takes; None where too few are left.
+
+    `curve_row` applies the rule for few labels to it, so that the rule can be changed without deciding again.
+    """
     if n > 0.8 * own.queries:
         return None
-    before, now = [], []
+    (rows, variance, default), shown = (
+        _contenders(own, rest),
+        np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest]),
+    )
+    about = {"shown": shown.tolist(), "variance": variance.tolist(), "default": rows.tolist().index(default)}
+    if n == 0:
+        return {**about, "truth": [float(own.metric.mean[default])], "draws": []}
+    priors, found = priors_of(rest, own.keys), []
     for draw in range(draws):
         labelled = np.random.default_rng([n, draw]).permutation(own.queries)[:n]
         evidence = own.evidence(labelled, priors)
-        found = decide(evidence, ALL_FAMILIES, 0, None, *([USUAL[current]] if current in USUAL else []))
+        decision = decide(evidence, ALL_FAMILIES, 0, None, *([USUAL[current]] if current in USUAL else []))
+        own_rows = [*rows.tolist(), *([] if decision.candidate is None else [decision.candidate])]
+        known = {
+            side: [v[own_rows].tolist() for v in vars(getattr(evidence, side)).values()] for side in PRIOR_SIDES
+        }
+        values = {
+            side: np.round(getattr(evidence, side)[own_rows], 6).tolist() for side in ("metric", "composite")
+        }
+        found.append({"verdict": decision.verdict, "truth": own.metric.mean[own_rows].tolist(), **known, **values})
+    return {**about, "draws": found}
+
+
+PRIOR_SIDES = ("prior_metric", "prior_composite")
+
+
+def curve_row(drawn, current, n):
+    """(verdict, gain on all queries) as it was and as it is, by draw."""
+    likely = PublicGains(np.array(drawn["shown"])).likely and current not in ("weighted sum, half",)
+    shown = PublicGains(np.array(drawn["shown"]))
+    advice = Advice("try" if likely else "keep", "", "", attempt=ANY if likely else None, shown=shown)
+    if n == 0:
+        return {"before": [["keep", 0.0]], "now": [[advice.verdict, drawn["truth"][0] if likely else 0.0]]}
+    variance, default = np.array(drawn["variance"]), drawn["default"]
+    before, now = [], []
+    for one in drawn["draws"]:
+        known = [PriorGains(*map(np.array, one[side])) for side in PRIOR_SIDES]
+        elsewhere = known[0].mean[: len(variance)]
+        few = Few(np.arange(len(variance)), elsewhere - elsewhere[default], variance, default)
+        evidence = Evidence.of(np.array(one["metric"]), np.array(one["composite"]), tuple(known))
+        taken = None if one["verdict"] == "keep" else len(variance)
+        found = Decision(one["verdict"], taken, NO_GAIN, 0.0, None)
         then, _ = reconsidered(found, evidence, ALL_FAMILIES, few, advice, n)
-        for one, rows in ((found, before), (then, now)):
-            rows.append([one.verdict, 0.0 if one.candidate is None else float(truth[one.candidate])])
+        for own, rows in ((found, before), (then, now)):
+            rows.append([own.verdict, 0.0 if own.candidate is None else one["truth"][own.candidate]])
     return {"before": before, "now": now}
 
 
@@ -234,8 +272,8 @@ def _name(differences):
     return next(key for key in differences.keys if key.endswith(" " + DEFAULT))
 
 
-def _few(own, rest):
-    """The contenders among the candidates, with variances of the other collections."""
+def _contenders(own, rest):
+    """The contenders' rows, the variances of their differences to the default elsewhere, and the default's row."""
     at = {key: row for row, key in enumerate(own.keys)}
     keys = [key for key in _keys() if key in at]
     variances = []
@@ -244,7 +282,7 @@ def _few(own, rest):
         base = one.metric.values[index[_name(one)]]
         variances.append([(one.metric.values[index[key]] - base).var(ddof=1) for key in keys])
     rows = np.array([at[key] for key in keys])
-    return Few(rows, np.mean(variances, axis=0), at[_name(own)])
+    return rows, np.mean(variances, axis=0), at[_name(own)]
 
 
 def _keys():

@@ -131,7 +131,7 @@ def false_row(lists, count, draws):
     """Of real questions without an answer: how often the claim is broken, and how many answers are kept."""
     own, rng, found = lists["none"], np.random.default_rng(count), []
     for _ in range(draws):
-        bound = floor_for_false(own.best[rng.integers(len(own.unit), size=count)], SHARE)
+        bound = floor_for_false(drawn(own, rng.integers(len(own.unit), size=count)), SHARE)
         found.append([(own.best >= bound.floor).mean() > SHARE, (lists["answerable"].best >= bound.floor).mean()])
     return dict(zip(("broken", "kept"), np.mean(found, axis=0).tolist(), strict=True))
 

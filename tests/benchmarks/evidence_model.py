@@ -7,8 +7,10 @@ takes entries that vectors find among the first three for relevant more often. T
 
 import numpy as np
 from duels import Pairs
+from scipy.stats import t as student
 
-from steelyard_eval.decide.model_labels import corrected
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
+from steelyard_eval.decide.rule import Evidence
 
 ASKED = 150
 JUDGED = (20, 40, 80)
@@ -56,20 +58,16 @@ def model_row(pairs, kind, draws):
             for _ in range(draws):
                 asked = rng.integers(0, gains.shape[1], ASKED)
                 judged = np.arange(n)
-                alone, with_model = (
-                    corrected(gains[:, asked[:n]], labels[:, asked], judged)
-                    for labels in (np.zeros_like(said), said)
-                )
+                second = SecondMeasurement.of(said[:, asked], judged, judged, np.arange(ASKED))
+                person = gains[:, asked[:n]]
+                both = [Evidence.of(person, person, second=one).of_metric for one in (None, second)]
                 for c in np.flatnonzero(kept):
                     cells = []
-                    for one in (alone, with_model):
-                        ends = one.interval(int(c))
-                        cells += [
-                            ends.low <= mean[c] <= ends.high,
-                            ends.low > 0 and mean[c] < -0.001,
-                            one.error[c] ** 2,
-                        ]
-                    rows.append([*cells, ends.low > 0, mean[c] < -0.001])
+                    for one in both:
+                        reach = student.ppf(0.975, one.degrees[c]) * one.deviation[c]
+                        low, high = one.mean[c] - reach, one.mean[c] + reach
+                        cells += [low <= mean[c] <= high, low > 0 and mean[c] < -0.001, one.deviation[c] ** 2]
+                    rows.append([*cells, low > 0, mean[c] < -0.001])
         cell = np.array(rows, dtype=float).mean(axis=0)
         names = (
             "covered alone",

@@ -206,8 +206,8 @@ def _verdicts(rows):
         "try right": share(tried, lambda row: row[2] > 0),
         "try harm": share(tried, lambda row: row[2] < -LOSS),
         "promised": sum(row[0].gain.mean for row in shipped) / count,
-        "stated harm": sum(row[0].harm for row in shipped) / count,
-        "stated harm tried": sum(row[0].harm for row in tried) / count,
+        "stated harm": sum(row[0].gain.worse for row in shipped) / count,
+        "stated harm tried": sum(row[0].gain.worse for row in tried) / count,
         "bound covers": share(rows, lambda row: row[3]),
         "bound": sum(row[0].bound for row in rows) / count,
         "right": (

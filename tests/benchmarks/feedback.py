@@ -1,8 +1,9 @@
-"""What can be learned from feedback, on simulated logs over labelled collections: `make feedback`.
+"""What a log and a few labels recover, by readers who were not built beside the learner: `make feedback`.
 
 Half of the queries of a collection are logged, the other half is never shown: every gain below is nDCG@10 on that
-half, against the weights that ranked the log. A row is one log; every row is a file under --folder, and a run that
-was broken off, by --minutes or otherwise, goes on from there and prints what there is.
+half, against the ranking that was in use. Labels are of queries drawn at random from the distinct queries of the
+log. A row is one log; every row is a file under --folder, and a run that was broken off, by --minutes or not, goes
+on from there and prints what there is.
 """
 
 import os
@@ -13,85 +14,116 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import itertools
 import sys
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from evidence import Folder
+from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.decide.rule import PriorGains
-from steelyard_eval.learn.first_ten import DISCOUNT, CandidateLists, lists_of
-from steelyard_eval.learn.rivals import rivals
-from steelyard_eval.learn.simulator import cells_of, simulate
-from steelyard_eval.learn.verdict import (
-    ACTS,
-    LIFT,
-    SURE,
-    KnownGains,
-    best_of,
-    decide,
-    judge,
-    pool,
-    sure,
-)
-from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recording.disk import load as load_recording
-from steelyard_eval.recording.disk import save
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.grid import grid
+from steelyard_eval.decide.posterior import PriorGains
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
+from steelyard_eval.decide.promise import OVER_FUSION
+from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, Evidence
+from steelyard_eval.learn.acts import CODE, KINDS
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.clients import folds, weights
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
+from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.suggested import suggested
+from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-SETS = ("scifact", "cosqa", "locomo", "beam-128k", "cranfield")
-LONG = ("scifact", "cosqa")
-MODELS = ("pbm", "cascade", "dbn", "trust", "noisy", "hetero", "wild", "agent")
-DRAWN = ("attract1", "attract")
-"""Clicks that follow the first signal with strength .1 and .3."""
-POLICIES = {"keywords": (1.0, 0.0), "usual": (0.3, 0.7), "tuned": None}
+SETS = ("cosqa", "scifact", "locomo", "beam-128k", "cranfield")
+CHOSEN_ON = frozenset({"cosqa", "scifact"})
+"""Collections that settings of the learner may be chosen on; the others confirm."""
+POLICIES = ("usual", "keywords", "likeness", "rrf")
+SHARES = {"usual": 0.3, "keywords": 0.9, "likeness": 0.1}
+"""Of bm25 in the weighted sum that is in use."""
 SESSIONS = (300, 1_000, 10_000)
-SEEDS = 5
-STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
-LABELS = 30
-WORTH = 0.02
-"""Labels gain at least so much: where there is something to recover."""
-EXPLORED = ("interleave", "tail", "swap")
-DISTINCT = (30, 60, 100)
-HARM = 0.001
-"""A loss on unseen queries that counts as harm."""
+LABELS = (15, 30, 60)
+DRAWS = 2
+CLIENTS = 40
+SEEDS = 2
+MOST = 600
+"""Queries of a collection that are used."""
+WORTH, HARM = 0.02, 0.001
+"""Labels of all logged queries gain at least so much: where there is something to recover. A loss that counts."""
+SETTINGS = (
+    "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)",
+    "weighted_sum(0.3*bm25, 0.7*vector, normalize=max)",
+    "weighted_sum(0.3*bm25, 0.7*vector, normalize=zscore)",
+    "rrf(bm25, vector, k=60)",
+    "rrf(bm25, vector, k=10)",
+)
+"""Each under 71 weights: the two common families over words and vectors."""
+METRIC = Measure("nDCG", 10)
 
 
 class World:
-    """A collection under a grid of weights, with what every candidate is worth on every query."""
+    """A collection under the candidates of two strategies, with what each is worth on every query."""
 
     def __init__(self, name, folder):
-        dataset = load(DATA / name)
-        queries = judged(dataset, dataset.queries)
-        config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy(STRATEGY))
-        kept = folder / f"{name}.recording"
+        kept = folder / f"{name}.npz"
         if not kept.exists():
-            save(record(Workspace.open(dataset), queries, [config]), kept)
-        table = load_recording(kept)
-        judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
-        self.lists = lists_of(table, config)
-        self.grades = np.maximum(judgments.grades(self.lists.query, self.lists.entry), 0).astype(float)
-        every = np.arange(len(self.lists.queries))
-        self.gains = self.lists.grades(judgments)
-        self.values = self.lists.values(self.gains, every)
-        shares = self.lists.block.weights[:, 0]
-        best = int(self.values.mean(axis=1).argmax())
-        self.policies = {
-            name: best if weights is None else int(np.abs(shares - weights[0]).argmin())
-            for name, weights in POLICIES.items()
-        }
+            made = _made(name)
+            draft = kept.with_suffix(".draft.npz")
+            np.savez(draft, **made)
+            draft.rename(kept)
+        with np.load(kept) as z:
+            found = {key: z[key] for key in z.files}
+        self.metric, self.composite = found["metric"], found["composite"]
+        queries, entries = (tuple(map(str, range(count))) for count in found["sizes"].tolist())
+        own = (found[key] for key in ("offsets", "entry", "features"))
+        self.pairs = LoggedPairs(queries, entries, *own, ("bm25", "vector"), found["unit"])
+        self.top, self.worth, share = found["top"], found["worth"], found["share"]
+        self.current = {name: int(np.abs(share - one).argmin()) for name, one in SHARES.items()}
+        self.current["rrf"] = int(found["rrf"])
+        self.current["ends"] = int(share.argmax()), int(share.argmin())
+        self.age, self.looks = np.random.default_rng(0).random((2, len(entries)))
 
-    def ranked_by(self, policy: int) -> tuple[CandidateLists, np.ndarray]:
-        """The lists and values with a candidate in the first place."""
-        order = np.r_[policy, np.delete(np.arange(len(self.lists)), policy)]
-        block = replace(self.lists.block, weights=self.lists.block.weights[order])
-        return replace(self.lists, top=self.lists.top[order], block=block), self.values[order]
+    def seen(self, query, now, robot):
+        """What a ranking shows for queries."""
+        row = self.top[now, query].astype(np.int64)
+        entry = np.append(self.pairs.entry, 0)[row]
+        words, like = (np.append(column, 0.0)[row] for column in self.pairs.features.T)
+        return row, Seen(self.worth[row], words, like, self.age[entry], self.looks[entry], robot)
+
+
+def _made(name):
+    """Everything of a collection that a log is made from."""
+    dataset = load(DATA / name)
+    every = judged(dataset, dataset.queries)
+    queries = [every[at] for at in np.random.default_rng(0).permutation(len(every))[:MOST].tolist()]
+    plain = find_system("plain").config(PLACES, "minilm")
+    configs = [plain.with_strategy(parse_strategy(text)) for text in SETTINGS]
+    table = record(Workspace.open(dataset), queries, configs)
+    judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
+    made = grid(table, configs, judgments, METRIC)
+    pairs = LoggedPairs.of(table, ("bm25", "vector"), unit_numbers(queries))
+    own = rows_of(pairs, table)
+    grade = np.maximum(judgments.grades(pairs.query, pairs.entry), 0)
+    return {
+        "metric": made.metric,
+        "composite": made.composite,
+        "unit": pairs.unit,
+        "offsets": pairs.offsets,
+        "entry": pairs.entry,
+        "features": pairs.features,
+        "sizes": np.array([len(pairs.queries), len(pairs.entries)]),
+        "top": np.concatenate([first_rows(table, block, own) for block in made.blocks]),
+        "worth": np.append(grade / max(float(grade.max()), 1.0), 0.0),
+        "share": made.blocks[0].weights[:, 0],
+        "rrf": sum(len(block.weights) for block in made.blocks[:3]),
+    }
 
 
 @cache
@@ -99,211 +131,252 @@ def world(name, folder):
     return World(name, folder)
 
 
-def row(name, folder, policy, model, explore, sessions, seed, distinct=None):
-    """One log: what every rule gains on the queries that were never logged.
+@cache
+def prior(name, folder, policy):
+    """What the other collections show of every candidate against the same current one."""
+    others = [world(one, folder) for one in SETS if one != name]
 
-    Logs that differ in sessions, exploration or distinct queries alone share their split of the queries.
-    """
+    def side(which):
+        own = [getattr(one, which) - getattr(one, which)[one.current[policy]] for one in others]
+        means, variances = ([getattr(d, of)(axis=1) for d in own] for of in ("mean", "var"))
+        return PriorGains.of(np.array(means), np.array(variances))
+
+    return side("metric"), side("composite")
+
+
+def log_of(own, policy, reader, sessions, inside, rng, zipf):
+    """The cells of a log, and those without each fold of its clients and without the largest client."""
+    now = own.current[policy]
+    chance = 1 / np.arange(1, len(inside) + 1) ** zipf
+    query = rng.permutation(inside)[rng.choice(len(inside), sessions, p=chance / chance.sum())]
+    client = rng.integers(1, CLIENTS, sessions)
+    if reader in ROBOT:
+        client[rng.random(sessions) < 0.3] = 0
+    row, seen = own.seen(query, now, client == 0)
+    acted = READERS[reader](seen, rng) & (row >= 0)
+    weight = weights(np.bincount(client, minlength=CLIENTS))[client]
+
+    def cells(kept):
+        acts = np.zeros((int(kept.sum()) * PLACES, len(KINDS)))
+        acts[:, CODE["clicked"]] = (acted[kept] * weight[kept, None]).ravel()
+        place = np.tile(np.arange(PLACES), int(kept.sum()))
+        return Cells.of(own.pairs, row[kept].ravel(), place, np.repeat(weight[kept], PLACES), acts)
+
+    largest = client != np.bincount(client, weight).argmax()
+    return cells(np.ones(sessions, bool)), [cells(part) for part in folds(client)], cells(largest)
+
+
+def row(name, folder, policy, reader, sessions, seed):
+    """One log: what labels, clicks and both choose, as gains on the queries that were never logged."""
     own = world(name, folder)
-    lists, values = own.ranked_by(own.policies[policy])
-    rng = np.random.default_rng([seed, *map(ord, f"{name}{policy}{model}")])
-    order = rng.permutation(len(lists.queries))
+    rng = np.random.default_rng([seed, sessions, *map(ord, f"{name}{policy}{reader}")])
+    order = rng.permutation(len(own.pairs.queries))
     inside, outside = np.split(order, [len(order) // 2])
-    logged = inside[:distinct] if distinct else inside
-    found = simulate(lists, own.grades, 0, model, sessions, rng, queries=logged, explore=explore)
-    cells = cells_of(found, lists)
+    cells, parts, largest = log_of(own, policy, reader, sessions, inside, rng, (0.8, 1.3)[seed % 2])
     if not cells.positive.any():
         return None
-    unseen = values[:, outside].mean(axis=1)
-    gain = lambda candidate: round(float(unseen[candidate] - unseen[0]), 5)  # noqa: E731 -- a table's shorthand
-    labelled = rng.choice(inside, min(LABELS, len(inside)), replace=False)
-    alone = judge(lists, cells)
-    pooled = decide(alone.evidence, values[:, labelled])
-    examination = alone.examination
-    return {
+    now = own.current[policy]
+    learned = ClickGains.of(own.pairs, cells, clients=parts)
+    queries = cells.queries
+    clicks = learned.values(own.top[:, queries])
+    clicks = clicks - clicks[now]
+    unseen = own.metric[:, outside].mean(axis=1)
+    gain = lambda candidate: round(float(unseen[candidate] - unseen[now]), 5)  # noqa: E731 -- a shorthand
+    metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
+    attempt = suggested(learned, clicks, lambda one: own.top[[now, one]], {"client": largest})
+    found = {
         "set": name,
         "policy": policy,
-        "model": model,
-        "explore": explore,
+        "reader": reader,
         "sessions": sessions,
         "seed": seed,
-        "distinct": distinct,
-        "queries": len(cells.queries),
-        "labels": gain(values[:, inside].mean(axis=1).argmax()),
-        "labels30": gain(values[:, labelled].mean(axis=1).argmax()),
-        "verdict": alone.verdict,
-        "shipped": gain(alone.candidate) if alone.verdict == "ship" else 0.0,
-        "tried": gain(alone.candidate) if alone.verdict == "try" else None,
-        "pooled_verdict": pooled.verdict,
-        "pooled": gain(pooled.candidate) if pooled.verdict == "ship" else 0.0,
-        "refusal": None if alone.refusal is None else alone.refusal.reason.split(" (")[0],
-        "best": gain(alone.best),
-        **{rule: gain(candidate) for rule, candidate in rivals(lists, cells, examination).items()},
-        "exponent": examination.exponent,
-        "error": examination.error,
-        "source": examination.source,
-        "lift": alone.classes.lift,
-        "cost": round(float((values[0, found.query] - np.append(own.gains, 0.0)[found.row] @ DISCOUNT).mean()), 5),
-        **(_few(own, others(name, folder), policy, alone, gain) if distinct else {}),
-        "promise": float(alone.views.gain[1, alone.candidate]),
+        "queries": len(queries),
+        "labels": gain(metric[:, queries].mean(axis=1).argmax()),
+        "favourite": gain(clicks.mean(axis=1).argmax()),
+        "tried": None if attempt is None else gain(attempt),
+        "drawn": [],
     }
-
-
-def others(name, folder):
-    """The other collections."""
-    return [world(one, folder) for one in SETS if one != name]
-
-
-def _few(own, rest, policy, alone, gain):
-    """What could be chosen from a log that the verdict refuses: by the log alone, and with other collections."""
-    order = np.r_[own.policies[policy], np.delete(np.arange(len(own.lists)), own.policies[policy])]
-    differences = [one.values[order] - one.values[order[:1]] for one in rest]
-    prior = PriorGains.of(
-        np.array([d.mean(axis=1) for d in differences]), np.array([d.var(axis=1) for d in differences])
-    )
-    error = np.sqrt(np.maximum(prior.variance, 1e-6) / prior.worth)
-    pooled = pool(alone.views, [KnownGains(prior.mean, error, 0)])
-    far = alone.classes.lift >= LIFT and not alone.examination.at_bound and alone.cells.positive.sum() >= ACTS
-    found = {"bold": gain(best_of(alone.views.mean, far & (alone.views.bound(*SURE) > 0)))}
-    for z in (1.0, 1.5, 2.0):
-        found[f"prior{z:g}"] = gain(best_of(pooled.gain, far & sure(pooled, z)))
-    found["both"] = gain(best_of(pooled.gain, far & sure(pooled, 1.0) & (alone.views.bound(2.0, 2.0) > 0)))
-    found["table"] = gain(best_of(prior.mean, prior.mean > 0))
+    for draw, n in itertools.product(range(DRAWS), LABELS):
+        if n > 0.8 * len(queries):
+            continue
+        at = np.random.default_rng([seed, draw]).permutation(len(queries))[:n]
+        second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
+        for kind, one in (("alone", None), ("both", second)):
+            groups = own.pairs.unit[queries[at]]
+            labelled = metric[:, queries[at]], composite[:, queries[at]]
+            for gates, known in GATED.items():
+                evidence = Evidence.of(*labelled, prior(name, folder, policy), groups, one)
+                decision = decide(evidence, known, usual=OVER_FUSION)
+                candidate = now if decision.candidate is None else decision.candidate
+                found["drawn"].append(
+                    {
+                        "labels": n,
+                        "kind": kind,
+                        "gates": gates,
+                        "verdict": decision.verdict,
+                        "gain": gain(candidate),
+                        "promise": round(decision.gain.mean, 5),
+                        "share": round(evidence.share, 3),
+                    }
+                )
     return found
 
 
-def cells_of_study(seeds):
-    """Every row of the study, in the order in which it is made."""
-    for seed in range(seeds):
-        for name, policy, model, sessions in itertools.product(SETS, POLICIES, (*MODELS, *DRAWN), SESSIONS):
-            yield name, policy, model, "none", sessions, seed
-        for name, policy, model in itertools.product(LONG, POLICIES, MODELS):
-            yield name, policy, model, "none", 100_000, seed
-        for name, explore in itertools.product(LONG, EXPLORED):
-            yield name, "usual", "pbm", explore, 10_000, seed
+def until(name, folder, policy, reader, sessions, seed):
+    """How many queries of the log, drawn one by one, are judged until something ships, and how many pairs.
+
+    Empty where labels of all logged queries gain .05 or less. Every judged query is judged on what bm25, vector
+    and what is in use show among the first ten.
+    """
+    own = world(name, folder)
+    rng = np.random.default_rng([seed, sessions, *map(ord, f"{name}{policy}{reader}")])
+    order = rng.permutation(len(own.pairs.queries))
+    inside, outside = np.split(order, [len(order) // 2])
+    cells, _, _ = log_of(own, policy, reader, sessions, inside, rng, (0.8, 1.3)[seed % 2])
+    now, queries = own.current[policy], cells.queries
+    metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
+    best = metric[:, queries].mean(axis=1).argmax()
+    if metric[best, outside].mean() <= GAINS or not cells.positive.any():
+        return {}
+    clicks = ClickGains.of(own.pairs, cells).values(own.top[:, queries])
+    clicks = clicks - clicks[now]
+    drawn = np.random.default_rng(seed).permutation(len(queries))
+    words, like = own.current["ends"]
+    for n in range(15, min(MOST_JUDGED, int(0.8 * len(queries))) + 1, 5):
+        at = drawn[:n]
+        second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
+        labelled = metric[:, queries[at]], composite[:, queries[at]]
+        known = prior(name, folder, policy)
+        evidence = Evidence.of(*labelled, known, own.pairs.unit[queries[at]], second)
+        decision = decide(evidence, FROM_A_LOG, usual=OVER_FUSION)
+        if decision.verdict == "ship":
+            shown = own.top[[words, like, now]][:, queries[at]]
+            pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(shown, 1, 0))
+            return {
+                "reader": reader,
+                "queries": n,
+                "pairs": pairs,
+                "gain": float(metric[decision.candidate, outside].mean()),
+            }
+    return {"reader": reader, "queries": None, "pairs": None, "gain": 0.0}
 
 
-def few(seeds):
-    """Logs of few distinct queries."""
-    for seed in range(seeds):
-        for name, policy, model, distinct in itertools.product(SETS, POLICIES, MODELS, DISTINCT):
-            yield name, policy, model, "none", 3_000, seed, distinct
+GAINS = 0.05
+MOST_JUDGED = 150
 
 
-def shuffled(seeds):
+def judging(rows):
+    """Queries and pairs until a verdict, the slowest readers first; those without one count as endless."""
+    yield "judged until something ships, where the gain exceeds .05: median and 90th percentile"
+    yield f"{'':20} {'logs':>5} {'ships':>6} {'queries':>14} {'pairs':>14} {'harm':>5}"
+    parts = {"honest": HONEST, "followers": FOLLOWERS, **{name: [name] for name in READERS}}
+    lines = []
+    for name, readers in parts.items():
+        own = [row for row in rows if row and row["reader"] in readers]
+        if own:
+            ends = [
+                [np.quantile([row[key] or np.inf for row in own], q, method="higher") for q in (0.5, 0.9)]
+                for key in ("queries", "pairs")
+            ]
+            told = [" ".join(f"{end:6.0f}" for end in pair) for pair in ends]
+            ships = np.mean([row["queries"] is not None for row in own])
+            harm = sum(row["gain"] < -HARM for row in own)
+            text = f"{name:20} {len(own):5} {ships:6.0%} {told[0]:>14} {told[1]:>14} {harm:5}"
+            lines.append((name in READERS, -ends[0][0], text))
+    yield from (text for _, _, text in sorted(lines))
+
+
+GATED = {"recommend": ALL_FAMILIES, "strategy": ONE_STRATEGY, "log": FROM_A_LOG}
+"""Gates that are compared; the last is what `learn` uses."""
+MOST_HARM = 0.03
+"""Of what ships at 30 labels, by readers and collections to choose on."""
+
+
+def shuffled(sets, seeds):
     """All rows, seed by seed shuffled: a run that is broken off has seen some of everything."""
-    for part, seed in itertools.product((cells_of_study, few), range(seeds)):
-        every = [own for own in part(seeds) if own[5] == seed]
+    for seed in range(seeds):
+        every = list(itertools.product(sets, POLICIES, READERS, SESSIONS))
         for at in np.random.default_rng(seed).permutation(len(every)).tolist():
-            yield every[at]
+            yield *every[at], seed
 
 
-def share(rows, rule, pick=lambda row: True):
-    """What is recovered of the labels' gain (pooled over rows, and the median), and how often it harms."""
-    own = [one for one in rows if pick(one)]
-    worth = [one for one in own if one["labels"] >= WORTH and one["queries"] >= 150]
-    harmed = [one for one in own if one[rule] < -HARM]
-    total = sum(one["labels"] for one in worth)
-    parts = [one[rule] / one["labels"] for one in worth]
-    return {
-        "rows": len(own),
-        "worth": len(worth),
-        "pooled": sum(one[rule] for one in worth) / total if total else float("nan"),
-        "median": float(np.median(parts)) if parts else float("nan"),
-        "harm": len(harmed),
-        "worst": min((one[rule] for one in own), default=0.0),
-    }
+def tally(rows, labels, kind, gates):
+    """(decisions, shipped, recovered, harm, worst, obtained / promised) over logs."""
+    worth = possible = harmed = shipped = count = 0
+    obtained = promised = worst = 0.0
+    for row in rows:
+        for one in row["drawn"]:
+            if (one["labels"], one["kind"], one["gates"]) != (labels, kind, gates):
+                continue
+            gain = one["gain"] if one["verdict"] == "ship" else 0.0
+            count += 1
+            shipped += one["verdict"] == "ship"
+            harmed += gain < -HARM
+            worst = min(worst, gain)
+            if row["labels"] >= WORTH:
+                worth, possible = worth + gain, possible + row["labels"]
+            if one["verdict"] == "ship":
+                obtained, promised = obtained + gain, promised + one["promise"]
+    share = worth / possible if possible else float("nan")
+    return count, shipped, share, harmed / max(count, 1), worst, obtained / promised if promised else float("nan")
 
 
-RULES = {
-    "shipped": "ours, verdict",
-    "pooled": "ours, verdict, 30 labels",
-    "best": "ours, no verdict",
-    "dr": "doubly robust",
-    "ips": "IPS, shown only",
-    "naive": "naive clicks",
-    "labels30": "30 labels alone",
-    "bold": "ours, as if 150",
-    "prior1": "with other collections, z = 1",
-    "prior1.5": "with other collections, z = 1.5",
-    "prior2": "with other collections, z = 2",
-    "both": "z = 1, and the log alone at 2",
-    "table": "other collections alone",
-}
-
-
-def line(head, own, rule):
+def line(head, rows, labels, kind, gates="log"):
     """One row of a table."""
-    s = share(own, rule)
-    recovered = f"{s['pooled']:>8.0%} {s['median']:>7.0%}" if s["worth"] else f"{'-':>8} {'-':>7}"
-    return (
-        f"{head:>9} {RULES[rule]:26} {s['rows']:>4} {s['worth']:>5} {recovered} {s['harm']:>4} {s['worst']:+.4f}"
-    )
+    count, shipped, share, harm, worst, kept = tally(rows, labels, kind, gates)
+    ship = shipped / max(count, 1)
+    return f"{head:34} {count:5} {ship:5.0%} {share:9.0%} {harm:6.1%} {worst:+8.3f} {kept:6.2f}"
+
+
+HEAD = f"{'':34} {'n':>5} {'ship':>5} {'recovered':>9} {'harm':>6} {'worst':>8} {'kept':>6}"
+
+
+def kinds(rows):
+    """The logs of honest readers and of followers."""
+    for name, readers in (("honest", HONEST), ("followers", FOLLOWERS)):
+        yield name, [row for row in rows if row["reader"] in readers]
+
+
+def chosen_gates(rows):
+    """The gates that recover most at 30 labels, by readers and collections to choose on, at little harm."""
+    own = [row for row in rows if row["reader"] in CHOOSE and row["set"] in CHOSEN_ON]
+    found = {gates: tally(own, 30, "both", gates) for gates in GATED}
+    allowed = {gates: one[2] for gates, one in found.items() if one[3] <= MOST_HARM}
+    return max(allowed, key=allowed.get, default="recommend")
 
 
 def tables(rows):
-    """The tables of docs/feedback.md, as text."""
-    plain = [one for one in rows if one["model"] in MODELS and one["explore"] == "none" and not one["distinct"]]
-    lines = [f"{'sessions':>9} {'rule':26} logs worth recovered median harm worst"]
-    for sessions in sorted({one["sessions"] for one in plain}):
-        own = [one for one in plain if one["sessions"] == sessions]
-        lines += [line(sessions, own, rule) for rule in RULES if rule in own[0]]
-    lines += ["", "clicks that follow keywords, 10,000 sessions"]
-    for model in DRAWN:
-        own = [one for one in rows if one["model"] == model and one["sessions"] == 10_000]
-        lines += [line(model, own, rule) for rule in ("shipped", "pooled", "best", "labels30")]
-    lines += ["", "by model, 10,000 sessions"]
-    long = [one for one in plain if one["sessions"] == 10_000]
-    lines += [line(model, [one for one in long if one["model"] == model], "shipped") for model in MODELS]
-    return "\n".join([*lines, *explored(rows), *shortage(rows)])
-
-
-def explored(rows):
-    """What mixing other lists into a tenth of the sessions does for the exponent, and what it costs."""
-    yield from ("", "a tenth of the sessions explored, pbm, 10,000 sessions: exponent (true: 1) and cost, nDCG@10")
-    own = [one for one in rows if one["set"] in LONG and one["model"] == "pbm" and one["policy"] == "usual"]
-    for explore in ("none", *EXPLORED):
-        some = [one for one in own if one["explore"] == explore and one["sessions"] == 10_000]
-        if some:
-            exponents = [one["exponent"] for one in some]
-            cost = np.mean([one["cost"] for one in some])
-            yield f"{explore:>10} {np.mean(exponents):.2f} sd {np.std(exponents):.2f} cost {cost:+.4f}"
-
-
-def shortage(rows):
-    """Few distinct queries: what could be gained, and what it would cost to ship it."""
-    yield from ("", "few distinct queries, 3,000 sessions")
-    for distinct in DISTINCT:
-        own = [one for one in rows if one["distinct"] == distinct]
-        for rule in ("best", "bold", "prior1", "prior1.5", "prior2", "both", "table", "labels30") if own else ():
-            total = sum(one["labels"] for one in own)
-            gain, harm = sum(one[rule] for one in own), sum(one[rule] < -HARM for one in own)
-            yield f"{distinct:>10} {RULES[rule]:32} {gain / total:>6.0%} harm {harm} of {len(own)}"
-
-
-def plot(rows, file):
-    """Draw what is recovered, and how often it harms, by the number of sessions."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcParams["svg.hashsalt"] = "steelyard"
-    plain = [one for one in rows if one["model"] in MODELS and one["explore"] == "none" and not one["distinct"]]
-    figure = Figure(figsize=(8, 3), layout="constrained")
-    recovered, harm = figure.subplots(1, 2)
-    for rule in ("shipped", "pooled", "best", "dr", "ips", "naive"):
-        by = {
-            n: share([one for one in plain if one["sessions"] == n], rule) for n in (300, 1_000, 10_000, 100_000)
-        }
-        known = {n: s for n, s in by.items() if s["worth"]}
-        recovered.plot(list(known), [s["pooled"] for s in known.values()], "o-", label=RULES[rule])
-        rated = {n: s["harm"] / s["rows"] for n, s in by.items() if s["rows"]}
-        harm.plot(list(rated), list(rated.values()), "o-")
-    for axes, title in ((recovered, "gain recovered, of that by labels"), (harm, "logs that do harm")):
-        axes.set(xscale="log", xlabel="sessions", title=title, ylim=(-0.02, None))
-        axes.yaxis.set_major_formatter("{x:.0%}")
-        axes.grid(color="0.9")
-    recovered.legend(fontsize=7)
-    figure.savefig(file, metadata={"Date": None})
+    """The tables of docs/feedback.md, as text, the worst cells first."""
+    yield f"{len(rows)} logs; gates by rule: {chosen_gates(rows)}"
+    groups = {
+        "to choose on": lambda row: row["reader"] in CHOOSE and row["set"] in CHOSEN_ON,
+        "other readers": lambda row: row["reader"] not in CHOOSE and row["set"] in CHOSEN_ON,
+        "other collections": lambda row: row["set"] not in CHOSEN_ON,
+    }
+    yield from ("", "labels and acts, by number of labels", HEAD)
+    for labels, kind in itertools.product(LABELS, ("alone", "both")):
+        for name, own in kinds(rows):
+            yield line(f"{labels} {kind}, {name}", own, labels, kind)
+    yield from ("", "30 labels and acts, confirmed", HEAD)
+    for (title, pick), (name, own) in itertools.product(groups.items(), kinds(rows)):
+        yield line(f"{title}, {name}", [row for row in own if pick(row)], 30, "both")
+    yield from ("", "30 labels and acts, by sessions", HEAD)
+    for sessions, (name, own) in itertools.product(SESSIONS, kinds(rows)):
+        yield line(f"{sessions} sessions, {name}", [row for row in own if row["sessions"] == sessions], 30, "both")
+    for key, title in (("reader", "by reader"), ("policy", "by what is in use"), ("set", "by collection")):
+        yield from ("", f"30 labels and acts, {title}, least recovered first", HEAD)
+        parts = {name: [row for row in rows if row[key] == name] for name in sorted({row[key] for row in rows})}
+        for name in sorted(parts, key=lambda name: np.nan_to_num(tally(parts[name], 30, "both", "log")[2], nan=9)):
+            yield line(name, parts[name], 30, "both")
+    yield from ("", "gates, 30 labels and acts", HEAD)
+    for gates, (name, own) in itertools.product(GATED, kinds(rows)):
+        yield line(f"{gates}, {name}", own, 30, "both", gates)
+    yield from ("", "no labels: what acts alone suggest as a try; nothing ships")
+    for sessions, (name, own) in itertools.product(SESSIONS, kinds(rows)):
+        logs = [row for row in own if row["sessions"] == sessions]
+        tried = [row["tried"] for row in logs if row["tried"] is not None]
+        gained, harmed = sum(one > HARM for one in tried), sum(one < -HARM for one in tried)
+        yield f"{sessions:6} {name:10} {len(tried):4} tries of {len(logs)}: {gained} gained, {harmed} harmed"
 
 
 def main():
@@ -312,19 +385,17 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--plot", type=Path, help="draw recovered gain and harm to this file")
+    parser.add_argument("--part", choices=("logs", "judging"), default="logs")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
+    make, head = (row, "") if asked.part == "logs" else (until, "until.")
     rows = []
-    for own in shuffled(asked.seeds):
-        if own[0] not in asked.sets:
-            continue
-        found = folder.row(".".join(map(str, own)), lambda own=own: row(own[0], asked.folder, *own[1:]))
+    for own in shuffled(asked.sets, asked.seeds):
+        name = f"{head}{'.'.join(map(str, own))}"
+        found = folder.row(name, lambda own=own: make(own[0], asked.folder, *own[1:]))
         if found:
             rows.append(found)
-    print(tables(rows))
-    if asked.plot:
-        plot(rows, asked.plot)
+    print("\n".join((tables if asked.part == "logs" else judging)(rows)))
     print(f"{len(rows)} rows", file=sys.stderr)
 
 

@@ -13,9 +13,9 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
 from steelyard_eval.learn.case import prepare
-from steelyard_eval.learn.verdict import judge
+from steelyard_eval.learn.decided import decided
 
-SECONDS, GIBIBYTES = 120, 2
+SECONDS, GIBIBYTES = 60, 1
 POLICY = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"
 CLIENTS, DAYS = 2_000, 300
 
@@ -71,7 +71,7 @@ def run(count):
         begin = time.perf_counter()
         case = prepare(dataset, path, POLICY, now=2e9)
         read = time.perf_counter()
-        judge(case.lists, case.cells)
+        decided(case, True, lambda: 2e9).verdict  # noqa: B018 -- it is made when it is asked for
         done = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     census = case.log.census

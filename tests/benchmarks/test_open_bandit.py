@@ -1,12 +1,14 @@
 """Off-policy estimates beside what they have to be by hand, and beside a policy's own rates."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from open_bandit import campaigns, estimate
 
-FILE = Path(__file__).resolve().parents[3] / "shared" / "open-bandit" / "feedback.csv.gz"
+DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+FILE = DATA.parent / "open-bandit" / "feedback.csv.gz"
 
 
 def test_off_policy_estimates_are_unbiased():

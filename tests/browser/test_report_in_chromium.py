@@ -57,8 +57,13 @@ def opened(browser, path, width=1280, scheme="light", **more):
     page.on("request", lambda request: page.requested.append(request.url))
     page.goto(path.as_uri())
     if more.get("java_script_enabled", True):
-        page.locator(".open").first.wait_for()
+        page.locator(".open").first.wait_for(state="attached")
+        unfold(page)
     return page
+
+
+def unfold(page):
+    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = true")
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
@@ -73,6 +78,7 @@ def test_the_page_is_quiet_asks_for_nothing_and_fits(browser, report, width, sch
 
 def test_two_clicks_lead_to_both_rankings(browser, report):
     page, document = opened(browser, report[0]), report[1]
+    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
     page.get_by_role("link", name="Queries", exact=True).click()
     page.locator(".open").first.click()
 
@@ -131,22 +137,110 @@ def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
     page.context.close()
 
 
-def test_tables_are_sorted_and_filtered(browser, report):
+def test_tables_are_sorted_and_long_ones_filtered(browser, report, tmp_path):
     page, document = opened(browser, report[0]), report[1]
-    table = page.locator("#leaderboard table")
+    table = page.locator("#metrics table")
     recall = {r["label"]: r["mean"] for r in document["results"] if r["metric"] == "R@10"}
-    page.locator("#leaderboard th", has_text="R@10").first.locator("button").click()
+    page.locator("#metrics th", has_text="R@10").first.locator("button").click()
     first = [text.split(". ")[1].split("\n")[0] for text in table.locator("tbody th").all_inner_texts()]
     assert first == sorted(recall, key=lambda label: -recall[label])
-    assert page.locator("#leaderboard th[aria-sort=descending]").count() == 1
-    page.locator("#leaderboard").get_by_label("show only rows with").fill("tiered")
-    assert table.locator("tbody tr:visible").count() == 1
+    assert page.locator("#metrics th[aria-sort=descending]").count() == 1
+    assert page.locator("#metrics").get_by_label("show only rows with").count() == 0
     page.context.close()
+
+    one, value = document["configurations"][0], document["results"][0]
+    labels = [f"name {at}" for at in range(14)]
+    document = {**document, "baseline": None, "comparisons": [], "per_query": [], "timing": [], "rankings": None}
+    document |= {"configurations": [{**one, "label": label} for label in labels]}
+    document |= {"results": [{**value, "metric": "nDCG@10", "label": label} for label in labels]}
+    page = browser.new_page()
+    page.goto(write_report(document, tmp_path)[0].as_uri())
+    unfold(page)
+    page.locator("#metrics").get_by_label("show only rows with").fill("name 13")
+    assert page.locator("#metrics tbody tr:visible").count() == 1
+    page.close()
+
+
+SCREEN = 844
+"""Pixels: the height of a phone that is 390 wide."""
+
+
+def test_on_a_phone_the_answer_takes_less_than_six_screens_and_nothing_is_wider_than_it(browser, report):
+    page = opened(browser, report[0], 390)
+    assert page.locator("#leaderboard tbody tr").first.bounding_box()["width"] < 390
+    wide = """() => [...document.querySelectorAll('body *')].filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.width && (box.right > innerWidth + 0.5 || box.left < -0.5) && !one.closest('svg');
+    }).map((one) => one.outerHTML.slice(0, 80))"""
+    assert page.evaluate(wide) == []
+    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
+    assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top + scrollY") < 6 * SCREEN
+    page.context.close()
+
+
+def test_at_1280_no_table_is_cut(browser, report):
+    page = opened(browser, report[0])
+    cut = "() => [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+    assert set(page.evaluate(cut)) == {0}
+    page.context.close()
+
+
+OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
+    const all = [...svg.querySelectorAll('text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
+    const frame = svg.getBoundingClientRect();
+    const leaves = ([_, a]) => a.left < frame.left - 1 || a.right > frame.right + 1;
+    const out = all.filter(leaves).map(([text]) => [text, "leaves"]);
+    return [...out, ...all.flatMap(([one, a], at) => all.slice(at + 1).filter(([_, b]) =>
+        a.left + 0.5 < b.right && b.left + 0.5 < a.right && a.top + 1.5 < b.bottom && b.top + 1.5 < a.bottom
+    ).map(([other]) => [one, other]))];
+})"""
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """A report with every figure, long names, equal points and one far away."""
+    names = [f"weighted_sum({at / 10}*bm25, {1 - at / 10}*vector, normalize=minmax)" for at in range(9)]
+    names += ["fts", "recency alone", "W" * 90]
+    means = [0.5 + at / 1000 for at in range(10)] + [0.02, 0.51]
+    tested = [
+        {"challenger": name, "baseline": "fts", "metric": "nDCG@10", "delta": mean - 0.5, "low": mean - 0.54,
+         "high": mean - 0.46, "p": 0.5, "p_holm": 1.0, "wins": 3, "ties": 3, "losses": 4, "mde": 0.1,
+         "queries_needed": 900, "verdict": "too few queries to tell"}
+        for name, mean in zip(names, means, strict=True) if name != "fts"
+    ]  # fmt: skip
+    document = {
+        "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "fts",
+        "dataset": {"name": "crowded"}, "comparisons": tested,
+        "configurations": [{"label": name, "strategy": name} for name in names],
+        "results": [{"label": name, "metric": "nDCG@10", "mean": mean, "low": mean - 0.1, "high": mean + 0.1}
+                    for name, mean in zip(names, means, strict=True)],
+        "timing": [{"label": name, "p50_ms": 2.0 + at % 4 / 50, "embedding_calls": 0}
+                   for at, name in enumerate(names)],
+        "per_query": [{"id": f"q{at}", "text": "q", "category": f"a long name of a category {at % 3}",
+                       "values": {"fts": at / 40, "W" * 90: (40 - at) / 40}} for at in range(40)],
+        "tuning": {"system": "plain", "objective": "nDCG@10", "strategy": "a", "tuned": "b", "current": "a",
+                   "verdict": "keep", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
+                   "current": 0.4, "chosen": 0.405},
+                   "curve": [{"weight": at / 10, "value": 0.5} for at in range(11)]},
+    }  # fmt: skip
+    return write_report(document, tmp_path_factory.mktemp("crowded"))[0]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_label_of_a_chart_covers_another_or_leaves_it(browser, report, crowded, width):
+    for path, least in ((report[0], 3), (crowded, 4)):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(path.as_uri())
+        unfold(page)
+        assert page.locator("svg").count() >= least
+        assert page.evaluate(OVERLAPS) == []
+        page.close()
 
 
 def test_without_scripts_the_page_still_has_lists(browser, report):
     page = opened(browser, report[0], java_script_enabled=False)
-    first = page.locator("details").first
+    page.locator(".fold summary", has_text="Queries").first.click()
+    first = page.locator("#queries details").first
     first.locator("summary").click()
     assert first.locator("ol").count() == 2
     assert first.locator("li").count() > 10

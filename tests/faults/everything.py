@@ -216,6 +216,7 @@ def alone(label):
 def outside(yard, prelude="", python=sys.executable, **variables):
     """The command in a process of its own, and what it leaves."""
     place = yard._fresh()
+    yard.command.arrive(place)
     code = f"{prelude}import runpy; runpy.run_module('steelyard_eval', run_name='__main__')"
     environment = {**os.environ, **variables}
     done = subprocess.run(

@@ -374,9 +374,9 @@ def log(data: bytes) -> str:
 
 def _read_log(path: str) -> None:
     known = Known({e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True)
-    found = read_log(path, known, 1.8e9)
-    if not np.isfinite(found.history.whole.shown).all():
-        raise Fault(f"counts {found.history.whole.shown}")
+    for fold in read_log(path, known, 1.8e9).folds:
+        if not np.isfinite(fold.shown).all():
+            raise Fault(f"counts {fold.shown}")
 
 
 def _convert(convert: Callable[[list[str]], Iterator[str]]) -> Callable[[str], None]:
@@ -460,7 +460,7 @@ def _unbalanced(text: str) -> str:
 # What the targets work on
 
 
-LOGS = ("log.jsonl", "log.jsonl.gz", "log.csv", "log.csv.gz", "log.json")
+LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 ASKED: tuple[Callable[[], object], ...] = (
     lambda: ApiEmbedder(API, attempts=1, sleep=lambda _: None).embed(["one", "two"]),
     lambda: ApiReranker(replace(API, provider="voyage"), attempts=1).score("q", [Document("a", "b")] * 2),
@@ -1062,8 +1062,8 @@ def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[ra
 
 
 def mutate_lines(rng: random.Random, data: bytes) -> bytes:
-    """Lines of JSON or of cells."""
-    return mutate_file(rng, "log.jsonl" if b"{" in data[:2] else "log.csv", data)
+    """Lines of JSON."""
+    return mutate_file(rng, "log.jsonl", data)
 
 
 def mutate_names(rng: random.Random, data: bytes) -> bytes:

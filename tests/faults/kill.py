@@ -1,4 +1,4 @@
-"""Kills index, reindex, record, tune and report at many moments, and checks that nothing is lost.
+"""Kills index, reindex, record, tune, report and serve at many moments, and checks that nothing is lost.
 
     python tests/faults/kill.py [--count 200] [--seed 0] [COMMAND ...]
 
@@ -30,6 +30,8 @@ from tqdm import tqdm
 COUNT = 200
 PIECE = 10
 """Kills of a campaign that share their undisturbed runs."""
+SERVER = "serve"
+"""Killed while a client asks; see served.py."""
 FILES = ("record", "tune", "report")
 """Commands that write drafts and rename them."""
 SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
@@ -54,7 +56,7 @@ def beside(name):
     return module
 
 
-commands, steps = beside("commands"), beside("steps")
+commands, steps, served = beside("commands"), beside("steps"), beside("served")
 LostError = commands.LostError
 
 
@@ -181,8 +183,10 @@ def _listing(folder):
 
 def kill(name, root, count=COUNT, seed=0):
     """Disturb one command at `count` moments, not counting those that came after its end; the figures."""
-    yards = [Yard(root, command, 3 if count > 50 else 1) for command in commands.commands()[name]]
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
+    if name == SERVER:
+        return kill_server(root, count, draw)
+    yards = [Yard(root, command, 3 if count > 50 else 1) for command in commands.commands()[name]]
     figures, problems, taken = Figures(name), [], set()
     figures.steps = sum(yard.steps for yard in yards)
     # Steps without replacement, so that none is tried twice before all were.
@@ -213,6 +217,25 @@ def kill(name, root, count=COUNT, seed=0):
     return figures
 
 
+def kill_server(root, count, draw):
+    """Kill the server `count` times over one log; `after` counts what was acknowledged and is there."""
+    importlib.import_module("steelyard_eval.vaults.serve.running")  # in us, so that each child has it
+    figures, log, lists, acts = Figures(SERVER), root / "served.jsonl", set(), set()
+    log.unlink(missing_ok=True)
+    for _ in range(count):
+        asking = served.disturb(root / "warm" / "vault", log, draw)
+        lists |= asking.lists
+        acts |= asking.acts
+        figures.killed += 1
+    gone, broken = served.lacking(log, lists, acts)
+    figures.after, figures.lost = len(lists) + len(acts) - len(gone), len(gone)
+    figures.problems = tuple(f"acknowledged, and not in the log: {one}" for one in gone)
+    if broken > count:
+        figures.lost += 1
+        figures.problems += (f"{broken} broken lines after {count} kills",)
+    return figures
+
+
 def campaign(chosen):
     """PIECE kills a piece of work, the commands in turn."""
     own, names, chosen.only = beside("campaign"), list(chosen.names), None
@@ -231,9 +254,19 @@ def campaign(chosen):
         return own.campaign("kills", work, chosen)
 
 
+def every():
+    """The names of all that is killed; the server where its extra is."""
+    return [*commands.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
+
+
 def cli():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="COMMAND", default=[*commands.commands()])
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="COMMAND",
+        default=[*commands.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])],
+    )
     parser.add_argument("--count", type=int, default=COUNT, help="moments a command")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, help="go on for so long where the last run stopped: a campaign")

@@ -81,6 +81,15 @@ READERS = {
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
+    "steelyard/config/weights_schema.py": "reads a file of the package",
+    "steelyard_eval/importers/write.py": "compares with what it is about to write",
+    "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
+    "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
+    "steelyard_eval/learn/use/made.py": "writes sessions",
+    "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
+    "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
+    "steelyard_eval/vaults/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/importers/qdrant.py": "pages of at most 16 MB, each read once by the endpoint's own reader",
     "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",

@@ -302,10 +302,6 @@ class TestCompressed:
         assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
 
 
-HEAD = "campaign,policy,item_id,click,propensity\n"
-BOTH = "all,bts,1,0,0.5\nall,random,1,1,0.5\n"
-
-
 @pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])
 def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
     (tmp_path / "u").write_text(json.dumps({"query_id": "1", "query_response_hit_ids": ids}))

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,13 @@ class TestMoments:
         [
             ("index", "record", "tune"),
             pytest.param(("reindex", "report", "export", "refresh"), marks=pytest.mark.nightly),
+            pytest.param(
+                ("serve",),
+                marks=[
+                    pytest.mark.nightly,
+                    pytest.mark.skipif(find_spec("mcp") is None, reason="pip install 'steelyard[serve]'"),
+                ],
+            ),
         ],
         ids=" ".join,
     )

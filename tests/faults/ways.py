@@ -33,7 +33,7 @@ NAMES = {
             "ftplib",
             "smtplib",
         ),
-        *("socketserver", "xmlrpc", "websockets", "webbrowser"),
+        *("socketserver", "xmlrpc", "websockets", "webbrowser", "uvicorn", "mcp"),
     ),
     "process": ("subprocess", "multiprocessing", "os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"),
     "database": ("apsw", "sqlite3", "psycopg", "sqlalchemy"),

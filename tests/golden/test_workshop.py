@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
@@ -121,3 +122,4 @@ def test_relations_lead_to_entries_and_replaced_ones_say_so() -> None:
 def test_the_hashes_in_dataset_json_hold() -> None:
     named = json.loads((FOLDER / "dataset.json").read_text())["files"]
     assert set(named) >= {"corpus.jsonl", "queries.jsonl", "qrels.txt"}
+    assert {name: sha256((FOLDER / name).read_bytes()).hexdigest() for name in named} == named

@@ -1,56 +1,67 @@
-"""Are the tests any good? Each mutant changes one place of one module; the tests that run it have to notice.
+"""Are the tests any good? Each mutant changes one place of one module; the tests that come to it have to notice.
 
-    python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER]
+    python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--near] [--only NUMBER...]
 
-draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and` for
-`or`, a `not` that goes. `--map`, or the first run, measures which tests run which line: those of units, golden
-examples and contracts, of gates, hostile vaults and damage. A mutant's tests are those that run its line, and for
-a line that runs at import (or in compiled code) the files that are named after its module or import it. Survivors
-are printed with their line; those that change nothing (equivalent.json, each with its line and its reason, ten of
-a sample at most) are not counted.
+draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and`
+for `or`, a `not` that goes. All mutants of a sample are in one copy of the sources, each behind a switch that
+is off and notices who comes to it. The tests are collected once. A mutant first meets the files nearest to its
+module, for some seconds. Then, a test file at a time, those near to what still lives first: a fork runs the
+file with all switches off, which tells what it comes to, how long that takes, and what fails anyway; and a fork
+for each living mutant that it came to runs it with that one on, until a test fails that did not. What Python
+reads once, as it imports (constants of modules, defaults), and what is compiled has no switch: such a mutant is
+written into the copy, and meets the files nearest to its module in a process of its own.
+
+The state is kept in reports/campaigns/mutants-SEED.json: sources that changed need --fresh, test files that
+changed are met once more by what still lives. Survivors are printed with their line; those that change nothing
+(equivalent.json, each with its line and its reason, ten of a sample at most) are not counted.
 """
 
+import argparse
 import ast
+import builtins
 import contextlib
+import copy
 import importlib
-import importlib.util
 import json
 import os
 import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
-import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {"steelyard": ROOT / "engine" / "steelyard", "steelyard_eval": ROOT / "eval" / "steelyard_eval"}
 LEFT_OUT = ("testing", "plots.py", "__main__.py", "lanes.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
-MOST_FILES, MOST_TESTS, MOST_BATCHES = 3, 60, 8
-"""Tests of a mutant run in batches, the nearest first, until one of them notices."""
-MAP = ROOT / "reports" / "campaigns" / "tests-of-lines.coverage"
-FAILING = MAP.with_suffix(".failing")
-"""Tests that kill nothing, because they fail on the code as it is (where the project is not installed)."""
-PATIENCE = 120
-"""Seconds of CPU for a batch; one that hangs is killed, which counts where it does not without the change."""
+MOST_FILES = 3
+"""Files near to a module that a mutant without a switch meets, as a whole."""
+SECONDS = 12.0
+"""Seconds of tests that a mutant meets in one file, the quickest first, of those that come to it; a third of it of
+others, because what a test makes may be looked at by the next; and a file is measured for five times as long.
+"""
+PATIENCE = 10.0, 5.0
+"""Seconds of CPU, and how many times what the tests take without a change, after which a mutant has hung."""
+STATES = ROOT / "reports" / "campaigns"
+SWITCH = "__mutants_switch__"
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
 """Libraries that every fork inherits, because importing them costs more than most tests."""
-PASSED, FAILED, NOTHING = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
-CRASHED = 100
 KINDS = (
     "unit",
     "golden",
     "contracts",
-    *(f"faults/test_{name}.py" for name in ("gates", "hostile_vaults", "vault_faults")),
+    *(
+        f"faults/test_{name}.py"
+        for name in ("gates", "hostile_vaults", "vault_faults", "named", "second_attack", "reading", "expressions")
+    ),
 )
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
@@ -76,16 +87,6 @@ SWAPS = {
 
 
 LEFT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "campaigns", "site")
-
-
-def beside(path):
-    spec = importlib.util.spec_from_file_location(f"mutants_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign = beside(ROOT / "tests" / "faults" / "campaign.py")
 
 
 def modules():
@@ -176,125 +177,167 @@ def own_tests(path):
     return [str(test.relative_to(ROOT)) for *_, test in sorted(ranked)]
 
 
-def tests_of(path, node):
-    """Batches of the tests that run the lines of a node, its own files' first, then the module's own files.
+def switched(path, numbers):
+    """The text of a module in which each place (by index, with its number) has its change behind a switch."""
+    tree = ast.parse(path.read_text())
+    wanted = {id(node): numbers[at] for at, node in enumerate(places(tree)) if at in numbers}
 
-    What is cached runs in one test, and what it returns is used in many.
-    """
-    own = own_tests(path)
-    lines = running(path)
-    names = {name for line in range(node.lineno, node.end_lineno + 1) for name in lines.get(line, ()) if name}
-    nodes = set(filter(None, map(node_of, names))) - failing()
-    found = sorted(nodes, key=lambda name: (name.split("::")[0] not in own[:MOST_FILES], name))
-    running_it = [found[at : at + MOST_TESTS] for at in range(0, len(found), MOST_TESTS)]
-    known = [f"--deselect={name}" for name in sorted(failing())]
-    files = [[*own[at : at + MOST_FILES], *known] for at in range(0, len(own), MOST_FILES)]
-    return (running_it[: MOST_BATCHES - 2] + files)[:MOST_BATCHES]
+    class Switching(ast.NodeTransformer):
+        def visit(self, node):
+            number = wanted.get(id(node))
+            node = self.generic_visit(node)
+            if number is None:
+                return node
+            changed = copy.deepcopy(node)
+            change(changed)
+            # Processes that tests start have no switches: there all are off.
+            call = f"getattr(__import__('builtins'), {SWITCH!r}, {{}}.get)({number})"
+            return ast.IfExp(ast.parse(call, mode="eval").body, changed, node)
 
+        def visit_MatchValue(self, node):  # a pattern holds no calls
+            return node
 
-@cache
-def running(path):
-    """The test functions that run each line of a module, by line; empty where nothing was measured."""
-    data = coverage.CoverageData(str(MAP))
-    data.read()
-    part = str(path.relative_to(ROOT))
-    return next((data.contexts_by_lineno(file) for file in data.measured_files() if file.endswith(part)), {})
+    return ast.unparse(ast.fix_missing_locations(Switching().visit(tree)))
 
 
-@cache
-def failing():
-    return set(FAILING.read_text().split())
+class Switches:
+    """Which mutant is on (none: None), and which test came to which place; None for what imports come to."""
+
+    def __init__(self):
+        self.on, self.test, self.reached = None, None, {}
+        setattr(builtins, SWITCH, self)
+
+    def __call__(self, number):
+        if self.on is None or number == self.on:
+            self.reached.setdefault(number, set()).add(self.test)
+        return number == self.on
 
 
-@cache
-def node_of(name):
-    """pytest's name of a test function that coverage names module.Class.function; None for what is no test."""
-    parts = name.split(".")
-    at = next((at for at, part in enumerate(parts) if part.startswith("test_")), None)
-    if at is None or at + 1 == len(parts):
-        return None
-    file = Path(*parts[:at], f"{parts[at]}.py")
-    return "::".join((str(file), *parts[at + 1 :])) if ROOT / file in tests() else None
+class Meeting:
+    """The plugin that lets the living mutants of a sample meet the tests that pytest collected."""
+
+    def __init__(self, state, mutants, until):
+        self.state, self.mutants, self.until = state, mutants, until
+        self.switches = Switches()
+        self.seconds, self.failed = Counter(), []
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] += report.duration
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        imported = set(self.switches.reached)
+        self.switches.reached.clear()
+        for number in imported:
+            self.mutants[number].setdefault("written", True)
+        by_file = {}
+        for item in session.items:
+            by_file.setdefault(item.nodeid.split("::")[0], []).append(item)
+        for one in self.living():
+            if not one["tried"] and not one.get("written") and time.monotonic() < self.until:
+                self.try_near([item for file in one["own"] for item in by_file.get(file, ())], one)
+                one["tried"] = True
+                save(self.state)
+        while not self.state["near"] and time.monotonic() < self.until and (file := self.next_file(by_file)):
+            self.meet(by_file[file])
+            self.state["files"][file] = digest(ROOT / file)
+            save(self.state)
+        return True
+
+    def living(self):
+        only = self.state["only"]
+        return [one for one in self.mutants.values() if not one["killed"] and (not only or one["number"] in only)]
+
+    def next_file(self, by_file):
+        """The one that is near to most of what still lives, of those that were not met."""
+        left = [file for file in by_file if self.state["files"].get(file) != digest(ROOT / file)]
+        near = Counter()
+        for one in self.living():
+            for rank, file in enumerate(one["own"]):
+                near[file] += 1 / (1 + rank)
+        return max(left, key=lambda file: (near[file], file)) if left and self.living() else None
+
+    def try_near(self, items, one):
+        """The near files first, as they are and for so long: most of what tests notice is noticed there."""
+        for _ in range(3):
+            fine = [item for item in items if item.nodeid not in self.state["failing"]]
+            ended = forked(partial(self.run, fine, one["number"]), 10 * self.state["patience"])
+            one["met"] += len(ended["reached"].get(str(one["number"]), ())) if ended else 0
+            noticed = [item for item in items if ended and item.nodeid in ended["failed"]]
+            if not noticed:
+                return
+            plain = forked(partial(self.run, noticed, None), 10 * self.state["patience"])
+            if plain and not plain["failed"]:
+                one["killed"] = noticed[0].nodeid
+                return
+            self.state["failing"].append(noticed[0].nodeid)  # it fails without a change
+
+    def meet(self, items):
+        plain = forked(partial(self.run, items, None), 600.0)
+        if plain is None:
+            return
+        fine = [item for item in items if item.nodeid in plain["seconds"] and item.nodeid not in plain["failed"]]
+        for one in self.living():
+            coming = set(plain["reached"].get(str(one["number"]), ()))
+            if not coming:
+                continue
+            seconds, chosen, spent = plain["seconds"], [], Counter()
+            for item in sorted(fine, key=lambda i: (i.nodeid not in coming, seconds[i.nodeid])):
+                comes = item.nodeid in coming
+                if not spent[comes] or spent[comes] + seconds[item.nodeid] < self.state["patience"] / (
+                    1 if comes else 3
+                ):
+                    chosen.append(item)
+                    spent[comes] += seconds[item.nodeid]
+            ended = forked(partial(self.run, chosen, one["number"]), PATIENCE[0] + PATIENCE[1] * spent.total())
+            one["met"] += len(coming)
+            if ended is None or ended["failed"]:
+                one["killed"] = ended["failed"][0] if ended else f"no end in {items[0].nodeid.split('::')[0]}"
+
+    def run(self, items, number):
+        """Run tests in this process, which is a fork; until one fails where a mutant is on."""
+        self.switches.on, began = number, time.process_time()
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            self.switches.test = item.nodeid
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if (number is not None and self.failed) or time.process_time() - began > 5 * self.state["patience"]:
+                break
+        reached = {str(at): sorted(filter(None, names)) for at, names in self.switches.reached.items()}
+        return {"seconds": dict(self.seconds), "failed": self.failed, "reached": reached}
 
 
-def measure(folder):
-    """Run every test once, and keep which of them runs which line, and which fail on the code as it is."""
-    MAP.parent.mkdir(parents=True, exist_ok=True)
-    settings = folder / "coverage.ini"
-    settings.write_text(
-        f"[run]\ndynamic_context = test_function\nsource_pkgs = {','.join(SOURCES)}\ndata_file = {MAP}\n"
-    )
-    chosen = [f"tests/{kind}" for kind in KINDS]
-    command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q", *chosen]
-    environment = {**os.environ, **surroundings(folder)}
-    said = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True).stdout
-    failed = [line.split()[1].split("[")[0] for line in said.splitlines() if line.startswith("FAILED ")]
-    FAILING.write_text("\n".join(failed))
-    print(said)
-
-
-def work_of(seed, goal, folder):
-    known = json.loads(EQUIVALENT.read_text())
-
-    def work(number):
-        path, at = drawn(seed, goal)[number]
-        tree = ast.parse(path.read_text())
-        node = places(tree)[at]
-        before = ast.unparse(node)
-        change(node)
-        place = f"{name_of(path)}: {before} -> {ast.unparse(node)}"
-        batches = tests_of(path, node)
-        if not batches:
-            return {"mutants": 1, f"untested {place} line {node.lineno}": 1}
-        target = folder / path.relative_to(ROOT)
-        original = target.read_text()
-
-        def ending(batch, text):
-            target.write_text(text)
+def forked(work, seconds):
+    """What work returns in a fork of this process; None for one that hung or crashed."""
+    with tempfile.NamedTemporaryFile(prefix="steelyard-mutant-") as told:
+        child = os.fork()
+        if not child:
             try:
-                return ending_of(batch, folder)
+                os.setpgid(0, 0)
+                resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+                signal.alarm(int(30 * seconds))  # for one that waits without working
+                Path(told.name).write_text(json.dumps(work()))
             finally:
-                target.write_text(original)
-
-        changed = ast.unparse(tree)
-        for batch in batches:
-            ended = ending(batch, changed)
-            if ended == FAILED or (ended not in (PASSED, NOTHING) and ending(batch, original) == PASSED):
-                return {"mutants": 1, "killed": 1}
-        line = original.splitlines()[node.lineno - 1].strip()
-        same = any(one["place"] == place and one.get("line", line) == line for one in known)
-        kind = "equivalent" if same else "survived"
-        return {"mutants": 1, kind: 1, f"{kind} {place} line {node.lineno}": 1}
-
-    return work
+                os._exit(0)
+        os.waitpid(child, 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what a test that was broken off had started
+        text = Path(told.name).read_text()
+    return json.loads(text) if text else None
 
 
-def ending_of(chosen, folder):
-    """How the tests end, in a fork of this process, in which the libraries are imported already."""
-    child = os.fork()
-    if not child:
-        try:
-            os.setpgid(0, 0)
-            os._exit(_tests(chosen, folder))
-        finally:
-            os._exit(CRASHED)
-    _, status = os.waitpid(child, 0)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # what a test that was broken off had started
-    return os.waitstatus_to_exitcode(status)
-
-
-def _tests(chosen, folder):
+def pytested(folder, chosen, plugin, *options):
+    """pytest in this process, which is a fork, over the copy; how it ended."""
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
-    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
-    signal.alarm(10 * PATIENCE)  # for one that waits without working
     os.chdir(folder)
     os.environ |= surroundings(folder)
     sys.path[:0] = os.environ["PYTHONPATH"].split(":")
     sys.dont_write_bytecode = True
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *chosen]))
+    words = ["-q", "-p", "no:cacheprovider", "--no-header", "-m", "not nightly", *options, *chosen]
+    return int(pytest.main(words, plugins=[plugin] if plugin else []))
 
 
 def surroundings(folder):
@@ -304,21 +347,164 @@ def surroundings(folder):
     return {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **data}
 
 
+def written(one, folder, state):
+    """A mutant without a switch meets the files nearest to its module, each in a process of its own."""
+    path = ROOT / one["path"]
+    target, original = folder / one["path"], path.read_text()
+    tree = ast.parse(original)
+    change(places(tree)[one["at"]])
+    for file in one["own"]:
+        mark = digest(ROOT / file)
+        if one["files"].get(file) == mark:
+            continue
+        if file not in state["plain"] or state["plain"][file]["mark"] != mark:
+            ending = forked(partial(_watched, folder, file), 600.0)
+            state["plain"][file] = {"mark": mark, **(ending or {"failed": [], "code": None})}
+        plain = state["plain"][file]
+        one["files"][file] = mark
+        if plain["code"] is None:
+            continue  # it does not end in time without a change
+        known = [f"--deselect={name}" for name in plain["failed"]]
+        target.write_text(ast.unparse(tree))
+        ended = forked(partial(_watched, folder, file, "-x", *known), 300.0)
+        target.write_text(original)
+        one["met"] += 1
+        if ended is None or ended["code"] not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            one["killed"] = next(iter((ended or {"failed": []})["failed"]), f"no end, or no start, of {file}")
+            return
+
+
+class Watching:
+    def __init__(self):
+        self.failed = []
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+def _watched(folder, file, *options):
+    plugin = Watching()
+    return {"code": pytested(folder, [file], plugin, *options), "failed": plugin.failed}
+
+
+def digest(path):
+    return sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def save(state):
+    path = STATES / f"mutants-{state['seed']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(state, indent=1))
+    draft.replace(path)
+
+
+def begun(seed, goal, fresh):
+    """The state: that of the last run of the same sources, or a new one."""
+    sources = sha256("".join(digest(path) for path in modules()).encode()).hexdigest()[:16]
+    path = STATES / f"mutants-{seed}.json"
+    if path.exists() and not fresh:
+        state = json.loads(path.read_text())
+        if (state["sources"], state["goal"]) != (sources, goal):
+            sys.exit(f"{path.name} is of other sources or another goal: --fresh begins anew")
+        return state
+    mutants = []
+    for number, (module, at) in enumerate(drawn(seed, goal)):
+        node = places(ast.parse(module.read_text()))[at]
+        line = module.read_text().splitlines()[node.lineno - 1].strip()
+        before = ast.unparse(node)
+        change(node)
+        own = own_tests(module)[:MOST_FILES]
+        told = {"place": f"{name_of(module)}: {before} -> {ast.unparse(node)}", "line": line, "own": own}
+        where = {"number": number, "path": str(module.relative_to(ROOT)), "at": at, "lineno": node.lineno}
+        mutants.append({**where, **told, "killed": None, "tried": False, "met": 0, "files": {}})
+    return {
+        "seed": seed,
+        "goal": goal,
+        "sources": sources,
+        "mutants": mutants,
+        "files": {},
+        "plain": {},
+        "failing": [],
+    }
+
+
+def with_switches(folder, state, until):
+    """Let what lives meet all tests, in a process of its own that has the switches."""
+    by_module = {}
+    for one in state["mutants"]:
+        by_module.setdefault(one["path"], {})[one["at"]] = one["number"]
+    for path, numbers in by_module.items():
+        if "numba" in (ROOT / path).read_text():  # what is compiled cannot ask a switch
+            for one in state["mutants"]:
+                if one["path"] == path:
+                    one["written"] = True
+        else:
+            (folder / path).write_text(switched(ROOT / path, numbers))
+    save(state)
+    mutants = {one["number"]: one for one in state["mutants"]}
+    plugin = Meeting(state, mutants, until)
+    every = [str(test.relative_to(ROOT)) for test in tests()]
+    near = {file for one in plugin.living() for file in one["own"]}
+    chosen = [file for file in every if not state["near"] or file in near]
+    child = os.fork()
+    if not child:
+        try:
+            pytested(folder, chosen, plugin)
+            save(state)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    for path in by_module:
+        shutil.copyfile(ROOT / path, folder / path)
+    return json.loads((STATES / f"mutants-{state['seed']}.json").read_text())
+
+
+def told(state):
+    known = json.loads(EQUIVALENT.read_text())
+    alive = [one for one in state["mutants"] if not one["killed"]]
+    same = [
+        o for o in alive if any(k["place"] == o["place"] and k.get("line", o["line"]) == o["line"] for k in known)
+    ]
+    for one in alive:
+        kind = "equivalent" if one in same else "survived" if one["met"] else "untested"
+        print(f"{one['number']:>4} {kind:10} {one['place']} line {one['lineno']}: {one['line']}")
+    counted, killed = len(state["mutants"]) - len(same), sum(bool(one["killed"]) for one in state["mutants"])
+    files = f"{len(state['files'])} of {len(tests())} files"
+    print(f"{killed} of {counted} killed ({killed / counted:.1%}), {len(same)} equivalent; {files} met")
+
+
 def main():
-    parser = campaign.options(__doc__, 200)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, help="how long to work; it goes on where it stopped"
+    )
+    parser.add_argument("--goal", type=int, default=200, help="mutants of the sample")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--map", action="store_true", help="measure which tests run which line, and stop")
+    parser.add_argument("--fresh", action="store_true", help="forget what was done before")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests, a mutant and a file")
+    parser.add_argument(
+        "--near", action="store_true", help="no other test files than those near to a changed module"
+    )
+    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these mutants alone")
     chosen = parser.parse_args()
+    until = time.monotonic() + 60 * chosen.minutes
+    state = begun(chosen.seed, chosen.goal, chosen.fresh)
+    state |= {"near": chosen.near, "patience": chosen.seconds, "only": chosen.only or []}
     for name in PRELOADED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:
         folder = Path(made)
         shutil.copytree(ROOT, folder, ignore=LEFT, dirs_exist_ok=True)
-        if chosen.map or not MAP.exists():
-            measure(folder)
-        if chosen.map:
-            return 0
-        return campaign.campaign(f"mutants-{chosen.seed}", work_of(chosen.seed, chosen.goal, folder), chosen)
+        state = with_switches(folder, state, until)
+        for one in state["mutants"]:
+            wanted = one.get("written") and (not chosen.only or one["number"] in chosen.only)
+            if wanted and not one["killed"] and time.monotonic() < until:
+                written(one, folder, state)
+                save(state)
+    told(state)
+    return 0
 
 
 if __name__ == "__main__":

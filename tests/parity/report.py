@@ -43,8 +43,7 @@ SYSTEMS = {
     ("cortex_mem", "shipped"): lambda folder: cases_of("cortex")(folder),
     ("spec_kit", "both"): lambda folder: chain(
         cases_of("speckit_recording", "speckit_text")(folder),
-        cases_of("speckit_uncalled", "speckit")(folder),
-        cases_of("speckit_legacy")(folder),
+        cases_of("speckit")(folder),
     ),
     ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
 }

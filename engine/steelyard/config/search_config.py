@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
-from steelyard.base.schemas import WHOLE, Schema
 from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.config.weights_schema import SCHEMA_FILE, SCHEMA_VERSION, problems_of
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank.settings import RerankConfig
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverConfig, RetrieverKind
+from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 
-SCHEMA_VERSION = 1
-SCHEMA_FILE = "search-weights.schema.json"
 LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""
 
@@ -230,7 +227,7 @@ class SearchConfig:
                 f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
                 "steelyard import FILE search-weights.json, and name that file"
             )
-        problems = _problems(record)
+        problems = problems_of(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
         lists = record["retrievers"].keys() if record["system"] == LISTS else ()
@@ -320,53 +317,3 @@ def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any
 def default_finish(limit: int) -> tuple[Stage, ...]:
     """Return the stages that systems have by default: the cut to the limit."""
     return (Cut(limit),)
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers."""
-    text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = STRICT_JSON.decode(text)
-    common: dict[str, Any] = loaded["$defs"]["retriever"]
-    loaded["properties"]["retrievers"]["properties"] = {
-        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
-        for name, kind in RETRIEVER_KINDS.items()
-    }
-    loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
-    return loaded
-
-
-def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
-    """What every retriever is set by; `after` only where it starts from others."""
-    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
-
-
-def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
-    return {
-        own.name: {
-            "type": "number",
-            "minimum": own.low,
-            "maximum": own.high,
-            "default": own.default,
-            "description": own.text,
-        }
-        for own in parameters
-    }
-
-
-@cache
-def _checker() -> Schema:
-    return Schema(schema())
-
-
-def _problems(record: object) -> list[str]:
-    """Every way in which a record breaks the schema, in words."""
-    if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
-        return [
-            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
-            "release reads; tune again, or use the release that wrote it"
-        ]
-    try:
-        return list(map(str, _checker().violations(record)))
-    except ValueError as error:
-        return [f"{WHOLE}: is not JSON ({error})"]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, VaultError, shown
 from steelyard.embedders.embed import Kind, Vectors, unit
 from steelyard.memory.text import terms
@@ -26,6 +27,7 @@ DIMENSIONS = 192
 VOCABULARY = 30_000
 ITERATIONS = 2
 """Power iterations of the SVD; more cost time and find no better neighbours (docs/benchmarks.md)."""
+OVERSAMPLES = 10
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
 
@@ -53,8 +55,8 @@ class LsaEmbedder:
 
         Raises EmbedderError for fewer than three texts or three different words.
         """
+        from scipy import linalg  # noqa: F401 -- its BLAS has to be loaded before threads are limited
         from scipy.sparse import csr_matrix
-        from sklearn.decomposition import TruncatedSVD
         from threadpoolctl import threadpool_limits
 
         counted = [Counter(terms(text)) for text in texts]
@@ -76,9 +78,9 @@ class LsaEmbedder:
         rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
         quiet = np.errstate(invalid="ignore")  # identical texts have no variance to explain
         with _FITTING, threadpool_limits(1, user_api="blas"), quiet:
-            svd = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=seed).fit(matrix)
-        told = svd.singular_values_ > NOISE * svd.singular_values_[0]
-        return cls(vocabulary, idf, np.ascontiguousarray(svd.components_[told].T, dtype=np.float32))
+            values, components = _truncated_svd(matrix, rank, seed)
+        told = values > NOISE * values[0]
+        return cls(vocabulary, idf, np.ascontiguousarray(components[told].T, dtype=np.float32))
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""
@@ -119,6 +121,27 @@ class LsaEmbedder:
         if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
             raise _damaged(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
         return cls(vocabulary, idf, components)
+
+
+def _truncated_svd(matrix: Any, rank: int, seed: int) -> tuple[Floats, Floats]:  # noqa: ANN401 -- a sparse matrix
+    """The leading singular values, and the right singular vectors as rows.
+
+    Halko, Martinsson and Tropp, Finding structure with randomness, SIAM Review 2011, algorithms 4.3 and 5.1. It
+    has the bits of scikit-learn's TruncatedSVD, which takes longer to import than to fit. The largest part of each
+    vector is positive.
+    """
+    from scipy.linalg import qr, svd
+
+    wide = matrix.shape[0] < matrix.shape[1]
+    tall = matrix.T if wide else matrix
+    basis = np.random.RandomState(seed).normal(size=(tall.shape[1], rank + OVERSAMPLES))
+    for _ in range(ITERATIONS):
+        basis = tall.T @ (tall @ basis)
+    basis, _ = qr(tall @ basis, mode="economic", check_finite=False)
+    left, values, right = svd(basis.T @ tall, full_matrices=False, lapack_driver="gesdd")
+    components = (basis @ left)[:, :rank].T if wide else right[:rank]
+    largest = np.abs(components).argmax(axis=1)
+    return values[:rank], components * np.sign(components[np.arange(rank), largest])[:, None]
 
 
 def _array(raw: bytes) -> Vectors:

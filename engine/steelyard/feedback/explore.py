@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
-
-import numpy as np
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig, policy_of
-from steelyard.finish import Ranking
+from steelyard.results import SearchResult
 
 T = TypeVar("T", bound=Hashable)
 DIGITS = 4
@@ -90,20 +88,16 @@ def draft_teams(
     return list(made.items())
 
 
-def interleaved(
-    own: Ranking, theirs: Ranking, config: SearchConfig, other: SearchConfig, coin: Callable[[], bool]
-) -> tuple[Ranking, tuple[str, ...]]:
-    """Two rankings of one query as one list as long as the first, and the hash of who placed each row.
+def drafted(
+    own: SearchResult, theirs: SearchResult, config: SearchConfig, other: SearchConfig, coin: Callable[[], bool]
+) -> SearchResult:
+    """Two results of one query as one list, as long as the longer of them, that says who placed each hit.
 
-    A row keeps the score of the ranking that placed it.
+    A hit keeps the score of the ranking that placed it; `SearchResult.behind` gives the result it is from.
     """
-    drafted = draft_teams(own.row.tolist(), theirs.row.tolist(), len(own.row), coin)
-    scores = {False: dict(zip(theirs.row.tolist(), theirs.score.tolist(), strict=True))}
-    scores[True] = dict(zip(own.row.tolist(), own.score.tolist(), strict=True))
+    both = [{hit.entry.id: hit for hit in result.hits} for result in (own, theirs)]
+    order = draft_teams(list(both[0]), list(both[1]), max(map(len, both)), coin)
+    hits = (replace(both[not first][name], rank=rank) for rank, (name, first) in enumerate(order, 1))
     names = {True: policy_of(config), False: policy_of(other)}
-    made = Ranking(
-        np.array([0, len(drafted)], dtype=np.int64),
-        np.array([row for row, _ in drafted], dtype=np.int64),
-        np.array([scores[first][row] for row, first in drafted], dtype=np.float64),
-    )
-    return made, tuple(names[first] for _, first in drafted)
+    placed = tuple(names[first] for _, first in order)
+    return replace(own, hits=tuple(hits), explored=(other,), placed_by=placed, parts=(own, theirs))

@@ -127,7 +127,7 @@ class FeedbackLog:
 
     def name(self, config: SearchConfig) -> None:
         """Write the record of a configuration, unless the log has it."""
-        policy = policy_of(config)
+        policy = self.policy if config is self.config else policy_of(config)
         if policy not in self._named and not _holds(self.path, policy_key(policy)):
             record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": policy}
             self._append([record])

@@ -36,6 +36,7 @@ __all__ = [
     "Rerank",
     "Rescore",
     "Stage",
+    "ends_read",
     "facts_read",
     "finish",
     "order",
@@ -88,6 +89,11 @@ def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str
 def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
     """The derived signals that stages compute."""
     return frozenset[str]().union(*(stage.facts for stage in stages))
+
+
+def ends_read(stages: Sequence[Stage]) -> frozenset[str]:
+    """The retrievers whose scores stages scale by the ends of their formulas."""
+    return frozenset[str]().union(*(stage.reads_ends for stage in stages))
 
 
 def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[Stage, ...]:

@@ -46,6 +46,11 @@ class Stage(ABC):
         """The signals that it computes from what is known of entries and queries."""
         return frozenset()
 
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """The retrievers whose scores it scales by the ends of their formulas."""
+        return frozenset()
+
     def without(self, missing: AbstractSet[str]) -> Self | None:
         """What is left of it when these signals cannot be had."""
         return None if self.needs & missing else self

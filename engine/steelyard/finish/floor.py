@@ -57,6 +57,11 @@ class Floor(Stage):
         """Its derived signals."""
         return self.on.signals() & PRIORS.keys()
 
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """Those of its sum."""
+        return self.on.reads_ends
+
     def without(self, missing: AbstractSet[str]) -> Self | None:
         """Nothing where a signal of it is missing: on another scale its number means something else."""
         return None if self.on.signals() & missing else self

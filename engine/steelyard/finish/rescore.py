@@ -50,6 +50,11 @@ class Rescore(Stage):
         """Its derived signals."""
         return self.strategy.signals() & PRIORS.keys()
 
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """Those of its strategy."""
+        return self.strategy.reads_ends
+
     def without(self, missing: AbstractSet[str]) -> Rescore | None:
         """With what is left of the strategy."""
         left = self.strategy.without(missing)

@@ -145,6 +145,11 @@ class Expr(ABC):
         """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
         return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """Names of the retrievers in it whose scores are scaled by the ends of their formulas."""
+        return frozenset().union(*(child.reads_ends for child in self.children()))
+
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of `within` (bool[N]) that this expression ranks, bool[N]; the module has the rule."""
         finders = self._finders()

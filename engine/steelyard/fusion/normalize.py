@@ -46,6 +46,27 @@ def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
 
 def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
     """Standardise by ``(x - mean) / sd``, the population's deviation; in a list of equal values all become 0."""
+    mean, spread, away = _moments(table, column, rows)
+    values = np.where(spread > 0, away / np.where(spread > 0, spread, 1.0), 0.0)
+    inputs = {column.label: column.values, "mean": mean, "sd": spread}
+    return _on(column, rows, values, f"({column.label} - mean) / sd", inputs)
+
+
+def dbsf(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """Scale by ``(x - (mean - 3 sd)) / (6 sd)``, the sample's deviation; in a list of equal values all become 0.5.
+
+    Distribution-based score fusion, as Qdrant computes it (`score_fusion.rs`, 74f3e85): nothing is clipped.
+    """
+    mean, population, away = _moments(table, column, rows)
+    count = count_rows(table, rows)[table.query]
+    spread = population * np.sqrt(count / np.maximum(count - 1, 1))
+    values = np.where(spread > 0, 0.5 + away / np.where(spread > 0, 6.0 * spread, 1.0), 0.5)
+    inputs = {column.label: column.values, "mean": mean, "sd": spread}
+    return _on(column, rows, values, f"({column.label} - mean + 3 sd) / (6 sd)", inputs)
+
+
+def _moments(table: SignalTable, column: Column, rows: Bools) -> tuple[Floats, Floats, Floats]:
+    """float64[N] each: mean, population's deviation (0 where all values are equal), and distance from the mean."""
     count = np.maximum(count_rows(table, rows), 1)
     mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
     away = column.values - mean
@@ -54,10 +75,8 @@ def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
     square = (away / unit) * (away / unit)
     spread = unit * np.sqrt(per_query(table, rows, np.add, square, 0.0) / count)[table.query]
     top, low = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.maximum, np.minimum))
-    differ = (top > low) & (spread > 0)  # equal values may lie a rounding error away from their mean
-    values = np.where(differ, away / np.where(differ, spread, 1.0), 0.0)
-    inputs = {column.label: column.values, "mean": mean, "sd": spread}
-    return _on(column, rows, values, f"({column.label} - mean) / sd", inputs)
+    # Equal values may lie a rounding error away from their mean.
+    return mean, np.where(top > low, spread, 0.0), away
 
 
 def share_of_rank(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -81,6 +100,20 @@ def theoretical(table: SignalTable, column: Column, rows: Bools) -> Column:
     return _on(column, rows, values, f"({column.label} - low) / (high - low)", inputs)
 
 
+def tmm(table: SignalTable, column: Column, rows: Bools) -> Column:
+    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum.
+
+    The theoretical min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their
+    TM2C2. A list whose maximum is the low end contributes 0.
+    """
+    low, _ = ends_of(table, column.label)
+    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    spread = top - low
+    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 0.0)
+    inputs = {column.label: column.values, "low": low, "max": top}
+    return _on(column, rows, values, f"({column.label} - low) / (max - low)", inputs)
+
+
 def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
     """float64[N] each: the ends of a signal's scale for the query of each row.
 
@@ -95,9 +128,9 @@ def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
         low, high = (numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
     if np.isnan(low).any() or np.isnan(high).any():
         raise ConfigError(
-            f"normalize=theoretical needs the ends of the scale of {name}, which this table does not know: "
-            "distances, lifted similarities, SQLite's ranking and lists of other engines have none; record again, "
-            "or choose another normalisation"
+            f"normalize={' or '.join(WITH_ENDS)} needs the ends of the scale of {name}, which this table does not "
+            "know: distances, lifted similarities, SQLite's ranking and lists of other engines have none; record "
+            "again, or choose another normalisation"
         )
     return low, high
 
@@ -130,8 +163,12 @@ NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Column]] = {
     "zscore": zscore,
     "rank": share_of_rank,
     "theoretical": theoretical,
+    "tmm": tmm,
+    "dbsf": dbsf,
 }
+WITH_ENDS = ("theoretical", "tmm")
+"""Those that need the ends of a signal's scale."""
 ABSOLUTE = ("none", "theoretical")
 """Those that say the same of an entry whatever else was found."""
-TRIED = tuple(name for name in NORMALIZERS if name != "theoretical")
-"""Those that tuning tries: the scale of a floor is chosen for what it can promise, not for the order it gives."""
+TRIED = ("none", "max", "minmax", "zscore", "rank")
+"""Those that tuning tries instead of one another; the others are kept where they are written."""

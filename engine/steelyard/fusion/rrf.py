@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steelyard.base.arrays import Bools
+from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import RECIPROCAL, Expr, Linear
 from steelyard.fusion.call import MAX_WEIGHT, CallReader
 from steelyard.fusion.plan import Branch, Column
 from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column
-from steelyard.grammar import Call, Item, amount_of, number_text
+from steelyard.grammar import Call, Item, amount_of, number_text, value_text
 from steelyard.table.signal_table import SignalTable
 
 BONUSES = ("times", "once", "each")
@@ -44,12 +46,22 @@ class Rrf(Sum):
     K: ClassVar = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
     AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 
-    k: float = 60.0
+    k: float | tuple[float, ...] = 60.0
+    """One for all lists, or one for each in their order (Bruch, Gai and Ingber, TOIS 42(1), 2023)."""
     bonus: Bonus | None = None
 
     @classmethod
     def _options(cls, call: CallReader) -> dict[str, Any]:
-        return {"k": call.number("k", cls.k, 0.0), "bonus": _read_bonus(call)}
+        return {"k": _read_k(call, cls.k), "bonus": _read_bonus(call)}
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """Drop the lists that cannot be fetched, each with its k."""
+        left = super().without(missing)
+        if not isinstance(left, Rrf) or not isinstance(self.k, tuple):
+            return left
+        pairs = zip(self.terms, self.k, strict=True)
+        kept = tuple(k for term, k in pairs if term.expr.without(missing) is not None)
+        return replace(left, k=kept if len(kept) > 1 else kept[0])
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -73,25 +85,41 @@ class Rrf(Sum):
         return None if self.bonus is None or self.bonus.kind == "times" else self.bonus
 
     def variants(self) -> Iterator[Expr]:
-        """Iterate over the values of k that tuning tries, each with every amount of a bonus that multiplies."""
+        """Iterate over the values of k that tuning tries, each with every amount of a bonus that multiplies.
+
+        Where each list has its own k, all pairs are tried of two lists, and of more one list after the other.
+        """
         bonuses = [self.bonus]
         if self.bonus is not None and self.bonus.kind == "times":
             bonuses = [Bonus("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
-        for k in sorted({*self.K, self.k}):
+        for k in self._tried():
             yield from (replace(self, k=k, bonus=bonus) for bonus in bonuses)
 
+    def _tried(self) -> list[float | tuple[float, ...]]:
+        if not isinstance(self.k, tuple):
+            return sorted({*self.K, self.k})
+        own, pool = self.k, {*self.K, *self.k}
+        if len(own) == 2:
+            return sorted(product(pool, repeat=2))
+        return sorted({(*own[:at], k, *own[at + 1 :]) for at in range(len(own)) for k in pool})
+
     def coordinates(self) -> tuple[float, ...]:
-        """Return the order of magnitude of k and the amount of the bonus."""
-        return (float(np.log10(self.k + 1)), self.bonus.amount if self.bonus else 0.0)
+        """Return the order of magnitude of each k and the amount of the bonus."""
+        each = self.k if isinstance(self.k, tuple) else (self.k,)
+        return (*(float(np.log10(k + 1)) for k in each), self.bonus.amount if self.bonus else 0.0)
 
     def describe(self) -> Linear:
         """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""
+        if isinstance(self.k, tuple):
+            return Linear(f"k={value_text(self.k)}, one for each list, has no counterpart", self.terms, RECIPROCAL)
         bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
         return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        formula = f"1 / (k + rank in {column.label}), 0 when not in the list"
-        return ranked_column(table, column, present, lambda rank: 1.0 / (self.k + rank), formula)
+    def _scale(self, table: SignalTable, lists: ListColumns, rows: Bools) -> Iterator[Column]:
+        each = self.k if isinstance(self.k, tuple) else (self.k,) * len(lists)
+        for k, (column, present) in zip(each, lists, strict=True):
+            formula = f"1 / (k + rank in {column.label}), 0 when not in the list"
+            yield ranked_column(table, column, present, partial(_reciprocal, k), formula)
 
     def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
         if self._added is None:
@@ -108,10 +136,27 @@ class Rrf(Sum):
         return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
 
     def _why(self) -> str:
-        return f"reciprocal rank fusion, k = {number_text(self.k)}"
+        return f"reciprocal rank fusion, k = {value_text(self.k)}"
 
     def _written(self) -> list[str]:
-        return [f"k={number_text(self.k)}", *([f"bonus={self.bonus}"] if self.bonus else [])]
+        return [f"k={value_text(self.k)}", *([f"bonus={self.bonus}"] if self.bonus else [])]
+
+
+def _reciprocal(k: float, rank: Floats) -> Floats:
+    return 1.0 / (k + rank)
+
+
+def _read_k(call: CallReader, default: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    value = call.take("k")
+    if value is None:
+        return default
+    lists = len(call.call.items)
+    if isinstance(value, float) and value >= 0:
+        return value
+    if isinstance(value, tuple) and len(value) == lists > 1 and min(value) >= 0:
+        return value
+    call.bad("k", value, f"must be a number of at least 0, or {lists} of them in brackets, one for each list")
+    return default
 
 
 def _read_bonus(call: CallReader) -> Bonus | None:

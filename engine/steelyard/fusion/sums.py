@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import Description, Expr, Term, nested
 from steelyard.fusion.call import CallReader, Family
-from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, has_ends
+from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, WITH_ENDS, fixed_ends, has_ends
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.walk import leaves
 from steelyard.signals import PRIORS
@@ -104,9 +104,13 @@ class Sum(WeightedTerms):
         """Compile to one branch with a column for each term."""
         rows = self.members(table, within)
         lists = self._columns(table, rows)
-        columns = (*(self._scaled(table, *pair, rows) for pair in lists), *self._bonuses(lists))
+        columns = (*self._scale(table, lists, rows), *self._bonuses(lists))
         branch = Branch(rows, columns, self.weights, self._why())
         return Plan(len(table), (self._multiplied(branch, lists),))
+
+    def _scale(self, table: SignalTable, lists: ListColumns, rows: Bools) -> Iterator[Column]:
+        """The column that each list adds to the sum over `rows`."""
+        return (self._scaled(table, *pair, rows) for pair in lists)
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         """The column that a list (its values, and the rows that it contains) adds to the sum over `rows`."""
@@ -142,11 +146,11 @@ class NormalizedSum(Sum):
 
     @classmethod
     def read(cls, call: CallReader) -> Self:
-        """Read as any sum; each term of a theoretical scale has to have ends."""
+        """Read as any sum; each term of a scale with theoretical ends has to have them."""
         made = super().read(call)
-        for term in made.terms if made.normalize == "theoretical" else ():
+        for term in made.terms if made.normalize in WITH_ENDS else ():
             if not has_ends(term.expr):
-                call.fault(f"{cls.keyword}: normalize=theoretical has no scale for {term.expr}; {_WITH_ENDS}")
+                call.fault(f"{cls.keyword}: normalize={made.normalize} has no scale for {term.expr}; {_ENDED}")
         return made
 
     @classmethod
@@ -164,6 +168,12 @@ class NormalizedSum(Sum):
         """Whether neither its normalisation nor a part of it follows what else was found."""
         return self.normalize in ABSOLUTE and all(child.absolute for child in self.children())
 
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """On a scale with theoretical ends its signals whose ends differ from query to query."""
+        own = self.signals() if self.normalize in WITH_ENDS else ()
+        return super().reads_ends.union(name for name in own if fixed_ends(name) is None)
+
     def coordinates(self) -> tuple[float, ...]:
         """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
         return tuple(float(self.normalize == name) for name in NORMALIZERS)
@@ -175,7 +185,7 @@ class NormalizedSum(Sum):
         return [f"normalize={self.normalize}"]
 
 
-_WITH_ENDS = "its formula gives no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
+_ENDED = "its formula gives no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
 
 
 def ranked_column(

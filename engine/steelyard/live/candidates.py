@@ -14,17 +14,24 @@ import numpy as np
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
-from steelyard.finish import facts_read
+from steelyard.finish import ends_read, facts_read
 from steelyard.fusion import Expr
 from steelyard.live.identity import identity
-from steelyard.live.sources import Sources
+from steelyard.live.sources import KeptLists, Sources
 from steelyard.memory.query import Query
 from steelyard.retrievers.directories import Directories
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Found, Readable
 from steelyard.systems.base import System
 from steelyard.table.join import Ends, Lists, Part, ScoreIds, complete, join, part
-from steelyard.table.signal_table import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS, SignalTable
+from steelyard.table.signal_table import (
+    DEPENDENT,
+    EMBEDDING,
+    LAYERS,
+    RETRIEVERS,
+    SCORERS,
+    SignalTable,
+)
 
 BLOCK = 128
 """Queries of a recording that are prepared together."""
@@ -78,8 +85,8 @@ class Candidates:
         """The table of one query with the signals that its strategy needs; `seconds` takes the times of lists."""
         lists: dict[str, Sequence[Found]] = {}
         scorers: list[str] = []
-        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(self._config.finish))
-        table = self._table([query], [lists], scorers, facts)
+        facts, ends = self._read(strategy)
+        table = self._table(query, lists, scorers, facts, ends)
         while wanted := self.wanted(table, strategy, missing):
             for name in wanted:
                 if name in SCORERS:
@@ -89,8 +96,14 @@ class Candidates:
                     begin = time.perf_counter()
                     lists[name] = self.sources.retrieve(name, query, self.sources.settings(name).depth, lists)
                     seconds[name] = time.perf_counter() - begin
-            table = self._table([query], [lists], scorers, facts)
+            table = self._table(query, lists, scorers, facts, ends)
         return table
+
+    def _read(self, strategy: Expr) -> tuple[bool, frozenset[str]]:
+        """Whether a strategy and the stages read facts of entries, and the retrievers whose ends they read."""
+        stages = self._config.finish
+        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(stages))
+        return facts, strategy.reads_ends | ends_read(stages)
 
     def wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
         """What has to be fetched next; a retriever stands behind those that it starts from."""
@@ -149,6 +162,7 @@ class Candidates:
         signals: Iterable[str],
         max_depth: int | None,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+        kept: KeptLists | None = None,
     ) -> Part:
         """See Searcher.part; the queries are admitted already."""
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
@@ -161,9 +175,9 @@ class Candidates:
                     self.sources.expect(depths, queries[at : at + BLOCK])
                 own: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
-                    own[name] = self.sources.retrieve(name, query, depth, own)
+                    own[name] = self.sources.retrieve(name, query, depth, own, kept)
                 lists.append(own)
-                ends.append(self.sources.ends(own, query))
+                ends.append(self.sources.ends(own, query, kept))
             return part(queries, lists, self._scores(name for name in names if name in SCORERS), ends)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
@@ -185,11 +199,9 @@ class Candidates:
         return {name: partial(self.sources.score, name) for name in names}
 
     def _table(
-        self, queries: Sequence[Query], lists: Sequence[Lists], scorers: Sequence[str], facts: bool
+        self, query: Query, lists: Lists, scorers: Sequence[str], facts: bool, ends: frozenset[str]
     ) -> SignalTable:
-        clocks = [query.asked_at or 0.0 for query in queries]
-        layered = any(name in LAYERS for own in lists for name in own)
-        homes = self._directories.of if layered else None
+        homes = self._directories.of if lists.keys() & set(LAYERS) else None
         get = self._store.get if facts else None
-        ends = [self.sources.ends(own, query) for own, query in zip(lists, queries, strict=True)]
-        return join(queries, clocks, lists, self._scores(scorers), get, homes, ends)
+        scales = self.sources.ends(sorted(lists.keys() & ends), query)
+        return join([query], [query.asked_at or 0.0], [lists], self._scores(scorers), get, homes, [scales])

@@ -65,7 +65,7 @@ class Scopes:
         return self._limited(self.reading.corpus)
 
     def _limited(self, scope: Filters) -> Filters:
-        return EVERYTHING if self._covers(scope) else scope
+        return EVERYTHING if not scope or self._covers(scope) else scope
 
     def _valid(self, query: Query) -> Filters:
         return EVERYTHING if self._covers(UNLIMITED) else valid_at(query.asked_at or 0.0)

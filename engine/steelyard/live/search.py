@@ -12,17 +12,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
-from steelyard.feedback.explore import Explore, interleaved
+from steelyard.feedback.explore import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.live.candidates import Candidates
+from steelyard.live.sources import KeptLists
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query, clean_query
@@ -122,11 +124,14 @@ class Searcher:
         self._clock = clock
         self._rewriter = rewriter
         self._explore = explore
+        self._embedder, self._proceed = embedder, proceed
+        self._rivals: dict[str, Searcher] = {}
         self.reranker = reranker
         self.degraded = 0
         self._told: set[str] = set()
-        for stage in config.finish:
-            if isinstance(stage, AtLeast) and not config.effective.absolute:
+        fused = takewhile(lambda stage: not stage.RESCORES, config.finish)  # later scores are those of a stage
+        for stage in fused if not config.effective.absolute else ():
+            if isinstance(stage, AtLeast):
                 _log.warning(
                     "%s drops by scores of %s, which follow what else was found: it cuts by rank or not at all; "
                     "use floor(...), which has a scale of its own",
@@ -176,12 +181,8 @@ class Searcher:
         if lost:
             self._count(lost)
         masked, ranking = rank_table(table, config, strategy)
-        other = self._explore.draw(config) if self._explore is not None else None
-        placed: tuple[str, ...] = ()
-        if other is not None:
-            ranking, placed = self._interleaved(other, table, ranking, missing)
         hits = hits_of(self.store, masked, ranking, strategy)
-        return SearchResult(
+        found = SearchResult(
             hits,
             masked,
             ranking,
@@ -192,22 +193,37 @@ class Searcher:
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
-            (other,) if other is not None and placed else (),
-            placed,
         )
+        other = self._explore.draw(self.config) if self._explore is not None else None
+        return found if other is None else self._drafted(found, other, query, semantic)
 
-    def _interleaved(
-        self, other: SearchConfig, table: SignalTable, ranking: Ranking, missing: frozenset[str]
-    ) -> tuple[Ranking, tuple[str, ...]]:
-        """The list with another configuration's drafted in, and the hash of the one that placed each hit.
+    def _drafted(
+        self, own: SearchResult, other: SearchConfig, query: Query | str, semantic: str | bool
+    ) -> SearchResult:
+        """The list with that of another configuration drafted in; without it where that one cannot search."""
+        asked = Query(query) if isinstance(query, str) else query
+        try:
+            theirs = self._rival(other).search(replace(asked, asked_at=own.query.asked_at), semantic=semantic)
+        except SteelyardError as error:
+            _log.warning("a list was not interleaved: %s", error)
+            return own
+        if self._explore is None or theirs.degraded != own.degraded:  # a failure of now decides nothing
+            return own
+        return drafted(own, theirs, self.config, other, self._explore.coin)
 
-        A ranking over other candidates than were fetched is not interleaved.
-        """
-        left = other.without(missing)
-        if self._explore is None or left is None or self._candidates.wanted(table, left, missing):
-            return ranking, ()
-        _, theirs = rank_table(table, other, left)
-        return interleaved(ranking, theirs, self.config, other, self._explore.coin)
+    def _rival(self, other: SearchConfig) -> Searcher:
+        """A searcher of the other configuration, which shares with this one what it can, or is kept."""
+        if (other.name, other.retrievers) == (self.config.name, self.config.retrievers):
+            rival = self.with_config(other)
+            rival._explore = None
+            return rival
+        name = policy_of(other)
+        if name not in self._rivals:
+            parts = (self.store, other, self._embedder)
+            self._rivals[name] = Searcher(
+                *parts, clock=self._clock, rewriter=self._rewriter, proceed=self._proceed, reranker=self.reranker
+            )
+        return self._rivals[name]
 
     def _rescored(
         self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
@@ -303,6 +319,7 @@ class Searcher:
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
         parts: Sequence[Part] | None = None,
+        kept: KeptLists | None = None,
     ) -> SignalTable:
         """Build the table of many queries, with the complete column of every signal.
 
@@ -318,6 +335,8 @@ class Searcher:
             Wraps the queries, for example to draw a progress bar.
         parts : sequence of Part, optional
             What `part` gave for these queries, in their order, perhaps in other processes; made here by default.
+        kept : KeptLists, optional
+            Lists of earlier recordings of this store by its embedder.
 
         Raises
         ------
@@ -327,7 +346,7 @@ class Searcher:
         """
         admitted = [self.admitted(query) for query in queries]
         if parts is None:
-            parts = [self._candidates.part(admitted, signals, max_depth, progress)]
+            parts = [self._candidates.part(admitted, signals, max_depth, progress, kept)]
         return self._candidates.record(parts, admitted, signals, max_depth, corpus)
 
     def part(self, queries: Sequence[Query], signals: Iterable[str], max_depth: int | None) -> Part:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
@@ -20,6 +21,26 @@ from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
+
+T = TypeVar("T")
+KEPT = 2000
+"""Lists and their ends: those of recordings with few queries, for which parameters of retrievers are tried."""
+
+
+class KeptLists:
+    """What recordings of one store found last, for others of which some retrievers search in the same way."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What was found under a key, or is found now."""
+        if key not in self._found:
+            self._found[key] = find()
+            while len(self._found) > KEPT:
+                del self._found[next(iter(self._found))]
+        found: T = self._found[key]
+        return found
 
 
 class Sources:
@@ -51,11 +72,17 @@ class Sources:
         self._thread = threading.local()
         self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
+        self._settings: dict[str, str] = {}
 
     # Columns
 
     def retrieve(
-        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+        self,
+        name: str,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[Found]],
+        kept: KeptLists | None = None,
     ) -> Sequence[Found]:
         """Retrieve the list of one retriever.
 
@@ -67,12 +94,18 @@ class Sources:
             How many to return at most; None for all.
         lists : mapping
             The lists retrieved before; of an entry with several copies, the copy in them is returned.
+        kept : KeptLists or None
+            Where lists of earlier recordings are, and where this one is put.
         """
         kind = RETRIEVER_KINDS[name]
         if kind.aside is not None and not self.scopes.any_of(kind.aside):
             return []
         try:
-            return same_copies(self._find(name, self._scoped(name, query), depth, lists), lists)
+            scoped = self._scoped(name, query)
+            find = partial(self._find, name, scoped, depth, lists)
+            if kept is None or kind.after or depth is None:
+                return same_copies(find(), lists)
+            return same_copies(kept.get(self._key(name, depth, scoped), find), lists)
         except EmbedderError:
             raise
         except SteelyardError as error:
@@ -80,15 +113,24 @@ class Sources:
                 raise
             raise LostError(name, error) from None
 
-    def ends(self, names: Iterable[str], query: Query) -> dict[str, tuple[float, float]]:
+    def ends(
+        self, names: Iterable[str], query: Query, kept: KeptLists | None = None
+    ) -> dict[str, tuple[float, float]]:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
         bounded = ((name, self._retriever(name)) for name in names if RETRIEVER_KINDS[name].aside is None)
-        return {name: own.ends(self._scoped(name, query)) for name, own in bounded if isinstance(own, Bounded)}
+        found: dict[str, tuple[float, float]] = {}
+        for name, own in bounded:
+            if isinstance(own, Bounded):
+                scoped = self._scoped(name, query)
+                find = partial(own.ends, scoped)
+                found[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
+        return found
 
     def _scoped(self, name: str, query: Query) -> Query:
         """The query in the scope that a retriever searches."""
         filtered = self.settings(name).filters != "none"
-        return replace(query, filters=self.scopes.searched(query, name, RETRIEVER_KINDS[name].aside, filtered))
+        searched = self.scopes.searched(query, name, RETRIEVER_KINDS[name].aside, filtered)
+        return query if searched == query.filters else replace(query, filters=searched)
 
     def expect(self, names: Iterable[str], queries: Sequence[Query]) -> None:
         """Prepare these retrievers for queries that come next from this thread."""
@@ -101,6 +143,15 @@ class Sources:
             retriever = self._retriever(name)
             if isinstance(retriever, Foreseeing):
                 retriever.expect(queries)
+
+    def _key(self, *what: Hashable) -> Hashable:
+        """A retriever, all that configures it but its depth, the state of the store, and what is asked."""
+        name = str(what[0])
+        if name not in self._settings:
+            models = sorted({own.model for own in self.config.retrievers.values()})
+            own = replace(self.settings(name), depth=None).to_json()
+            self._settings[name] = json.dumps([self.config.name, own, models], sort_keys=True)
+        return (self._settings[name], self.store.revision(), *what)
 
     def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
         if name not in self._retrievers:

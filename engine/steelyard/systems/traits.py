@@ -99,6 +99,8 @@ class Showing:
 
         With `content` it has the whole text, where the system leaves that out by default.
         """
+        if result is not None:
+            result, hit = result.behind(hit)
         alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
         shown = alone(hit) if within is None or result is None else within(hit, result)
         return shown | {"content": self.content(hit.entry)} if content and self.content else shown

@@ -215,13 +215,13 @@ def _processors() -> Check:
 
 
 def _memory_bound() -> Check:
+    from steelyard.base.errors import ConfigError
+    from steelyard.base.machine import budget
     from steelyard_eval.common.memory_limit import usual
 
     try:
-        from steelyard.stores.sqlite.budget import budget
-
         kept = mebibytes(budget())
-    except Exception as error:  # a number that is none, or a broken apsw
+    except ConfigError as error:
         return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
     return Check(
         "memory", "ok", f"{mebibytes(usual())} a command unless --memory says other, {kept} of it for vaults"

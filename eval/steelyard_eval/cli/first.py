@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import DataError, visible
+from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.places import data_sets, has_corpus
 from steelyard_eval.importers import Import, import_store, importers
 from steelyard_eval.importers.base import Importer
 from steelyard_eval.importers.source import ForeignStore
 from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
 
-CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
 OUT = "mine"
 """The folder of the data set."""
 WEIGHTS = Path("search-weights.json")
@@ -67,15 +68,17 @@ class Begun:
         )
         today = f"What ranks them today is taken to be {self.current} ({self.said}); --current names another."
         ask = "" if self.queries else " (it helps to write the first queries)"
-        return "\n".join([first, today, "", self.recommendation.sentence, "", f"next: {self.next}{ask}"])
+        return "\n".join(
+            [first, today, "", in_terminal(self.recommendation.record), "", f"next: {self.next}{ask}"]
+        )
 
 
 def is_store(place: str | None) -> bool:
     """Whether `init` begins with a store: where no data set is named, or in or below the working directory."""
     if place is not None:
         folder = Path(place)
-        return not any((folder / name).exists() for name in CORPORA) and (folder.exists() or place in importers())
-    return not any(next(Path().glob(depth + name), None) for name in CORPORA for depth in ("", "*/", "*/*/"))
+        return not has_corpus(folder) and (folder.exists() or place in importers())
+    return not data_sets(Path())
 
 
 def begin(

@@ -24,7 +24,7 @@ GAP = 2
 COLOURS = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
-    **dict.fromkeys(("missing", "warning", "unresolvable"), "yellow"),
+    **dict.fromkeys(("missing", "warning", "too few queries to tell"), "yellow"),
 }
 """The colours of cells that consist of this word."""
 
@@ -133,7 +133,7 @@ def _lines(
 ) -> Iterator[str]:
     """One row of a table as the lines it takes."""
     folded = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    for line in range(max(map(len, folded), default=0)):
+    for line in range(max(map(len, folded))):
         parts = []
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
             part = lines[line] if line < len(lines) else ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from steelyard.stores.sqlite.budget import VARIABLE, machine
+from steelyard.base.machine import VARIABLE, memory_bytes
 
 try:
     import resource
@@ -24,7 +24,7 @@ SIZE = re.compile(r"([0-9]{1,9})([MG])i?B?", re.IGNORECASE | re.ASCII)
 
 def usual() -> int:
     """The bytes that a command may take where nothing is said: three quarters of the machine's memory."""
-    return max(LEAST, machine() * 3 // 4)
+    return max(LEAST, memory_bytes() * 3 // 4)
 
 
 def read_size(text: str) -> int:

@@ -1,12 +1,18 @@
-"""Progress bars on stderr, for what takes longer than two seconds."""
+"""Progress: a bar after two seconds in a terminal or a notebook, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 LOGGER = logging.getLogger("steelyard")
+DELAY = 2.0
+"""Seconds before a bar is shown."""
+EVERY = 10.0
+"""Seconds between two lines where nobody can see a bar, as in continuous integration."""
 T = TypeVar("T")
 
 
@@ -18,16 +24,42 @@ class Wrapper(Protocol):
 
 
 def bar(label: str) -> Wrapper:
-    """A wrapper for a sequence that shows its progress once two seconds have passed, on a terminal only."""
-    from tqdm import tqdm
-
-    quiet = True if not LOGGER.isEnabledFor(logging.WARNING) else None  # None: where stderr is no terminal
+    """A wrapper for a sequence that shows how far it is once two seconds have passed; nothing under --quiet."""
 
     def wrap(items: Sequence[T], status: Callable[[], str] | None = None) -> Iterable[T]:
-        shown = tqdm(items, desc=label, delay=2, leave=False, dynamic_ncols=True, disable=quiet)
-        for item in shown:
-            yield item
-            if status is not None:
-                shown.set_postfix_str(status(), refresh=False)
+        if not LOGGER.isEnabledFor(logging.WARNING):
+            return items
+        return _bar(items, label, status) if _has_bar() else _lines(items, label)
 
     return wrap
+
+
+def _has_bar() -> bool:
+    """Whether somebody sees a bar that moves: in a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def _bar(items: Sequence[T], label: str, status: Callable[[], str] | None) -> Iterator[T]:
+    if "ipykernel" in sys.modules:
+        from tqdm.auto import tqdm
+    else:
+        from tqdm import tqdm
+
+    shown = tqdm(items, desc=label, delay=DELAY, leave=False, dynamic_ncols=True)
+    for item in shown:
+        yield item
+        if status is not None:
+            shown.set_postfix_str(status(), refresh=False)
+
+
+def _lines(items: Sequence[T], label: str, clock: Callable[[], float] = time.monotonic) -> Iterator[T]:
+    """A line on stderr every ten seconds, each between two items."""
+    begin = clock()
+    due = begin + EVERY
+    for at, item in enumerate(items):
+        now = clock()
+        if now >= due:
+            due = now + EVERY
+            left = f", about {(now - begin) / at * (len(items) - at):.0f} s left" if at else ""
+            print(f"{label}: {at} of {len(items)}{left}", file=sys.stderr, flush=True)  # noqa: T201 -- progress
+        yield item

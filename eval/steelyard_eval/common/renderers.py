@@ -6,7 +6,7 @@ drawn loads no matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,15 @@ def drawn(name: str, *content: object) -> Figure:
     return figure
 
 
-def written(record: Mapping[str, Any], folder: str | Path) -> list[Path]:
-    """Write the report of a document (HTML, Markdown, JSON) into a folder; returns the paths."""
-    files: list[Path] = _renderer("report")(record, folder)
+def as_latex(record: Mapping[str, Any]) -> str:
+    """The table of a document in LaTeX."""
+    text: str = _renderer("latex")(record)
+    return text
+
+
+def written(record: Mapping[str, Any], folder: str | Path, runs: Sequence[Any] = ()) -> list[Path]:
+    """Write the report of a document into a folder, with the trend of kept runs; returns the paths."""
+    files: list[Path] = _renderer("report")(record, folder, runs)
     return files
 
 

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.base.errors import visible
-from steelyard.base.files import canonical, write_text, write_texts
-from steelyard_eval.common.renderers import written
+from steelyard.base.extras import require
+from steelyard.base.files import canonical, write_bytes, write_text, write_texts
+from steelyard_eval.common.answer import in_html
+from steelyard_eval.common.renderers import as_latex, written
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+class RunsOf(Protocol):
+    """The runs that are kept of a data set, as `data.runs()` gives them."""
+
+    @property
+    def runs(self) -> Sequence[Any]:
+        """Oldest first."""
+
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -46,8 +57,26 @@ class Result(ABC):
         """Plot the result."""
 
     def save(self, path: str | Path) -> None:
-        """Write the result as one JSON document to this file."""
-        write_text(path, canonical(self.to_json()))
+        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
+
+        Raises
+        ------
+        MachineError
+            For a Parquet file without the extra `parquet`.
+        """
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                require("parquet", "a Parquet file")
+                write_bytes(Path(path), self.to_frame().to_parquet(None, index=False))
+            case _:
+                write_text(path, canonical(self.to_json()))
+
+    def to_latex(self) -> str:
+        """Return the result as a LaTeX table of the package booktabs."""
+        text: str = self.to_frame().to_latex(index=False, escape=True, float_format="%.3f")
+        return text
 
     def report(self, path: str | Path) -> list[Path]:
         """Write report.html and report.json into this folder; returns their paths."""
@@ -72,15 +101,19 @@ class Reported(Result):
         """Return the document, as plain JSON values."""
         return dict(self.record)
 
-    def report(self, path: str | Path) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) into this folder; returns its paths."""
-        return written(self.record, path)
+    def to_latex(self) -> str:
+        """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
+        return as_latex(self.record)
+
+    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
+        return written(self.record, path, runs.runs if runs else ())
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({self.sentence})")
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{html.escape(self.sentence)}</b></p>{frame_html(self.to_frame())}"
+        return f"{in_html(self.record)}{frame_html(self.to_frame())}"
 
 
 def frame_html(frame: pd.DataFrame) -> str:

@@ -45,7 +45,7 @@ class ArenaRow:
 
     `embedding_calls` is None where it cannot be known; `taken` is None where nothing was timed; `progress` says
     how far layered searches went, None for any other. `unfloored` are the lists without floors,
-    of a configuration that has any.
+    of a configuration that has any, and `silent` what is shown for queries that nothing answers.
     """
 
     contender: Contender | ListContender
@@ -55,6 +55,7 @@ class ArenaRow:
     taken: Latencies | None = None
     progress: Mapping[str, Any] | None = None
     unfloored: Unfloored | None = None
+    silent: Ranked | None = None
 
     @property
     def label(self) -> str:
@@ -144,17 +145,23 @@ class Arena:
             return str(self.table.fingerprint["recipe"])
         return (self.space.embedder.recipe or "of each system") if self.space and self.space.embedder else ""
 
-    def run(self, named: Sequence[Named | ListContender], queries: Sequence[Query], timed: bool) -> list[ArenaRow]:
-        """Run the contenders and return a row for each, in order."""
+    def run(
+        self,
+        named: Sequence[Named | ListContender],
+        queries: Sequence[Query],
+        timed: bool,
+        nothing: Sequence[Query] = (),
+    ) -> list[ArenaRow]:
+        """Run the contenders and return a row for each, in order; `nothing` are queries that nothing answers."""
         configs: list[tuple[Contender, list[str]]] = []
         for one in named:
             if isinstance(one, Named):
                 row = Contender(one.label, one.config(self.setting), one.kind)
                 configs.append(usable(self.space, row) if self.space else (row, []))
-        rows = {row.label: row for row in self._replayed(configs, queries, timed)}
+        rows = {row.label: row for row in self._replayed(configs, queries, timed, nothing)}
         for one in named:
             if isinstance(one, ListContender):
-                rows[one.label] = self._asked(one, queries, timed)
+                rows[one.label] = self._asked(one, queries, timed, nothing)
         return [rows[one.label] for one in named]
 
     def notices(self, rows: Sequence[ArenaRow], timed: bool) -> list[str]:
@@ -167,24 +174,38 @@ class Arena:
             *self._cached(timed),
         ]
 
-    def _asked(self, one: ListContender, queries: Sequence[Query], timed: bool) -> ArenaRow:
-        found = one.answers(queries, self.setting.size, self.dataset.entries)
-        ranked = found.ranked(queries, self.setting.size)
-        taken = Latencies(found.taken) if timed and found.taken else None
-        return ArenaRow(one, ShownLists(ranked), tuple(found.notices), taken=taken)
+    def _asked(
+        self, one: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
+    ) -> ArenaRow:
+        every, size = _once(queries, nothing), self.setting.size
+        found = one.answers(every, size, self.dataset.entries)
+        own, silent = (found.ranked(every, size, part) for part in (queries, nothing))
+        taken = Latencies(found.taken[: len(queries)]) if timed and found.taken else None
+        notices = tuple(found.notices)
+        return ArenaRow(one, ShownLists(own), notices, taken=taken, silent=silent if nothing else None)
 
     def _replayed(
-        self, configs: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
+        self,
+        configs: Sequence[tuple[Contender, list[str]]],
+        queries: Sequence[Query],
+        timed: bool,
+        nothing: Sequence[Query],
     ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
         groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
         members = ([configs[at] for at in group] for group in groups)
-        return [row for group in members for row in self._group(group, queries, timed)]
+        return [row for group in members for row in self._group(group, queries, timed, nothing)]
 
     def _group(
-        self, members: Sequence[tuple[Contender, list[str]]], queries: Sequence[Query], timed: bool
+        self,
+        members: Sequence[tuple[Contender, list[str]]],
+        queries: Sequence[Query],
+        timed: bool,
+        nothing: Sequence[Query],
     ) -> list[ArenaRow]:
-        table = self._table([row for row, _ in members], queries)
+        every = self._table([row for row, _ in members], _once(queries, nothing))
+        table = only(every, [query.id for query in queries])
+        others = only(every, [query.id for query in nothing]) if nothing else None
         found = []
         for row, notices in bar("timing live search")(members) if self.space and timed else members:
             run = replay(table, row.config)
@@ -195,7 +216,8 @@ class Arena:
             moved = (f"{row.label}: {text}" for text in _other_scale(row.config, self.dataset, self.model))
             notes = (*notices, *_degraded(row.label, summary), *moved)
             whole = _unfloored(table, row.config)
-            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole))
+            silent = None if others is None else replay(others, row.config).ranked
+            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole, silent))
         return found
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
@@ -241,6 +263,11 @@ class Arena:
         if not timed or self.space is None or not isinstance(self.space.embedder, CachedEmbedder):
             return []
         return [f"latencies leave out the embedding of queries by {self.model}: their vectors come from the cache"]
+
+
+def _once(queries: Sequence[Query], more: Sequence[Query]) -> list[Query]:
+    """Queries, then those of others that are not among them."""
+    return list({query.id: query for query in (*queries, *more)}.values())
 
 
 def _unfloored(table: SignalTable, config: SearchConfig) -> Unfloored | None:

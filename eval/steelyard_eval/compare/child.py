@@ -26,7 +26,11 @@ BLOCK = 2**16
 
 
 class ChildError(Exception):
-    """The program did not answer: why."""
+    """The program did not answer: why, and the last line that it `said`, as it is."""
+
+    def __init__(self, why: str, said: str = "") -> None:
+        super().__init__(why)
+        self.said = said
 
 
 @contextmanager
@@ -88,10 +92,9 @@ class Child:
             self._looked = len(self._in)
             if self._looked > LARGEST or self._left < 0:
                 raise ChildError(f"gave an answer of more than {LARGEST / 2**20:g} MB")
-            if (left := until - time.monotonic()) <= 0:
-                raise ChildError("gave no whole answer in time")
-            for key, _ in self._pipes.select(left):
+            for key, _ in self._pipes.select(self._time_left(until)):
                 key.data()
+        self._time_left(until)  # a flood of lines ends, too
         line = bytes(self._in[:end])
         del self._in[: end + 1]
         self._looked = 0
@@ -103,15 +106,33 @@ class Child:
         with suppress(OSError):
             self._stdin.close()
         until = time.monotonic() + GRACE
-        # It stays a zombie until all of its group are killed, so that the number of the group is still its own.
-        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while os.waitid(os.P_PID, self._process.pid, ended) is None and time.monotonic() < until:
-            time.sleep(0.01)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        try:
+            while not self._ended() and time.monotonic() < until:
+                time.sleep(0.01)
+        finally:  # also where somebody presses Ctrl-C once more
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._stdout.close()
         self._stderr.close()
+
+    def _ended(self) -> bool:
+        """Whether the program has ended.
+
+        It stays a zombie until all of its group are killed, so that the number of the group is still its own; but
+        not on macOS before Python 3.13, nor where a host ignores its children (SIGCHLD).
+        """
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is not None
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def _time_left(self, until: float) -> float:
+        if (left := until - time.monotonic()) <= 0:
+            raise ChildError("gave no whole answer in time")
+        return left
 
     def _read(self) -> None:
         data = os.read(self._stdout.fileno(), BLOCK)
@@ -120,7 +141,7 @@ class Child:
         if not data:
             self._pipes.unregister(self._stdout)
             said = self._last_words()
-            raise ChildError(f"ended ({shown(said, 200)})" if said else "ended without a word")
+            raise ChildError("ended" if said else "ended without a word", said)
 
     def _hear(self) -> None:
         data = os.read(self._stderr.fileno(), BLOCK)
@@ -136,7 +157,9 @@ class Child:
         until = time.monotonic() + GRACE
         while self._pipes.get_map() and time.monotonic() < until and self._pipes.select(GRACE):
             self._hear()
-        lines = self._said.decode("utf-8", "replace").split("\n")
+        said = self._said.decode("utf-8", "replace")
+        # Of what was cut off the first word may be the end of a key, which nobody would know.
+        lines = (said.partition(" ")[2] if len(self._said) == SAID else said).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def _write(self) -> None:

@@ -16,6 +16,7 @@ from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct,
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison
 from steelyard_eval.compare.silence import silences
+from steelyard_eval.compare.stale_lists import stale_lists
 from steelyard_eval.compare.verification import run_folder, verify_runs
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.measures.metrics import Measure, parse_measures
@@ -116,14 +117,13 @@ def compare(
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
     opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     arena = Arena.of(dataset, named, size, table, opened)
-    rows = arena.run(named, queries or chosen, timed)
+    nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
+    rows = arena.run(named, queries or chosen, timed, nothing)
     values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
         verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
-    nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
-    unanswered = arena.run(named, nothing, timed=False) if nothing else []
     case = ComparisonCase(
         dataset=dataset,
         arena=arena,
@@ -141,7 +141,8 @@ def compare(
         seed=seed,
         timed=timed,
         recording=recording,
-        silence=silences(dataset, rows, unanswered),
+        silence=silences(dataset, rows),
+        stale=stale_lists(dataset, queries or chosen, rows, measures[0].cutoff or size, base),
     )
     return Comparison({**document(case), **verified}, values, tuple(query.id for query in queries))
 

@@ -44,6 +44,7 @@ class ComparisonCase:
     asked : the metrics as they were named; `measures` has Judged beside them.
     recording : the folder that the lists are from, None for live searches.
     silence : a row for each contender on what it shows and what it keeps silent about, see `silence`.
+    stale : a row for each contender on what it shows above what took its place, see `stale_lists`.
     """
 
     dataset: Dataset
@@ -63,6 +64,7 @@ class ComparisonCase:
     timed: bool
     recording: str | Path | None
     silence: Sequence[Record] = ()
+    stale: Sequence[Record] = ()
 
     @property
     def primary(self) -> str:
@@ -105,6 +107,7 @@ def document(case: ComparisonCase) -> Record:
         "rankings": _rankings(case) if case.queries else {},
         "timing": [row.timing() for row in case.rows],
         **({"silence": case.silence} if case.silence else {}),
+        **({"stale": case.stale} if case.stale else {}),
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
         "tuning": None,
         **({} if case.queries else _alike(case)),

@@ -2,7 +2,8 @@
 
 A contender is a system (``echovault:shipped``, ``spec_kit[graph.hops=1]``), a strategy (``rrf(bm25, vector)``), a
 weights file (``*.json``), a TREC run (``*.run``), an HTTP endpoint (``http://...``), a tool of an MCP server
-(``mcp:COMMAND#TOOL``), a table of lists, or a function; ``label=`` may precede any of them.
+(``mcp:COMMAND#TOOL``), a table of lists, a function, a transformer of PyTerrier, or a run of
+ranx; ``label=`` may precede any of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,17 @@ from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
 from steelyard.table.signal_table import FETCHED, RERANK
 from steelyard_eval.compare.http_search import HttpSearch
-from steelyard_eval.compare.list_contenders import ListContender, Search, of_frame, of_run, of_search
+from steelyard_eval.compare.list_contenders import (
+    HasScores,
+    ListContender,
+    Search,
+    Transformer,
+    of_frame,
+    of_run,
+    of_scores,
+    of_search,
+    of_transformer,
+)
 from steelyard_eval.compare.mcp_search import PREFIX, McpSearch
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
@@ -33,14 +44,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Given: TypeAlias = (
-    "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender | pd.DataFrame"
+    "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender "
+    "| pd.DataFrame | Transformer | HasScores"
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 """Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
 
 LIMIT = 10
-_LABELLED = re.compile(rf"\s*(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
+_LABELLED = re.compile(rf"\s*+(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -140,11 +152,16 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return of_search(label or given.tool, "endpoint", given.shown, given)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
+    if isinstance(given, Transformer):
+        return of_transformer(label or type(given).__name__, given)
+    if isinstance(given, HasScores):
+        return of_scores(label or getattr(given, "name", None) or "run", given)
     if callable(given):
         name = getattr(given, "__name__", type(given).__name__)
         return of_search(label or name, "function", name, given)
     raise ConfigError(
-        f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame or a function"
+        f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
+        "transformer or a run"
     )
 
 

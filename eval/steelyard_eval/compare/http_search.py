@@ -16,7 +16,9 @@ from steelyard_eval.compare.transport import exchange
 
 OPTIONS = ("ids", "scores", "body")
 TIMEOUT = 10.0
-_NAMES = r'[^=&"]*(?:key|token|secret|passw|pwd|auth|cred|jwt|session)[^=&"]*|sig|signature|code|pass|k'
+KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
+"""What the name of a key holds, as a regular expression."""
+_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
 _KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""
 

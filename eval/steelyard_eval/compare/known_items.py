@@ -118,10 +118,7 @@ def ask_known_items(
     if items:
         (row,) = Arena.of(asked, [one], PLACES, None, opened).run([one], queries, timed=False)
         lists = row.ranked.lists()
-    texts = {
-        entry.id: [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
-        for entry in dataset.entries
-    }
+    texts = {entry.id: _texts(entry) for entry in dataset.entries}
     missed = [
         not any(item.sentence in text for id_ in own[:PLACES] for text in texts.get(id_, ()))
         for item, own in zip(items, lists, strict=True)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Search: TypeAlias = Callable[[Query], Iterable[str] | Iterable[tuple[str, float]]]
 """A search function of your own: from a query to ids, or to pairs of id and score, best first."""
 COLUMNS = {
-    "query": ("query", "query_id", "qid"),
+    "query": ("qid", "query_id", "query"),  # results of PyTerrier have the text of the query in `query`
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
     "score": ("score",),
 }
@@ -51,6 +51,22 @@ class Opened(Protocol):
         """Start it, for the corpus whose entries it is to name."""
 
 
+@runtime_checkable
+class Transformer(Protocol):
+    """What PyTerrier calls a transformer, pipelines of several included."""
+
+    def transform(self, topics: pd.DataFrame, /) -> pd.DataFrame:
+        """From queries (qid, query) to results (qid, docno, score)."""
+
+
+@runtime_checkable
+class HasScores(Protocol):
+    """A run in memory, such as ranx's."""
+
+    def to_dict(self) -> Mapping[Any, Mapping[Any, Any]]:
+        """Query -> document -> score."""
+
+
 class RunningSearch(Limited, Protocol):
     """A search that is running; `notices` say how it was asked and read."""
 
@@ -67,9 +83,11 @@ class AnsweredLists:
     notices: list[str]
     taken: list[float] | None = None
 
-    def ranked(self, queries: Sequence[Query], limit: int) -> Ranked:
-        """The lists, cut at a limit."""
-        return Ranked.of([q.id for q in queries], [[id_ for id_, _ in own[:limit]] for own in self.lists])
+    def ranked(self, queries: Sequence[Query], limit: int, part: Sequence[Query] | None = None) -> Ranked:
+        """The lists of the queries that were asked, or of a part of these, cut at a limit."""
+        lists = dict(zip((query.id for query in queries), self.lists, strict=True))
+        own = [query.id for query in (queries if part is None else part)]
+        return Ranked.of(own, [[id_ for id_, _ in lists[query][:limit]] for query in own])
 
 
 @dataclass(frozen=True)
@@ -118,6 +136,35 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     for query, entry, score in zip(*names.values(), strict=True):
         lists.setdefault(str(query), []).append((str(entry), _score(label, score)))
     return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
+
+
+def of_scores(label: str, run: HasScores) -> ListContender:
+    """A run of ranx, or anything else whose `to_dict` gives the scores of documents by query."""
+    lists = {
+        str(query): best_first([(str(id_), _score(label, score)) for id_, score in own.items()])
+        for query, own in run.to_dict().items()
+    }
+    return lists_of(label, "run", f"a {type(run).__name__}", lists)
+
+
+def of_transformer(label: str, transformer: Transformer) -> ListContender:
+    """A transformer of PyTerrier, or a pipeline: a table of queries in, a table of results out."""
+    return ListContender(label, "function", f"a {type(transformer).__name__}", partial(_transformed, transformer))
+
+
+def _transformed(
+    transformer: Transformer, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
+) -> AnsweredLists:
+    import pandas as pd
+
+    topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in queries])
+    found = transformer.transform(topics)
+    if not hasattr(found, "columns"):
+        raise ConfigError(
+            f"{label} returned {shown(found)}; a transformer returns a table with qid, docno and score"
+        )
+    answers = of_frame(label, found).answers(queries, limit, entries)
+    return replace(answers, notices=[*answers.notices, *_unscoped(label, queries)])
 
 
 def of_search(label: str, kind: str, source: str, search: Search | Limited | Opened) -> ListContender:

@@ -58,7 +58,7 @@ def record_lists(
     known = {entry.id: entry for entry in dataset.entries}
     table = join(
         queries,
-        [dataset.as_of if query.asked_at is None else query.asked_at for query in queries],
+        [dataset.clock(query) for query in queries],
         [{name: _found(found, at) for name, found in answers.items()} for at in range(len(queries))],
         {},
         lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids],

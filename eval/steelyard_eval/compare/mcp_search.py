@@ -33,7 +33,7 @@ from steelyard_eval.compare.answer_form import (
     template_of,
 )
 from steelyard_eval.compare.child import Child, ChildError, started
-from steelyard_eval.compare.http_search import holds_key, key_names, masked
+from steelyard_eval.compare.http_search import KEYS, holds_key, key_names, masked
 from steelyard_eval.compare.mentioned import Mentioned
 
 PREFIX = "mcp:"
@@ -54,6 +54,9 @@ LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
 """What tools call the number of results."""
 REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
 _FLAG = re.compile(rf"--?(?:{key_names()})", re.IGNORECASE)
+_HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
+"""A header with a key, as ``Authorization: Bearer ...``."""
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _ASSIGNED = re.compile(rf"(-{{0,2}}(?:{key_names()}))=(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -92,6 +95,12 @@ class McpSearch:
     def __post_init__(self) -> None:
         if not self.words or not self.tool:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
+        if _VARIABLE.match(self.words[0]):
+            name = self.words[0].partition("=")[0]
+            raise ConfigError(
+                f"no shell starts an MCP server, so {shown(name)} before its command sets nothing; set it in the "
+                "environment, or write mcp:env NAME=VALUE COMMAND#TOOL"
+            )
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
                 f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
@@ -149,16 +158,24 @@ class McpSearch:
         """The words of the command, each as what is no key of it, and the key."""
         found, flag = list[tuple[str, str]](), False
         for word in self.words:
-            assigned = _ASSIGNED.fullmatch(word)
             plain = ("", word) if flag and not word.startswith("-") else (word, "")
-            found.append((f"{assigned[1]}=", assigned[2]) if assigned else plain)
+            if header := _HEADER.fullmatch(word):
+                plain = header[1], header[2]
+            elif assigned := _ASSIGNED.fullmatch(word):
+                plain = f"{assigned[1]}=", assigned[2]
+            found.append(plain)
             flag = _FLAG.fullmatch(word) is not None
         return found
 
     def hidden(self, text: str) -> str:
         """The text without the keys of the command."""
-        keys = (key for _, key in self._keyed if len(key) >= SHORTEST)
+        parts = (part for _, key in self._keyed for part in (key, *key.split()))
+        keys = (part for part in parts if len(part) >= SHORTEST)
         return reduce(lambda told, key: told.replace(key, MASK), keys, text)
+
+    def told(self, value: object, width: int = LONGEST) -> str:
+        """What a server said, for a message: keys are hidden before it is cut, which could leave half of one."""
+        return shown(self.hidden(str(value)), width)
 
     @contextmanager
     def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
@@ -228,13 +245,15 @@ class McpSession:
 
     def _results(self, answer: object) -> Results:
         if not isinstance(answer, dict):
-            raise FormError(f"answered with {shown(answer, LONGEST)}, which is no result of a tool")
+            raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
         texts = _texts(answer)
         if answer.get("isError") is True:
-            raise FormError(f"failed: {shown(' '.join(texts), LONGEST)}")
+            raise FormError(f"failed: {self._search.told(' '.join(texts))}")
         structured = answer.get("structuredContent")
         document = _document(texts) if structured is None else structured
-        if document is None:  # prose
+        if document is None and self._search.ids:
+            raise FormError("answers with prose, which a path such as ids= cannot read; leave ids= out")
+        if document is None:
             self._places["what its text mentions"] = 1
             return self._names.in_text("\n".join(texts))
         if not self._search.ids and (place := place_of_ids(document)):
@@ -297,7 +316,7 @@ class McpSession:
             elif "method" not in message and message.get("id") == self._number:
                 break
         if "error" in message:
-            raise self._unusable(about, f"refuses {method}: {shown(message['error'], LONGEST)}")
+            raise self._unusable(about, f"refuses {method}: {self._search.told(message['error'])}")
         return message.get("result")
 
     def _message(self, until: float, about: str) -> dict[str, Any]:
@@ -306,12 +325,15 @@ class McpSession:
             try:
                 line = self._child.line(until)
             except ChildError as error:
-                told = self._search.hidden(f"{error}; start its server by hand to see why")
-                raise MachineError(f"{self._place}{about} {told}") from None
+                said = f" ({self._search.told(error.said, 200)})" if error.said else ""
+                raise MachineError(
+                    f"{self._place}{about} {error}{said}; start its server by hand to see why"
+                ) from None
             if line.lstrip().startswith(b"{"):
                 message = _json(line.decode("utf-8", "replace"))
                 if not isinstance(message, dict):
-                    raise self._unusable(about, f"answered with {shown(line, LONGEST)}, which is no message")
+                    told = self._search.told(line.decode("utf-8", "replace"))
+                    raise self._unusable(about, f"answered with {told}, which is no message or has too many parts")
                 return message
 
     def _send(self, message: Mapping[str, Any]) -> None:

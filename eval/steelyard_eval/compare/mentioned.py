@@ -47,7 +47,7 @@ class Mentioned:
     def matched(self, results: Results) -> Results:
         """The results with the ids of the corpus; what is none of them stays as it is."""
         return [
-            (self._id(one[0]) or one[0], one[1]) if isinstance(one, tuple) else self._id(one) or one
+            (self.named(one[0]) or one[0], one[1]) if isinstance(one, tuple) else self.named(one) or one
             for one in results
         ]  # type: ignore[return-value]  # all are pairs, or none is
 
@@ -58,7 +58,8 @@ class Mentioned:
         self._silent += not found
         return list(found)[:MANY]
 
-    def _id(self, name: str) -> str | None:
+    def named(self, name: str) -> str | None:
+        """The id of the one entry that has this id or name, or whose id begins with it; None for none."""
         if name in self._known:
             return name
         what, id_ = self._others.get(name, ("", ""))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
 from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Reported, frame_html
+from steelyard_eval.common.results import Reported, RunsOf, frame_html
 from steelyard_eval.measures.metrics import parse_measures
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ class Comparison(Reported):
         self._refuse_unlabelled("plot")
         return drawn("compared", self.record, what, metric)
 
-    def report(self, path: str | Path) -> list[Path]:
+    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
         self._refuse_unlabelled("report")
-        return super().report(path)
+        return super().report(path, runs)
 
     def _refuse_unlabelled(self, what: str) -> None:
         if not self.record["results"]:

@@ -103,6 +103,10 @@ class Dataset:
         kept = (self.intents == GIVEN and knows(query.intent) for query in queries)
         return [query if own else replace(query, intent="") for query, own in zip(queries, kept, strict=True)]
 
+    def clock(self, query: Query) -> float:
+        """The time at which a query is asked, in seconds UTC: its own, else that of the data set."""
+        return self.as_of if query.asked_at is None else query.asked_at
+
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Return the queries of a split in file order; None means `report_split`, or "all" without one.
 

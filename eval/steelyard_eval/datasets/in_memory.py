@@ -36,8 +36,12 @@ ABOUT = (
     "sampled",
     "pool",
 )
-COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance"))
-"""The names that the columns of a table of judgments may have; the second are those of ir_measures."""
+COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
+"""The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""
+IDS = {"corpus": ("docno", "doc_id", "_id"), "queries": ("qid", "query_id", "_id")}
+"""What the column of ids is called elsewhere."""
+TEXTS = {"corpus": "body", "queries": "query"}
+"""What the column of texts is called elsewhere."""
 
 
 def load_dict(source: Mapping[str, Any]) -> Dataset:
@@ -57,8 +61,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     about = {"name": "memory", **{key: source[key] for key in ABOUT if key in source}}
     texts = {
         "dataset.json": _json(about),
-        "corpus.jsonl": _lines(_objects(source["corpus"])),
-        "queries.jsonl": _lines(_objects(source["queries"])),
+        **{f"{part}.jsonl": _lines(_named(part, _objects(source[part]))) for part in IDS},
         "qrels.txt": "".join(
             f"{query} 0 {entry} {grade}\n" for query, entry, grade in _judgments(source["qrels"])
         ),
@@ -116,6 +119,16 @@ def _objects(rows: Rows) -> list[Mapping[str, Any]]:
     if isinstance(rows, Mapping):
         return [{"id": id_, **({"text": row} if isinstance(row, str) else row)} for id_, row in rows.items()]
     return list(rows)
+
+
+def _named(part: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows under our names, where all of them have those of PyTerrier or ir_datasets instead."""
+    names = dict.fromkeys(IDS[part], "id") | {TEXTS[part]: "text"}
+    own = {
+        name: ours for name, ours in names.items() if rows and all(name in row and ours not in row for row in rows)
+    }
+    once = {ours: name for name, ours in reversed(own.items())}  # the first of several names
+    return [{**row, **{ours: row[name] for ours, name in once.items()}} for row in rows] if once else rows
 
 
 def _is_open(value: object) -> bool:

@@ -97,5 +97,5 @@ def unstated(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
         said = " or ".join(_LACKING[name] for name in lacking)
         yield (
             f"dataset.json does not say {said}: taken as random, and as judged for all alike; "
-            f"steelyard init {' '.join(f'--{name}' for name in lacking)} writes it"
+            f"steelyard init FOLDER {' '.join(f'--{name} ...' for name in lacking)} writes it"
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from steelyard.feedback.log import Action
+from steelyard.memory.filters import Filters
 
 LONGEST_LINE = 1_000_000
 """Bytes; a longer line is no impression list."""
@@ -39,6 +40,7 @@ class Act(msgspec.Struct, gc=False):
 
     action_name: Action
     object_id: Text = ""
+    strength: Literal["strong", "medium", "weak"] | None = None
 
 
 class Layers(msgspec.Struct, gc=False):
@@ -54,13 +56,17 @@ class Layers(msgspec.Struct, gc=False):
 class LogLine(msgspec.Struct, gc=False):
     """A line: an impression when it has hits, acts on an earlier one when it has none, or a policy.
 
-    An impression with `actions`, were they none, is complete; one without waits for lines of acts.
+    An impression with `actions`, were they none, is complete; one without waits for lines of acts. `query_key`
+    stands for a text that is not kept, `search` names the search in the log that it was read from.
     """
 
     schema_version: Literal[1]
     timestamp: datetime | None = None
     query_id: Text = ""
     user_query: Text = ""
+    query_key: Text = ""
+    search: Text = ""
+    filter: dict[str, Any] | None = None
     client_id: Text = ""
     policy: Text = ""
     hits: Annotated[list[LoggedHit], msgspec.Meta(max_length=MOST_HITS)] = []
@@ -68,6 +74,11 @@ class LogLine(msgspec.Struct, gc=False):
     configuration: dict[str, Any] | None = None
     simulated: bool = False
     layers: Layers | None = None
+
+    @property
+    def filters(self) -> Filters | None:
+        """What the search was narrowed to, None where the line does not say; ConfigError for what is no filter."""
+        return None if self.filter is None else Filters.of(self.filter)
 
     @property
     def seconds(self) -> float | None:

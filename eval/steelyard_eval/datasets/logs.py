@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
@@ -30,8 +31,22 @@ def check_log(reader: FolderReader, name: str) -> None:
         reader.fault(name, 0, "", "", f"cannot be read ({error})", "Put a readable log there")
 
 
-def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+@dataclass(frozen=True)
+class HeldLog:
+    """A log in memory: texts of queries that no file keeps are in its lines."""
+
+    name: str
+    lines: tuple[bytes, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def lines_of(path: str | Path | HeldLog) -> Iterator[tuple[int, bytes]]:
     """The lines of a log that are not blank with their numbers, compressed or not; DataError for no such file."""
+    if isinstance(path, HeldLog):
+        yield from enumerate(path.lines, 1)
+        return
     try:
         yield from lines(path, LONGEST_LINE)
     except OSError as error:

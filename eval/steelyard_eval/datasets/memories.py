@@ -26,6 +26,7 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.json_lines import JsonLines
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import DatasetParts
+from steelyard_eval.datasets.places import is_data_set
 
 SESSION_FILE = ".session.json"
 """What the program keeps of a session beside its messages."""
@@ -35,8 +36,7 @@ SHOWN = 3
 
 def is_memory(folder: Path) -> bool:
     """Whether a folder holds memory files, and no data set."""
-    own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
-    return not own and any((folder / name).is_dir() for name in DIMENSIONS)
+    return not is_data_set(folder) and any((folder / name).is_dir() for name in DIMENSIONS)
 
 
 def read_memory(reader: FolderReader) -> DatasetParts:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard.memory.query import Query
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.duel import PLACES, Duels
 from steelyard_eval.decide.public import class_of, features, public_table, reciprocal
 
@@ -44,16 +46,36 @@ class DuelPairs:
         return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
 
 
-def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str) -> Duels:
-    """The contest of contenders by label over pairs; the embedder's class decides what is known beforehand."""
-    table = public_table()
-    kind = class_of(model) if class_of(model) in table.means else "minilm"
+def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str) -> Duels:
+    """The contest of contenders by label over pairs.
+
+    The embedder's class decides what is known beforehand. `sha256` is that of the data set: a public collection
+    says nothing about itself.
+    """
+    table, kind = public_table(), class_of(model)
+    others = table.others(sha256)
     rows = {name: worth[labels.index(name)] for name in ("bm25", "fts", "vector") if name in labels}
     places = {name: reciprocal(rows.get(name, np.zeros(worth.shape[1]))) for name in ("bm25", "fts", "vector")}
     means = table.means[kind]
-    known = np.array([float(means[label].mean()) if label in means else np.nan for label in labels])
+    known = np.array([float(means[label][others].mean()) if label in means else np.nan for label in labels])
     _, numbers = np.unique(query, return_inverse=True)  # queries without any pair have no number
     return Duels(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
+
+
+def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: Dataset) -> Indices:
+    """int64[P]: the grades of pairs, -1 for none, and 0 for what the data set's labels leave out and mean.
+
+    They do where dataset.json says that they are complete, and where they have no grade of 0, for then only what
+    is relevant was written down. Taken as unknown, the rest would look as relevant as what was. `query`
+    is int64[P].
+    """
+    qrels, pool = dataset.qrels, dataset.pool
+    if pool is not None and pool.complete:
+        whole = True
+    else:
+        whole = not any(grade == 0 for own in qrels.values() for grade in own.values())
+    labelled = np.array([whole and one.id in qrels for one in queries], dtype=bool)
+    return np.where((grades < 0) & labelled[query], 0, grades)
 
 
 def gains_of(grades: Indices) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard_eval.decide.posterior import Posterior
-from steelyard_eval.decide.promise import OVER_FUSION, Usual, promise
+from steelyard_eval.decide.promise import NO_GAIN, OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.rule import (
     Evidence,
@@ -24,7 +24,6 @@ from steelyard_eval.decide.rule import (
     quantiles,
     shrinkage,
 )
-from steelyard_eval.measures.statistics import Interval
 
 Verdict = Literal["ship", "try", "keep"]
 LIKELY = 0.2
@@ -42,12 +41,9 @@ class Decision:
     verdict : ship, try or keep.
     candidate : int or None
         The row that is shipped, or worth trying; None under keep.
-    gain : Interval
-        The expected gain on unseen queries and its 95% interval (`promise`), from the gain of the whole procedure
-        out of fold. 0 under keep.
-    harm : float
-        The probability that the candidate is worse than the current configuration, in the composite or the metric,
-        whichever is larger, widened for having been chosen.
+    gain : Gain
+        The expected gain on unseen queries, its 95% interval and the odds that it is a loss (`promise`), from the
+        gain of the whole procedure out of fold. 0 under keep.
     bound : float
         No candidate beats the current configuration by more, with 95% confidence.
     more : int or None
@@ -59,8 +55,7 @@ class Decision:
 
     verdict: Verdict
     candidate: int | None
-    gain: Interval
-    harm: float
+    gain: Gain
     bound: float
     more: int | None
     refusal: Refusal | None = None
@@ -85,7 +80,7 @@ def decide(
     row = exact or (lambda c: np.asarray(evidence.metric[c], dtype=np.float64))
     composite, metric = evidence.of_composite, evidence.of_metric
     passing = passed(evidence, gates)
-    limit = bound(evidence.metric, evidence.groups)
+    limit = bound(evidence.metric, evidence.groups, evidence.beyond)
     gains = _folded(evidence, seed, row)
     gainful = float(gains.mean()) > SMALLEST
     expected = promise(gains, evidence.groups, usual)
@@ -94,20 +89,24 @@ def decide(
         if shrinkage(row(chosen), evidence.groups) > 0:
             refusal = refuse(chosen)
             verdict: Verdict = "try" if refusal else "ship"
-            return Decision(verdict, chosen, expected, _stated(composite, metric, chosen), limit, None, refusal)
+            return Decision(verdict, chosen, expected, limit, None, refusal)
     top = best(evidence)
     if gainful and top is not None and _worst(composite, metric)[top] <= LIKELY:
         more = _to_prove(evidence, gates, top)
-        return Decision("try", top, expected, _stated(composite, metric, top), limit, more, refuse(top))
-    return Decision("keep", None, Interval(0.0, 0.0, 0.0), 0.0, limit, 3 * evidence.metric.shape[1])
+        return Decision("try", top, expected, limit, more, refuse(top))
+    return kept(evidence)
 
 
-def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision) -> Decision:
-    """The same labels, with another candidate named as worth trying."""
-    harm = _stated(evidence.of_composite, evidence.of_metric, candidate)
-    return replace(
-        decision, verdict="try", candidate=candidate, harm=harm, more=_to_prove(evidence, gates, candidate)
-    )
+def kept(evidence: Evidence) -> Decision:
+    """What there is stays."""
+    most = bound(evidence.metric, evidence.groups, evidence.beyond)
+    return Decision("keep", None, NO_GAIN, most, 3 * evidence.metric.shape[1])
+
+
+def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision, gain: Gain) -> Decision:
+    """The same labels, with another candidate named as worth trying, of which another gain is expected."""
+    more = _to_prove(evidence, gates, candidate)
+    return replace(decision, verdict="try", candidate=candidate, gain=gain, more=more)
 
 
 def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floats:
@@ -115,11 +114,6 @@ def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floa
     choices = chosen_out_of_fold(evidence, seed)
     rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
     return out_of_fold(rows, choices, evidence.metric.shape[1])
-
-
-def _stated(composite: Posterior, metric: Posterior, candidate: int) -> float:
-    """The larger of the two probabilities of a loss, as stated of a candidate that was chosen."""
-    return max(composite.stated_harm(candidate), metric.stated_harm(candidate))
 
 
 def _worst(composite: Posterior, metric: Posterior) -> Floats:

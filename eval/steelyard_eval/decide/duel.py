@@ -139,7 +139,12 @@ class DuelStanding:
     @property
     def stands(self) -> bool:
         """Whether the verdict stands: enough was judged, and the rest can hardly move it."""
-        return bool(self.judged.sum() >= ENOUGH and self.error <= SURE) or bool(self.judged.all())
+        return bool(self.judged.sum() >= ENOUGH and self.error <= SURE) or self._whole
+
+    @property
+    def _whole(self) -> bool:
+        """Whether there are pairs and all are judged."""
+        return bool(len(self.judged)) and bool(self.judged.all())
 
     @property
     def more(self) -> int:

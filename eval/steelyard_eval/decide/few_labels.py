@@ -1,8 +1,9 @@
-"""The decision where labels are few: what is likely elsewhere, until labels of these notes say more.
+"""The decision where labels are few: a posterior that starts from what public collections showed.
 
-A rule that asks for proof keeps what there is under about 40 labels, and so does one that is harmless. What it
-would keep is reconsidered: below 20 labelled queries by what public collections showed, from then on by the
-largest mean less one standard error among few contenders. Neither is a proof, so neither ships: docs/start.md.
+A rule that asks for proof keeps what there is under about 40 labels. What it does not ship is reconsidered: of
+few contenders, what public collections favour stands until the posterior of another one lies ahead of it. There
+is no step from the table to the labels: the table counts as ten queries, whatever their number. It is no proof,
+so it never ships: docs/start.md.
 """
 
 from __future__ import annotations
@@ -13,16 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.decide.decision import Decision, tried
-from steelyard_eval.decide.posterior import LEAST, WORTH, Matrix, Moments
+from steelyard_eval.decide.decision import Decision, kept, tried
+from steelyard_eval.decide.posterior import WORTH, Matrix, Moments, PriorGains, posterior
+from steelyard_eval.decide.promise import OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
 from steelyard_eval.decide.refusal import Refusal, chosen_queries
-from steelyard_eval.decide.rule import Evidence, Gates
+from steelyard_eval.decide.rule import Evidence, Gates, folds
 from steelyard_eval.decide.without_labels import FEWEST, Advice
 
-SHIPS = 15
-"""Labelled queries below which nothing ships: of 5 and 10, what passed the gates lost in 25% and 6% of draws."""
-TOO_FEW = Refusal(f"fewer than {SHIPS} labelled queries do not carry a ship", "label more")
+TOO_FEW = Refusal(f"fewer than {FEWEST} labelled queries do not carry a ship", "label more")
+WITH_A_LOG = 15
+"""Labelled questions from which on they decide together with a log."""
+AHEAD = 0.5
+"""Deviations of the posterior by which a contender has to be ahead of what stands."""
+CHOSEN = 2.5
+"""The same for the best of thousands of candidates, of which chance alone lifts some."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +38,34 @@ class Few:
     Attributes
     ----------
     rows : int64[K], where they are.
-    variance : float64[K], of their difference to the default between queries on public collections.
+    known, variance : float64[K], of their difference to the default on public collections: mean over these, and
+        variance between queries.
     default : int, where the default is.
     labels : their labels.
     """
 
     rows: Indices
+    known: Floats
     variance: Floats
     default: int
     labels: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, keys: Sequence[str], table: PublicTable, model: str) -> Few | None:
-        """From the names of all candidates (`priors.key_of`); None where the default is not among them."""
+    def of(cls, keys: Sequence[str], table: PublicTable, model: str, sha256: str = "") -> Few | None:
+        """From the names of all candidates (`priors.key_of`); None where the default is not among them.
+
+        `sha256` is of the user's own data: a public collection says nothing about itself.
+        """
         at = _labels(keys, table.rows)
-        known = table.variances.get(class_of(model), table.variances[MINILM])
         labels = [label for label in CONTENDERS if label in at]
         if DEFAULT not in at:
             return None
+        kind = class_of(model) if class_of(model) in table.variances else MINILM
+        others = table.others(sha256)
+        known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
+        variance = [table.variances[kind][label] for label in labels]
         rows = np.array([at[label] for label in labels], dtype=np.int64)
-        return cls(rows, np.array([known[label] for label in labels]), at[DEFAULT], tuple(labels))
+        return cls(rows, np.array(known), np.array(variance), at[DEFAULT], tuple(labels))
 
 
 def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
@@ -63,65 +77,100 @@ def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
 
 
 def reconsidered(
-    decision: Decision, evidence: Evidence, gates: Gates, few: Few | None, advice: Advice, labelled: int
+    decision: Decision,
+    evidence: Evidence,
+    gates: Gates,
+    few: Few | None,
+    advice: Advice,
+    labelled: int,
+    usual: Usual = OVER_FUSION,
+    seed: int = 0,
 ) -> tuple[Decision, bool]:
-    """The decision, and whether it now rests on public collections.
+    """The decision, and whether it now rests on public collections; `usual` and `seed` as for `decide`.
 
-    Below `SHIPS` labelled questions nothing ships. Below `FEWEST` what does not ship gives way to the advice,
-    unless it is ahead of the default by a standard error. From then on a keep gives way to the leader, if that is
-    ahead of the current one by as much.
+    Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to `leader`;
+    where nothing is `labelled`, to what public collections favour.
     """
-    if few is None:
-        return decision, False
-    if labelled >= FEWEST:
-        top = leader(evidence, few)
-        better = decision.verdict == "keep" and ahead(evidence, top)
-        return (tried(evidence, gates, top, decision) if better else decision), False
-    if decision.verdict == "ship" and labelled >= SHIPS:
-        return decision, False
-    if decision.verdict == "ship":
+    if evidence.second is not None and decision.verdict != "keep":
+        return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
+    if decision.verdict == "ship" and labelled < FEWEST:
         decision = replace(decision, verdict="try", refusal=decision.refusal or TOO_FEW)
-    if advice.attempt is None:
-        return decision, decision.verdict == "keep"
-    if decision.candidate is not None and ahead(evidence, decision.candidate, few.default):
+    proven = decision.verdict == "ship" or (decision.refusal is not None and decision.more is None)
+    if few is None or (proven and labelled >= FEWEST):
         return decision, False
-    return tried(evidence, gates, few.default, decision), True
+    stands = None if advice.attempt is None else few.default
+    top = leader(evidence, few, advice, decision.candidate) if labelled else stands
+    public = labelled < FEWEST and top == stands
+    if top is None:
+        return kept(evidence), public
+    if top == decision.candidate:
+        return decision, public
+    gain = _of_row(evidence, top, usual) if public else _of_leader(evidence, few, advice, usual, seed)
+    return tried(evidence, gates, top, decision, gain), public
 
 
-def duelled(decision: Decision, evidence: Evidence, gates: Gates, few: Few | None, top: int) -> Decision:
-    """The decision on pairs that were chosen by duel: their own leader is worth trying, whatever queries say.
+def duelled(
+    decision: Decision, evidence: Evidence, gates: Gates, few: Few, top: int, used: bool, usual: Usual
+) -> Decision:
+    """The decision on pairs that were chosen by duel: their own leader, whatever queries say.
 
-    `top` is the leader among the rows of `few`.
+    `top` is the leader among the rows of `few`; it is worth trying, or kept where it is what is used today.
     """
-    if few is None:
-        return decision
-    found = tried(evidence, gates, int(few.rows[top]), decision)
+    if used:
+        return kept(evidence)
+    row = int(few.rows[top])
+    found = tried(evidence, gates, row, decision, _of_row(evidence, row, usual))
     return replace(found, refusal=found.refusal or chosen_queries("duel"))
 
 
-def leader(evidence: Evidence, few: Few) -> int:
-    """The contender of largest mean less one standard error of its difference to the default; else the default."""
-    differences = evidence.metric[few.rows] - evidence.metric[few.default]
-    lower = less_one_error(differences, evidence.groups, few.variance)
-    top = int(np.argmax(lower))
-    return int(few.rows[top]) if lower[top] > 0 else few.default
+def _of_row(evidence: Evidence, row: int, usual: Usual) -> Gain:
+    """What is expected of a candidate that these labels did not choose."""
+    return promise(evidence.metric[row].astype(np.float64), evidence.groups, usual)
 
 
-def less_one_error(differences: Matrix, groups: Indices, variance: Floats | None = None) -> Floats:
-    """float64[C]: means of differences, float[C, n], less one standard error.
+def _of_leader(evidence: Evidence, few: Few, advice: Advice, usual: Usual, seed: int) -> Gain:
+    """What is expected of the leader: the gain out of fold of whoever leads without the fold."""
+    part = folds(evidence.groups, seed)
+    gains = np.zeros(len(part))
+    for own in (part == at for at in np.unique(part)):
+        top = None if own.all() else leader(evidence.on(~own), few, advice)
+        gains[own] = 0.0 if top is None else evidence.metric[top][own]
+    return promise(gains, evidence.groups, usual)
 
-    The variance between queries is pooled with the known one, float64[C], which counts as ten queries.
+
+def leader(evidence: Evidence, few: Few, advice: Advice, candidate: int | None = None) -> int | None:
+    """The contender furthest ahead of what public collections favour, else that; None is what is used today.
+
+    They favour the default where it was likely better than what is used today, and then that is a contender like
+    the others. `candidate` is what labels alone would choose among all that is tried.
     """
-    sums = Moments.of(differences, groups)
-    between = sums.queries * sums.error**2
-    if variance is not None:
-        between = (sums.queries * between + WORTH * variance) / (sums.queries + WORTH)
-    return np.asarray(sums.mean - np.maximum(np.sqrt(between / sums.queries), LEAST), dtype=np.float64)
+    used = 0.0 if advice.shown is None else -float(advice.shown.gains.mean())
+    spread = float(few.variance.mean())
+    if advice.attempt is None:
+        stands: int | None = None
+        rows: list[int | None] = few.rows.tolist()
+        base = np.zeros(evidence.metric.shape[1])
+        differences, known, variance = evidence.metric[few.rows], few.known - used, few.variance
+    else:
+        stands = few.default
+        rows = [*few.rows.tolist(), None]
+        base = np.asarray(evidence.metric[stands], dtype=np.float64)
+        differences = np.vstack([evidence.metric[few.rows] - base, -base])
+        known, variance = np.append(few.known, used), np.append(few.variance, spread)
+    ahead = ahead_by(differences, evidence.groups, PriorGains(known, variance, np.full(len(rows), WORTH)), AHEAD)
+    if candidate is not None:
+        table, of = evidence.prior_metric, [candidate]
+        mean, worth = table.mean[of], table.worth[of]
+        if stands is not None:
+            mean, worth = mean - table.mean[stands], np.minimum(worth, table.worth[stands])
+        own = PriorGains(mean, np.array([spread]), worth)
+        ahead = np.append(ahead, ahead_by(evidence.metric[of] - base, evidence.groups, own, CHOSEN))
+        rows.append(candidate)
+    top = int(np.argmax(ahead))
+    return rows[top] if ahead[top] > 0 else stands
 
 
-def ahead(evidence: Evidence, candidate: int, of: int | None = None) -> bool:
-    """Whether a candidate's mean is above that of another one, or of the current one, by a standard error."""
-    differences = np.asarray(evidence.metric[candidate], dtype=np.float64)
-    if of is not None:
-        differences = differences - evidence.metric[of]
-    return bool(less_one_error(differences[None, :], evidence.groups)[0] > 0)
+def ahead_by(differences: Matrix, groups: Indices, prior: PriorGains, deviations: float) -> Floats:
+    """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
+    found = posterior(Moments.of(differences, groups), prior)
+    return np.asarray(found.mean - deviations * found.deviation, dtype=np.float64)

@@ -10,6 +10,7 @@ promised at all: it depends on how many questions have no answer, which no label
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
+from steelyard_eval.decide.posterior import Moments
+from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.statistics import exact_interval
 
 SURE = 0.9
@@ -25,6 +28,8 @@ FEWEST = 40
 """Queries with a relevant hit below which the bound on a mean is no bound: losses are skewed."""
 STEPS = 201
 """Quantiles of the scores that are tried as floors."""
+DIGITS = 1e5
+"""Floors are written in so many parts of 1, so that the file is readable."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,11 @@ class Lists:
     @property
     def best(self) -> Floats:
         """float64[Q]: the best score of each list; -inf for an empty one."""
-        best = np.full(len(self.unit), -np.inf)
-        np.maximum.at(best, self.query, self.score)
-        return best
+        return _highest(self.score, self.query, len(self.unit))
+
+    def answered(self, floor: float) -> int:
+        """How many queries show anything; none of those whose lists are empty, whatever the floor."""
+        return int(((self.best >= floor) & (np.diff(self.offsets) > 0)).sum())
 
     def found(self) -> Indices:
         """The queries that show a relevant entry."""
@@ -69,10 +76,7 @@ class Lists:
     def lost(self, floors: Floats) -> Floats:
         """float64[found, F]: the share of each list's relevant entries that each floor drops."""
         rows = np.flatnonzero(self.relevant)
-        below = self.score[rows, None] < floors
-        begin = np.flatnonzero(np.diff(self.query[rows], prepend=-1))
-        counts = np.diff(begin, append=len(rows))
-        return np.add.reduceat(below, begin, axis=0) / counts[:, None] if len(rows) else np.zeros((0, len(floors)))
+        return lost_shares(self.query[rows], self.score[rows, None] < floors)
 
     def words_shown(self, floor: float) -> float:
         """The share of the words of all lists that are left; 0 where nothing is shown at all."""
@@ -87,7 +91,9 @@ class Bound:
     Attributes
     ----------
     floor : float
-        -inf where no floor keeps the promise: everything is shown.
+        -inf where everything is shown: no floor keeps the promise, or none is needed for it.
+    kept : bool
+        Whether the promise is kept at this floor.
     measured : float
         The mean loss, or the share of false answers, on the labels themselves.
     bound : float
@@ -97,6 +103,7 @@ class Bound:
     """
 
     floor: float
+    kept: bool
     measured: float
     bound: float
     queries: int
@@ -119,41 +126,61 @@ def floor_for_lost(lists: Lists, share: float, sure: float = SURE, fewest: int =
         )
     floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
     lost = lists.lost(floors)
-    bound = (lost.sum(axis=0) + 1) / (len(found) + 1) + _reach(lost, unit, units, sure)
+    reach = stdtrit(units - 1, sure) * Moments.of(lost.T, unit).error
+    bound = (lost.sum(axis=0) + 1) / (len(found) + 1) + reach
     passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
     if not len(passed):
-        return Bound(-math.inf, 0.0, float(bound[0]), len(found), units)
+        return Bound(-math.inf, False, 0.0, float(bound[0]), len(found), units)
     last = passed[-1]
-    return Bound(float(floors[last]), float(lost[:, last].mean()), float(bound[last]), len(found), units)
+    return Bound(float(floors[last]), True, float(lost[:, last].mean()), float(bound[last]), len(found), units)
 
 
-def _reach(lost: Floats, unit: Indices, units: int, sure: float) -> Floats:
-    """float64[F]: Student's quantile times the standard error of the mean, units taken as one."""
-    away = np.zeros((units, lost.shape[1]))
-    np.add.at(away, unit, lost - lost.mean(axis=0))
-    error = np.sqrt((away**2).sum(axis=0) * units / (units - 1)) / len(lost)
-    reach: Floats = stdtrit(units - 1, sure) * error
-    return reach
+def floor_for_false(lists: Lists, share: float, sure: float = SURE) -> Bound:
+    """The lowest floor that answers at most this share of the questions without an answer, whose lists these are.
 
-
-def floor_for_false(best: Floats, share: float, sure: float = SURE) -> Bound:
-    """The lowest floor that answers at most this share of the questions without an answer.
-
-    `best` is the best score of the list of each such question, float64[n]. The floor lies just above an order
-    statistic, exact for any distribution (Learn then Test, Clopper and Pearson). Raises ConfigError where so few
-    questions prove nothing, with the number that would.
+    Questions that vary together count as one, which is answered where any of them is. The floor lies just above an
+    order statistic of their best scores, exact for any distribution (Learn then Test, Clopper and Pearson). Raises
+    ConfigError where so few questions prove nothing, with the number that would.
     """
+    unit = np.unique(lists.unit, return_inverse=True)[1]
+    best = _highest(lists.best, unit, int(unit.max(initial=-1)) + 1)
     count, allowed = len(best), errors_allowed(len(best), share, sure)
     if allowed < 0:
         needed = math.ceil(math.log(1 - sure) / math.log(1 - share))
+        apart = " that ask different things" if count < len(unit) else ""
         raise ConfigError(
             f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
-            f'("answerable": false), and there are {count}; mark {needed - count} more with steelyard judge'
+            f'("answerable": false), and there are {count}{apart}; mark {needed - count} more '
+            "with steelyard judge"
         )
     falling = np.sort(best)[::-1]
-    floor = float(np.nextafter(falling[allowed], np.inf))
-    measured = int((best >= floor).sum())
-    return Bound(floor, measured / count, exact_interval(measured, count, 2 * sure - 1)[1], count, count)
+    over = float(falling[allowed])
+    floor = float(np.nextafter(over, np.inf)) if math.isfinite(over) else over
+    measured = int((best > over).sum())
+    bound = exact_interval(measured, count, 2 * sure - 1)[1]
+    return Bound(floor, True, measured / count, bound, len(lists.unit), count)
+
+
+def floor_for_all(bounds: Mapping[str, Bound]) -> float | None:
+    """The highest floor that keeps the promises ``lost`` and ``false``, either or both; None where none does.
+
+    What is lost grows with the floor and false answers fall, so the floor for those has to be the lower one.
+    Of the floors that do, it is one with five digits, where there is one. -inf: no floor is needed.
+    """
+    least = bounds["false"].floor if "false" in bounds else -math.inf
+    most = bounds["lost"].floor if "lost" in bounds else math.inf
+    if least > most or not all(bound.kept for bound in bounds.values()):
+        return None
+    target, towards = (most, math.floor) if math.isfinite(most) else (least, math.ceil)
+    short = towards(target * DIGITS) / DIGITS if math.isfinite(target) else target
+    return short if least <= short <= most else target
+
+
+def _highest(values: Floats, group: Indices, groups: int) -> Floats:
+    """float64[groups]: the largest value of each group; -inf for an empty one."""
+    best = np.full(groups, -np.inf)
+    np.maximum.at(best, group, values)
+    return best
 
 
 def errors_allowed(count: int, share: float, sure: float) -> int:

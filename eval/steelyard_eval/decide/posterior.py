@@ -20,9 +20,6 @@ Matrix = NDArray[np.floating]
 
 WORTH = 10.0
 """Queries that the table of other collections counts as at most, for the mean and for the variance."""
-WIDENED = 1.1
-"""How much wider the deviation of a chosen candidate is taken to be, because it was chosen for lying far above 0:
-at 40 labels a `try` said 6.0% without it, says 8.6% with it, and was worse in 8.2% of cases (docs/tuning.md)."""
 LEAST = 1e-6
 """A standard error of less is rounding."""
 BLOCK = 256
@@ -149,22 +146,19 @@ class Posterior:
         """float64[C]: the probability that the candidate is worse than the current configuration."""
         return np.asarray(stdtr(self.degrees, -self.mean / self.deviation), dtype=np.float64)
 
-    def stated_harm(self, candidate: int) -> float:
-        """The printed probability of harm of the one chosen among many: its deviation is widened."""
-        z = float(self.mean[candidate] / (WIDENED * self.deviation[candidate]))
-        return float(stdtr(self.degrees[candidate], -z))
 
-
-def posterior(sums: Moments, prior: PriorGains) -> Posterior:
+def posterior(sums: Moments, prior: PriorGains, beyond: Floats | float = 0.0) -> Posterior:
     """The posterior of every candidate's mean difference.
 
     ``mean = (n * sample + worth * known) / (n + worth)``; its variance is that between queries, for a mean of
-    n + worth. Where queries come in groups, it is that of the mean over groups, times n.
+    n + worth. Where queries come in groups, it is that of the mean over groups, times n. `beyond`, float64[C], is
+    the variance of the sample's mean that these queries do not show.
     """
     n = sums.queries
     between = n * sums.error**2
     pooled = np.where(prior.worth > 0, (n * between + WORTH * prior.variance) / (n + WORTH), between)
-    deviation = np.maximum(np.sqrt(pooled / (n + prior.worth)), LEAST)
+    weight = n / (n + prior.worth)
+    deviation = np.maximum(np.sqrt(pooled / (n + prior.worth) + weight**2 * beyond), LEAST)
     mean = (sums.total + prior.worth * prior.mean) / (n + prior.worth)
     independent = sums.groups == n
     degrees = np.where((prior.worth > 0) & independent, np.inf, max(sums.groups - 1, 1))

@@ -14,6 +14,7 @@ from steelyard.base.fields import parse_number
 from steelyard.base.files import canonical
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
+from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.rule import FOLDS
 from steelyard_eval.measures.statistics import Interval
 
@@ -47,7 +48,12 @@ def promised(decision: Decision, metric: str, queries: int) -> Record:
     """The promise of a decision, for the document and the file."""
     gain = decision.gain
     ends = {"value": gain.mean, "low": gain.low, "high": gain.high, "queries": queries}
-    return {"metric": metric, **ends, "harm": decision.harm}
+    return {"metric": metric, **ends, **harm(gain)}
+
+
+def harm(gain: Gain) -> Record:
+    """The odds that a gain is a loss, where anything is known of it."""
+    return {} if gain.worse is None else {"harm": gain.worse}
 
 
 def decided(decision: Decision, metric: str, queries: int, stated: bool) -> Record:

@@ -73,20 +73,17 @@ class PublicGains:
             "near": self.near or None,
         }
 
-    def sentence(self, label: str) -> str:
-        """What is known, in one sentence.
+    def in_words(self, label: str, what: str = "it") -> str:
+        """What is known, in a clause about the default, by the name that it has in the sentence.
 
-        >>> PublicGains(np.array([0.05, -0.01])).sentence("bm25")
-        'On two public collections this was better than bm25 on 1, by +0.020 nDCG@10 on average, at worst -0.010.'
+        >>> PublicGains(np.array([0.05, -0.01])).in_words("bm25")
+        'on two public collections it beat bm25 on 1, by +0.020 nDCG@10 on average (at worst -0.010)'
         """
         count = len(self.gains)
         where = f"{_WORDS[count] if count < len(_WORDS) else count} public collections"
-        over = f"{self.near}, the nearest to {label} that was run there," if self.near else label
-        better = f"On {where} this was better than {over} on {int((self.gains > 0).sum())}"
-        if self.gains.mean() < 0:
-            worse = f"{-self.gains.mean():.3f} {METRIC} worse on average, at worst {-self.gains.min():.3f}"
-            return f"{better}, and {worse}."
-        return f"{better}, by {self.gains.mean():+.3f} {METRIC} on average, at worst {self.gains.min():+.3f}."
+        over = f"the nearest to {label} that was run there" if self.near else label
+        mean = f"{self.gains.mean():+.3f} {METRIC} on average (at worst {self.gains.min():+.3f})"
+        return f"on {where} {what} beat {over} on {int((self.gains > 0).sum())}, by {mean}"
 
 
 @dataclass(frozen=True)
@@ -128,8 +125,11 @@ class PublicTable:
         known = self.means.get(class_of(model), {})
         if label not in known:
             return None
-        others = [at for at, one in enumerate(self.about["collections"]) if one["sha256"] != sha256]
-        return PublicGains((known[DEFAULT] - known[label])[others], label if near else "")
+        return PublicGains((known[DEFAULT] - known[label])[self.others(sha256)], label if near else "")
+
+    def others(self, sha256: str) -> list[int]:
+        """The places of the collections that are not this data set."""
+        return [at for at, one in enumerate(self.about["collections"]) if one["sha256"] != sha256]
 
     def _row(self, config: SearchConfig) -> tuple[str, bool]:
         """The label of its row, and whether that is only the nearest: a sum's share to the next tenth."""
@@ -153,7 +153,7 @@ def measured_with(model: str) -> str:
     """What has to be said of the vectors; empty where they are what was measured."""
     if model.startswith(("minilm", "lsa")):
         return ""
-    return " (measured with MiniLM, not with your embedder)"
+    return ", with MiniLM's vectors"
 
 
 def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:

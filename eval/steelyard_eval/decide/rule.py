@@ -10,6 +10,9 @@ metric      float[C, n]         the metric that is reported, nDCG@10 as a rule, 
 composite   float[C, n]         a steadier measure of the same thing, smoothed along the weights: `composite.py`
 ==========  ==================  ===============================================================================
 
+Clicks, or the labels of a model, are a second measurement of the same differences: they move the columns of both
+matrices and decide nothing by themselves (`prediction_powered.py`).
+
 A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
 mean, likely better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
 docs/tuning.md.
@@ -27,6 +30,7 @@ from scipy.special import stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, PriorGains, posterior
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
 
 FOLDS = 5
 SURE = 0.95
@@ -52,13 +56,22 @@ ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
 """For the settings of one strategy, which are much alike."""
 ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, folded=True)
 """For all families together: what is current may already be the best of them."""
+FROM_A_LOG = Gates(composite=0.03, metric=0.05, untabled=2.0)
+"""For all families, where labels are of queries that were drawn from a log: chosen by rule in docs/feedback.md."""
 
 
 @dataclass(frozen=True)
 class Evidence:
     """The two matrices on the labelled queries, what is known beforehand, and which queries vary together.
 
-    `groups` int64[n] numbers the groups; all different where queries are independent.
+    Attributes
+    ----------
+    groups : int64[n]
+        Numbers the groups; all different where queries are independent.
+    second : SecondMeasurement or None
+        Clicks on these and on other queries: the matrices are those that it has moved.
+    share, share_composite : float
+        How much of it was used, in each matrix.
     """
 
     metric: Matrix
@@ -66,6 +79,9 @@ class Evidence:
     prior_metric: PriorGains
     prior_composite: PriorGains
     groups: Indices
+    second: SecondMeasurement | None = None
+    share: float = 0.0
+    share_composite: float = 0.0
 
     @classmethod
     def of(
@@ -74,20 +90,36 @@ class Evidence:
         composite: Matrix,
         priors: tuple[PriorGains, PriorGains] | None = None,
         groups: Indices | None = None,
+        second: SecondMeasurement | None = None,
     ) -> Evidence:
         """Without priors nothing is known but the labels; without groups every query counts by itself."""
         known = priors or (PriorGains.none(len(metric)), PriorGains.none(len(metric)))
-        return cls(metric, composite, *known, np.arange(metric.shape[1]) if groups is None else groups)
+        numbers = np.arange(metric.shape[1]) if groups is None else groups
+        if second is None:
+            return cls(metric, composite, *known, numbers)
+        shares = second.share(metric), second.share(composite)
+        moved, smooth = second.adjusted(metric, shares[0]), second.adjusted(composite, shares[1])
+        return cls(moved, smooth, *known, numbers, second, *shares)
+
+    @property
+    def beyond(self) -> Floats | float:
+        """float64[C]: the variance of the metric's means that the second measurement of other queries adds."""
+        return 0.0 if self.second is None else self.share**2 * self.second.variance
+
+    def moved(self, candidate: int, differences: Floats) -> Floats:
+        """float64[n]: exact differences of a candidate, moved as the matrix is."""
+        return differences if self.second is None else self.second.move(candidate, differences, self.share)
 
     @cached_property
     def of_metric(self) -> Posterior:
         """Of every candidate's difference in the reported metric."""
-        return posterior(Moments.of(self.metric, self.groups), self.prior_metric)
+        return posterior(Moments.of(self.metric, self.groups), self.prior_metric, self.beyond)
 
     @cached_property
     def of_composite(self) -> Posterior:
         """Of every candidate's difference in the composite, by which candidates are chosen."""
-        return posterior(Moments.of(self.composite, self.groups), self.prior_composite)
+        beyond = 0.0 if self.second is None else self.share_composite**2 * self.second.variance
+        return posterior(Moments.of(self.composite, self.groups), self.prior_composite, beyond)
 
     def on(self, queries: Bools) -> Evidence:
         """The evidence on some of the queries: those where bool[n] is true."""
@@ -176,12 +208,12 @@ def doubt(evidence: Evidence, candidate: int, differences: Floats) -> float:
     return float(posterior(Moments.of(differences[None, :], evidence.groups), prior).harm()[0])
 
 
-def bound(metric: Matrix, groups: Indices) -> float:
+def bound(metric: Matrix, groups: Indices, beyond: Floats | float = 0.0) -> float:
     """X of "nothing found beats it by more than X": the largest upper end of a one-sided 95% interval, at least 0.
 
     It needs no correction for the number of candidates: the truly best one is one fixed candidate, and X is at
-    least the upper end of its own interval.
+    least the upper end of its own interval. `beyond` is what `Evidence.beyond` says.
     """
     sums = Moments.of(metric, groups)
-    reach = stdtrit(max(sums.groups - 1, 1), SURE) * sums.error
+    reach = stdtrit(max(sums.groups - 1, 1), SURE) * np.sqrt(sums.error**2 + beyond)
     return max(0.0, float((sums.mean + reach).max(initial=0.0)))

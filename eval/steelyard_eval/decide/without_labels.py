@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.answer import Conclusion, name_of
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.public import (
     DEFAULT,
@@ -15,20 +17,31 @@ from steelyard_eval.decide.public import (
     measured_with,
     public_table,
 )
+from steelyard_eval.decide.steps import to_do
 
 FEWEST = 20
 """Labelled queries from which on labels choose better than the default; five do not (docs/start.md)."""
-NOTHING = "Nothing was measured on your notes."
+NOTHING = "nothing was measured on your notes"
+OTHER = "the default sum of bm25 and vector"
+"""The default, where it is not what is worth trying."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do without proof; `attempt` is the default under try, `shown` what public collections showed."""
+    """What to do without proof: in a sentence, and what would decide.
+
+    `attempt` is the default under try, `shown` what public collections showed.
+    """
 
     verdict: Literal["try", "keep"]
     sentence: str
+    remedy: str
     attempt: SearchConfig | None = None
     shown: PublicGains | None = None
+
+    def answer(self, dataset: Dataset, formula: str) -> Conclusion:
+        """The same as an answer; `formula` is what is worth trying."""
+        return Conclusion(self.sentence, to_do(self.verdict, dataset, self.remedy), formula)
 
     def to_json(self) -> dict[str, Any] | None:
         """What public collections showed, as plain JSON values."""
@@ -55,19 +68,18 @@ def advise(
     labelled : how many different questions have labels, fewer than `FEWEST`.
     pairs : how many pairs were judged, where they were chosen by duel.
     """
-    lead, then = _lead(labelled, pairs), _next(labelled, pairs)
+    lead, then, own = _lead(labelled, pairs), _next(labelled, pairs), name_of(label)
     if reason := _nothing_known(label, config, model):
-        return Advice("keep", f"Keep your {label}. {lead} {reason} {then}")
+        return Advice("keep", f"Keep {own}: {lead}. {reason}", then)
     shown = None if config is None else public_table().against(config, model, sha256)
     if shown is None:
-        reason = f"Your {label} was not run on the public collections, so they say nothing about it."
-        return Advice("keep", f"Keep your {label}. {lead} {reason} {then}")
-    told = shown.sentence(f"your {label}")[:-1] + f"{measured_with(model)}."
+        return Advice("keep", f"Keep {own}: {lead}, and it was not run on the public collections.", then)
     if not shown.likely:
-        told = told.replace("this was", f"{DEFAULT} was")
-        return Advice("keep", f"Keep your {label}. {lead} {told} {then}", shown=shown)
+        told = shown.in_words("it", OTHER)
+        return Advice("keep", f"Keep {own}: {lead}; {told}{measured_with(model)}.", then, shown=shown)
+    told = shown.in_words(own)
     attempt = default_config(config, limit, model)
-    return Advice("try", f"Try {DEFAULT}. {lead} {told} {then}", attempt, shown)
+    return Advice("try", f"Try: {lead}; {told}{measured_with(model)}.", then, attempt, shown)
 
 
 def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
@@ -75,7 +87,7 @@ def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
     if not model:
         return "There are no vectors, so there is nothing to mix words with."
     if config is not None and as_good(config):
-        return "No method without labels tells which sum of bm25 and vector between 0.4 and 0.6 is better."
+        return "Without labels no method tells which sum of bm25 and vector between 0.4 and 0.6 is better."
     return ""
 
 
@@ -83,11 +95,11 @@ def _lead(labelled: int, pairs: int) -> str:
     if not labelled:
         return NOTHING
     counted = f"{pairs} judged pairs" if pairs else f"{labelled} labelled queries"
-    return f"The {counted} of your notes prove nothing yet."
+    return f"the {counted} of your notes prove nothing yet"
 
 
 def _next(labelled: int, pairs: int) -> str:
     if pairs:
-        return f"Judge {max(ENOUGH - pairs, 1)} more pairs, and they count (steelyard judge)."
+        return f"judge {max(ENOUGH - pairs, 1)} more pairs, and they count"
     more = max(FEWEST - labelled, 1)
-    return f"Label {more}{' more' if labelled else ''} queries, and they decide (steelyard judge)."
+    return f"label {more}{' more' if labelled else ''} queries, and they decide"

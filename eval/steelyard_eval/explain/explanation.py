@@ -175,7 +175,7 @@ class _Case:
 
     def _about_query(self) -> dict[str, Any]:
         query = self.query
-        clock = self.space.dataset.as_of if query.asked_at is None else query.asked_at
+        clock = self.space.dataset.clock(query)
         return {
             **{name: getattr(query, name) for name in ("id", "text", "intent", "category", "domain", "split")},
             "tags": list(query.tags),

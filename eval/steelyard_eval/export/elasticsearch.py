@@ -39,7 +39,7 @@ LACKS = {
 
 def write(config: SearchConfig) -> Parts:
     """The body of ``GET /INDEX/_search`` as `search`."""
-    fusion = hybrid(config.effective, LACKS)
+    fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS)
     depth, notes = window(config, fusion.weights, "rank_window_size", MAX_WINDOW)
     retrievers = {name: _retriever(config, name, depth) for name in fusion.weights}
     notes += index_notes(config, fusion.weights)

@@ -7,7 +7,7 @@ by the same number, so the order stays. `Fusion.shares` relies on this, and is t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.base.errors import shown
@@ -24,7 +24,7 @@ LISTS = (*KEYWORDS, "vector")
 QUERY_TEXT = "<query text>"
 QUERY_VECTOR = "<query vector>"
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEEP_ORDER = ("alone", RECIPROCAL, "none", "minmax", "zscore", "rank")
+_KEEP_ORDER = ("alone", RECIPROCAL, "none", "minmax", "zscore", "rank", "theoretical", "tmm", "dbsf")
 """Kinds that order one list as it was; max flattens a list without a positive value."""
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
@@ -54,13 +54,15 @@ class Fusion:
         return {name: weight / total for name, weight in self.weights.items()}
 
 
-def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
+def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
     """Read the strategy as a fusion of at most one keyword list and one vector list.
 
     Parameters
     ----------
+    has : collection of str
+        The kinds of fusion of two lists that the target expresses; all others are refused.
     lacks : mapping of str to str
-        By kind of fusion, why the target cannot express it.
+        By kind, why the target cannot express it; where it is not written, that there is no counterpart.
     scores : bool
         Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
 
@@ -72,7 +74,7 @@ def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) ->
     fusion = _fusion(strategy)
     if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
         return Fusion("alone", fusion.weights)
-    losses = [lacks[fusion.kind]] if fusion.kind in lacks else []
+    losses = [] if fusion.kind in ("alone", *has) else [lacking(fusion.kind, lacks)]
     if set(KEYWORDS) <= fusion.weights.keys():
         losses.append("fts and bm25 are two keyword lists, and a query there has one; keep one of them")
     if not any(fusion.weights.values()):
@@ -80,6 +82,11 @@ def hybrid(strategy: Expr, lacks: Mapping[str, str], *, scores: bool = False) ->
     if losses:
         raise Lost(*losses)
     return fusion
+
+
+def lacking(kind: str, lacks: Mapping[str, str]) -> str:
+    """Why a target cannot express a kind of fusion."""
+    return lacks.get(kind, f"normalize={kind} has no counterpart")
 
 
 def _fusion(strategy: Expr) -> Fusion:

@@ -5,6 +5,9 @@ the score ranker processor (2.19; its weights are documented after 3.0) and the 
 2.19). Weights lie in 0..1 and must sum to 1: others are divided by their sum, which multiplies every score by one
 number and so changes no order.
 
+`lower_bounds` of min_max came with 3.0. With 0 for both lists they make our tmm, because 0 is the low end of BM25
+and of (1 + cosine) / 2, which a vector scores there.
+
 ``z_score`` is not used: the plugin (neural-search, ZScoreNormalizer) raises every score at or below the mean to
 0.001, and divides by the sample deviation. Nor is ``l2``: no strategy here normalizes that way.
 """
@@ -33,6 +36,8 @@ MAX_WINDOW = 10_000
 LACKS = {
     "none": "normalize=none adds raw scores, and the normalization processor always normalizes them",
     "max": "normalize=max has no counterpart: min_max also subtracts the minimum, which changes the ranking",
+    "theoretical": "normalize=theoretical has no counterpart: bounds there are numbers, ours follow the query",
+    "dbsf": "normalize=dbsf has no counterpart: z_score there raises every score up to the mean to 0.001",
     "zscore": (
         "normalize=zscore: z_score there raises every score up to the mean to 0.001, which changes the ranking"
     ),
@@ -42,7 +47,7 @@ LACKS = {
 
 def write(config: SearchConfig) -> Parts:
     """The body of ``PUT /_search/pipeline/NAME`` as `pipeline`, that of ``GET /INDEX/_search`` as `search`."""
-    fusion = hybrid(config.effective, LACKS)
+    fusion = hybrid(config.effective, (RECIPROCAL, "minmax", "tmm"), LACKS)
     depth, notes = window(config, fusion.weights, "pagination_depth", MAX_WINDOW)
     queries = [_query(config, name, depth) for name in fusion.weights]
     notes += index_notes(config, fusion.weights)
@@ -65,8 +70,14 @@ def _query(config: SearchConfig, name: str, depth: int) -> dict[str, Any]:
 
 def _normalizer(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
     combination = {"technique": "arithmetic_mean", "parameters": {"weights": list(fusion.shares().values())}}
-    processor = {"normalization": {"technique": "min_max"}, "combination": combination}
-    return {"normalization-processor": processor}, ["the lowest score of a list counts 0.001 there and 0 here"]
+    normalization: dict[str, Any] = {"technique": "min_max"}
+    notes = ["the lowest score of a list counts 0.001 there and 0 here"]
+    if fusion.kind == "tmm":
+        bounds = [{"mode": "apply", "min_score": 0.0} for _ in fusion.weights]
+        normalization["parameters"] = {"lower_bounds": bounds}
+        notes = ["lower_bounds need an OpenSearch of 3.0"]
+    processor = {"normalization": normalization, "combination": combination}
+    return {"normalization-processor": processor}, notes
 
 
 def _ranker(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:

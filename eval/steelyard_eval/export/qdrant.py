@@ -49,7 +49,7 @@ def write(config: SearchConfig) -> Parts:
     """The body of ``POST /collections/NAME/points/query`` as `query`."""
     strategy = config.effective
     if not is_raw_sum(strategy):
-        fusion = hybrid(strategy, LACKS)
+        fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS)
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes(config, fusion)
     found, priors = with_priors(strategy)
     if len(found) != 1:
@@ -64,7 +64,7 @@ def write(config: SearchConfig) -> Parts:
 
 def _scored(expr: Expr) -> Fusion:
     """A fusion whose scores, not only their order, are ours."""
-    fusion = hybrid(expr, LACKS, scores=True)
+    fusion = hybrid(expr, (RECIPROCAL, "dbsf"), LACKS, scores=True)
     if fusion.kind == "alone" and "vector" not in fusion.weights:
         raise Lost(LACKS["none"])
     return fusion
@@ -84,6 +84,10 @@ def _prefetch(config: SearchConfig, name: str) -> dict[str, Any]:
 
 
 def _fusion(fusion: Fusion) -> dict[str, Any]:
+    if fusion.kind == "dbsf":
+        if not fusion.equal:
+            raise Lost("dbsf has no weights there: write equal ones")
+        return {"fusion": "dbsf"}
     settings: dict[str, Any] = {"k": whole(fusion.k, "k", 0, MAX_K) + 1}
     if not fusion.equal:
         if fusion.k:

@@ -29,6 +29,7 @@ from steelyard_eval.export.hybrid import (
     depth_of,
     fields,
     keyword_of,
+    lacking,
     weights_of,
 )
 
@@ -71,8 +72,8 @@ def _score(expr: Expr) -> str:
     told = expr.describe()
     if told.beyond or not isinstance(told, Linear):
         raise Lost(told.beyond)
-    if told.scale in LACKS:
-        raise Lost(LACKS[told.scale])
+    if told.scale not in (RECIPROCAL, "none", "minmax"):
+        raise Lost(lacking(told.scale, LACKS))
     if told.scale == RECIPROCAL:
         return " + ".join(_reciprocal(name, weight, told.k) for name, weight in weights_of(told.terms).items())
     part = _raw if told.scale == "none" else _linear

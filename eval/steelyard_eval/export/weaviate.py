@@ -28,7 +28,7 @@ LACKS = {
 
 def write(config: SearchConfig) -> Parts:
     """The arguments of ``collection.query.hybrid`` as `hybrid`."""
-    fusion = hybrid(config.effective, LACKS)
+    fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS)
     arguments: dict[str, Any] = {
         "query": QUERY_TEXT,
         "vector": QUERY_VECTOR,

@@ -194,7 +194,7 @@ class Field:
         bare = replace(config, finish=without_floors(config.finish))
         if bare.finish == config.finish:
             return found
-        lost = losses(scored(replay(table, bare)), lists, table.queries, self.dataset.qrels)
+        lost = losses(replay(table, bare).ranked, own.ranked, self.dataset.qrels)
         return replace(found, lost=lost)
 
     def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,12 +12,14 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.wording import in_words
 from steelyard_eval.gate.answers import GateAnswers, about
 from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
 from steelyard_eval.gate.rule import ALPHA, SMALL, Changes, Findings, judge
-from steelyard_eval.gate.silence import false_answers, kept_promise, promised
+from steelyard_eval.gate.silence import false_answers, kept_promise, promised, risen
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
 from steelyard_eval.measures.runs import Scored
@@ -37,7 +39,8 @@ class Contest:
 
     `same` says whether configuration and sources are the baseline's, so that nothing may differ; otherwise quality
     decides. `elsewhere` says in words how this platform is not the baseline's; there rounding may differ.
-    `unanswerable` is how many queries nothing answers.
+    `unanswerable` is how many queries nothing answers. `stale` tells whether a list shows what is stale above what
+    took its place; None where nothing can be.
     """
 
     now: GateAnswers
@@ -49,6 +52,7 @@ class Contest:
     elsewhere: str = ""
     block_slices: bool = False
     unanswerable: int = 0
+    stale: Callable[[Query, Sequence[str]], bool] | None = None
 
     @cached_property
     def lists_changed(self) -> Bools:
@@ -112,7 +116,7 @@ class Contest:
     def findings(self) -> list[Record]:
         """What there is to say, worst first: kind, verdict, text."""
         found = [*self._identity()] if self.check == "identity" else [*self._quality(), *self._slices()]
-        found += self._silence()
+        found += [*self._silence(), *self._staleness()]
         if self.newly_broken:
             kinds = sorted({row["promise"] for row in self.newly_broken})
             queries = len({row["query"] for row in self.newly_broken})
@@ -138,16 +142,34 @@ class Contest:
             found.append(kept_promise(promise, list(lost.values()), unit))
         return found
 
+    def _staleness(self) -> list[Record]:
+        if self.stale is None or not self.lists_changed.any():
+            return []
+        now, before = (
+            [query.id for query, ids in zip(self.queries, lists, strict=True) if self.stale(query, ids)]
+            for lists in (
+                [[id_ for id_, _ in own[:SHALLOW]] for own in self.now.lists],
+                [kept.ids for kept in self.kept.lists],
+            )
+        )
+        text = "lists show what was replaced or has expired above what took its place"
+        return [found] if (found := risen("stale", now, before, len(self.queries), self.budget, text)) else []
+
     def _identity(self) -> list[Record]:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
         if not lists and not scores:
-            but = f", but for ties and rounding on another platform ({self.elsewhere})" if self.elsewhere else ""
+            but = ", but for ties and rounding on another platform" if self.elsewhere else ""
             return [_finding("identity", "pass", f"every list and every score is the same{but}")]
         what = f"the {'lists' if lists else 'scores'} of {counted(lists or scores, 'query', 'queries')} differ"
         where = f"{what} with the same sources, configuration and data"
         if self.elsewhere:
-            return [_finding("identity", "mismatch", f"{where}, on another platform ({self.elsewhere})")]
+            return [_finding("identity", "mismatch", f"{where}, on another platform")]
         return [_finding("identity", "fail", f"{where}: something is not deterministic")]
+
+    @property
+    def _platform(self) -> list[str]:
+        """How this platform is another than the baseline's, where it could matter."""
+        return [f"another platform than the baseline's: {self.elsewhere}"] if self.elsewhere else []
 
     def _quality(self) -> list[Record]:
         moved = not self.elsewhere and (self.now.values.matrix != self.kept.values.matrix).any()
@@ -156,14 +178,31 @@ class Contest:
             told = f"; the scores of {counted(scores, 'query', 'queries')} changed" if scores else ""
             return [_finding("unchanged", "pass", f"no list changed{told}"), *self._drift()]
         found = self.against_baseline
-        return [_finding("baseline", found.verdict, in_words(found, self.budget, "the baseline")), *self._drift()]
+        return [
+            _finding("baseline", found.verdict, self._told(found, self.kept.values, "the baseline")),
+            *self._drift(),
+        ]
 
     def _drift(self) -> list[Record]:
         """What the anchor adds: a decline that no single step showed."""
         found = self.against_anchor
         if not found.fails:
             return []
-        return [_finding("anchor", "fail", in_words(found, self.budget, f"the anchor of {self.kept.anchor_date}"))]
+        text = self._told(found, self.kept.anchor, f"the anchor of {self.kept.anchor_date}")
+        return [_finding("anchor", "fail", text)]
+
+    def gain(self, before: Values) -> Gain:
+        """The change of nDCG@10, with its interval and the odds that it is a loss."""
+        units = self.unit.tolist()
+        return Gain.within(difference_interval(self.now.values.ndcg - before.ndcg, units), len(set(units)))
+
+    def _told(self, found: Findings, before: Values, what: str) -> str:
+        """What the rule found, in a clause that follows the name of the contender."""
+        change = in_words(self.gain(before), "nDCG@10", f"against {what}")
+        if found.fails or found.better:
+            return change
+        can = "excluded" if found.within else "not excluded, for these queries are too few to tell"
+        return f"{change}; a drop of {self.budget:g} is {can}"
 
     def _slices(self) -> list[Record]:
         worse = [row for row in self.slices if row["worse"]]
@@ -242,7 +281,7 @@ class Contest:
             "slices": self.slices,
             "broken": self.newly_broken,
             "worst": self.worst(),
-            "notices": list(self.now.notices),
+            "notices": [*self.now.notices, *self._platform],
         }
 
     def _metrics(self) -> list[Record]:
@@ -256,15 +295,16 @@ class Contest:
         ]
 
     def _against(self, name: str, date: str | None, found: Findings, before: Values) -> Record:
-        ends = difference_interval(self.now.values.ndcg - before.ndcg, self.unit.tolist())
+        gain = self.gain(before)
         return {
             "name": name,
             "date": date,
             "verdict": found.verdict,
             "reason": found.reason,
-            "delta": float(found.ndcg),
-            "low": ends.low,
-            "high": ends.high,
+            "delta": gain.mean,
+            "low": gain.low,
+            "high": gain.high,
+            "worse": gain.worse,
             "composite": float(found.composite),
             "p_worse": float(found.p_worse),
             "p_better": float(found.p_better),
@@ -285,24 +325,8 @@ def renumbered(unit: Indices) -> Indices:
     return own
 
 
-def in_words(found: Findings, budget: float, what: str) -> str:
-    """What the rule found, in a clause that follows the name of the contender."""
-    change = f"{float(found.ndcg):+.3f} nDCG@10 against {what}"
-    if found.verdict == "fail":
-        return f"{change}, p = {min(float(found.p_worse), float(found.p_ndcg)):.2g}"
-    if found.better:
-        return f"{change}, significantly better"
-    if found.within:
-        return f"{change}, at most {max(float(found.upper), 0.0):.3f} worse with 90% confidence"
-    return f"{change}; it may be worse by {_most(found)}, and {budget:g} is the budget"
-
-
 def _finite(value: Floats) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _most(found: Findings) -> str:
-    return f"{float(found.upper):.3f}" if np.isfinite(found.upper) else "any amount"
 
 
 def _finding(kind: str, verdict: str, text: str) -> Record:

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.answer import NAMED, Conclusion, Step
+from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.select import intents_of
 
 Record = dict[str, Any]
@@ -51,7 +54,7 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
     return {
         **_head(gate),
         "verdict": verdict,
-        "sentence": sentence(verdict, contests, gate.rebaseline),
+        **Conclusion(sentence(verdict, contests), to_do(gate, verdict, contests)).to_json(),
         "check": "identity" if checks == {"identity"} else "quality",
         "findings": sorted(findings, key=lambda one: ORDER.index(one["verdict"])),
         **_trust(powers),
@@ -80,8 +83,11 @@ def mismatch(gate: GateSetup, differing: Mapping[str, tuple[str, str]], other: s
     return {
         **_head(gate),
         "verdict": "mismatch",
-        "sentence": f"Mismatch: the {what} of {visible(gate.dataset.name)} changed, so values cannot be compared "
-        f"with the baseline's; if that is meant, run: {gate.rebaseline}",
+        **Conclusion(
+            f"Mismatch: the {what} of {_short(gate.dataset.name)} changed, so values cannot be compared with the "
+            "baseline's.",
+            (Step("if that is meant", gate.rebaseline),),
+        ).to_json(),
         "check": None,
         "findings": findings,
         "false_alarm_rate": None,
@@ -128,19 +134,27 @@ def _trust(powers: Sequence[Power]) -> Record:
     }
 
 
-def sentence(verdict: str, contests: Sequence[Contest], rebaseline: str) -> str:
-    """What was found, in one sentence; `rebaseline` is the command that writes a baseline on this platform."""
+def sentence(verdict: str, contests: Sequence[Contest]) -> str:
+    """What was found, in one sentence."""
     found = [contest for contest in contests if contest.verdict == verdict]
-    first, rest = found[0], len(found) - 1
-    more = f" (and {rest} more)" if rest else ""
-    if verdict == "pass" and all(contest.findings[0]["kind"] in ("unchanged", "identity") for contest in contests):
+    changed = [contest for contest in found if contest.findings[0]["kind"] not in ("unchanged", "identity")]
+    if verdict == "pass" and not changed:
         return f"Pass: no list of {counted(len(contests), 'contender')} changed."
-    if verdict == "pass":
-        changed = [contest for contest in contests if contest.findings[0]["kind"] not in ("unchanged", "identity")]
-        return f"Pass: {_named(changed[0])}{f' (and {len(changed) - 1} more)' if len(changed) > 1 else ''}."
-    remedy = f"; for a baseline of this platform, run: {rebaseline}" if verdict == "mismatch" else "."
-    return f"{verdict.capitalize()}: {_named(first)}{more}{remedy}"
+    first, *rest = changed if verdict == "pass" else found
+    more = f" (and {len(rest)} more)" if rest else ""
+    return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.findings[0]['text']}{more}."
 
 
-def _named(contest: Contest) -> str:
-    return f"{visible(contest.now.label)}: {contest.findings[0]['text']}"
+def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[Step, ...]:
+    """What to do now: look at what lost most, label more, or write a baseline on this platform."""
+    if verdict == "fail":
+        lost = next((rows[0]["id"] for one in contests if one.verdict == verdict and (rows := one.worst())), None)
+        command = lost and spelled("explain", gate.dataset, lost, options={})
+        return (Step(f"look at {visible(lost)}, which lost most", command or ""),) if lost else ()
+    if verdict == "inconclusive":
+        return (Step("label more queries", spelled("judge", gate.dataset, "--random", options={}) or ""),)
+    return (Step("for a baseline of this platform", gate.rebaseline),) if verdict == "mismatch" else ()
+
+
+def _short(label: str) -> str:
+    return clip(visible(label), NAMED)

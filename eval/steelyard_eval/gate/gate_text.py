@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
 
 Record = Mapping[str, Any]
@@ -16,7 +17,7 @@ SHOWN = 3
 
 def text(record: Record) -> str:
     """The sentence, the table, what is behind it, and how far the gate can be trusted."""
-    parts = [wrapped(record["sentence"])]
+    parts = [in_terminal(record)]
     if record["contenders"]:
         parts += [contenders(record), *map(_details, record["contenders"]), wrapped(trust(record))]
         parts += [f"intents: {record['intents']}"] if record["intents"] else []

@@ -27,6 +27,7 @@ from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewher
 from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
+from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, judged
 
@@ -229,7 +230,11 @@ class Gate:
             where,
             self.block_slices,
             len(self.unanswerable(baseline)),
+            partial(self._is_stale, facts) if (facts := Succession.of(self.dataset.entries)) else None,
         )
+
+    def _is_stale(self, facts: Succession, query: Query, ids: Sequence[str]) -> bool:
+        return bool(facts.stale(ids, self.dataset.clock(query)))
 
     def _configuration(self, answers: GateAnswers, baseline: Baseline | None) -> str:
         model = self._space(baseline).model if answers.config else ""

@@ -32,12 +32,12 @@ def broken(
     entries = {entry.id: entry for entry in dataset.entries}
     for query, own in zip(queries, lists, strict=True):
         found = [entries[id_] for id_, _ in own if id_ in entries]
-        counts = {name: sum(map(test, found)) for name, test in _tests(query, dataset.as_of)}
+        counts = {name: sum(map(test, found)) for name, test in _tests(query, dataset.clock(query))}
         yield {name: count for name, count in counts.items() if count}
 
 
-def _tests(query: Query, as_of: float) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
-    valid = valid_at(as_of if query.asked_at is None else query.asked_at)
+def _tests(query: Query, clock: float) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
+    valid = valid_at(clock)
     yield "validity", lambda entry: bool(valid.failed(entry))
     if query.filters:
         yield "scope", lambda entry: bool(query.filters.failed(entry))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from steelyard_eval.common.answer import in_markdown
 from steelyard_eval.common.markup import markdown
 from steelyard_eval.gate.gate_text import change, drop_text, percent, trust
 
@@ -16,7 +17,7 @@ MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "�
 
 def markdown_page(record: Record) -> str:
     """The page, ending with a line break."""
-    blocks = [f"{MARKS[record['verdict']]} **{markdown(record['sentence'])}**"]
+    blocks = [f"{MARKS[record['verdict']]} {in_markdown(record)}"]
     if record["contenders"]:
         blocks += [
             "\n".join(_table(record)),

@@ -82,5 +82,4 @@ class Gating(Reported):
 
     def plot(self) -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
-        rows = [{"label": row["label"], **row["against"][0]} for row in self.record["contenders"]]
-        return drawn("changes", rows, self.record["budget"])
+        return drawn("gated", self.record)

@@ -29,6 +29,7 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
@@ -129,8 +130,7 @@ def start(
 
 def find_dataset(root: Path) -> Path:
     """The only folder with a corpus, at most two levels below; DataError when there is none or several."""
-    found = [root] if (root / "corpus.jsonl").is_file() else []
-    found += sorted({path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/corpus.jsonl")})
+    found = data_sets(root)
     if len(found) == 1:
         return found[0]
     there = f"there are {len(found)}: {', '.join(map(str, found[:10]))}" if found else "there is none"

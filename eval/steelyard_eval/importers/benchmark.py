@@ -175,16 +175,20 @@ def read_ir_datasets(source: ForeignStore) -> Imported:
 
     name = str(source.path).removeprefix(IR_DATASETS)
     try:
-        dataset = ir_datasets.load(name)
-        found = Imported(recipe=RECIPE)
-        found.entries = [_ir_document(doc._asdict()) for doc in dataset.docs_iter()]
-        found.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
-        for row in dataset.qrels_iter() if dataset.has_qrels() else ():
-            found.qrels.setdefault(identifier(row.query_id), {})[identifier(row.doc_id)] = max(0, row.relevance)
+        return of_ir_dataset(ir_datasets.load(name))
     except KeyError:
         raise DataError(f"ir_datasets knows no {shown(name)}; see its catalogue") from None
     except (OSError, RuntimeError) as error:
         raise MachineError(f"ir_datasets cannot give {shown(name)} ({shown(str(error), 200)})") from None
+
+
+def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types
+    """A data set that ir_datasets has loaded: documents, queries, and judgments where it has them."""
+    found = Imported(recipe=RECIPE)
+    found.entries = [_ir_document(doc._asdict()) for doc in dataset.docs_iter()]
+    found.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
+    for row in dataset.qrels_iter() if dataset.has_qrels() else ():
+        found.qrels.setdefault(identifier(row.query_id), {})[identifier(row.doc_id)] = max(0, row.relevance)
     return found
 
 

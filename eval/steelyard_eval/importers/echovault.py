@@ -123,15 +123,16 @@ def _golden(found: Imported, document: Any, rows: Sequence[Record], place: str) 
         isinstance(q, dict) and isinstance(q.get("query"), str) for q in queries
     ):
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
-    missing: list[str] = []
+    missing, seen = list[str](), set[str]()
     for golden in queries:
         expected = golden.get("expected") or []
         expected = [expected] if isinstance(expected, str) else expected
         project = golden.get("project")
         id_ = _golden_id(golden["query"], project)
-        if id_ in found.qrels or id_ in {query["id"] for query in found.queries}:
+        if id_ in seen:
             found.notes.append(f"the golden query {shown(golden['query'])} is there twice; the first counts")
             continue
+        seen.add(id_)
         record = {
             "id": id_,
             "text": golden["query"],

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.importers.base import BROKEN, Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
 from steelyard_eval.importers.pickled import plain
@@ -59,7 +59,7 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _stored(source: ForeignStore) -> Iterator[Any]:
-    """The points of a local Qdrant folder; None for one that is not plain values, which is never unpickled."""
+    """The points of a local Qdrant folder; None for one that is not plain values: pickles are never run."""
     for name in source.files(STORAGE):
         with source.database(name) as db:
             for row in db.rows("points", "id"):
@@ -75,10 +75,10 @@ def _points(points: Iterable[Any]) -> Imported:
     for point in points:
         try:
             _point(found, point)
-        except (AttributeError, KeyError, ValueError, TypeError):
+        except BROKEN:
             unread += 1
     if unread:
-        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: not plain values, and never unpickled")
+        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: no text of a memory is found in them")
     return found
 
 
@@ -86,13 +86,16 @@ def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the
     payload, vector = point.get("payload"), point.get("vector")
     if not isinstance(payload, dict) or not isinstance(payload.get("data"), str):
         raise ValueError("no memory")
+    if not isinstance(point["id"], str | int) or isinstance(point["id"], bool):
+        raise ValueError("no id of Qdrant")
     id_ = str(point["id"])
     known = {name: fitted(name, payload[name]) for name in FIELDS if payload.get(name)}
     rest = {name: value for name, value in payload.items() if name not in INTERNAL and name not in FIELDS}
     found.entries.append(filled({"id": id_, "text": payload["data"], **known, **rest}))
     dense = vector.get("") if isinstance(vector, dict) else vector
     if isinstance(dense, list) and dense:
-        found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
 
 
 def _last(db: Database, known: set[str]) -> list[Record]:

@@ -1,8 +1,9 @@
 """Stores that lie in a PostgreSQL database: its tables as they are at one moment, as COPY writes them.
 
 The password comes from PGPASSWORD or from .pgpass, as libpq looks for it, and is in no address. One transaction
-of repeatable read reads everything and can write nothing. Only ordinary tables are read, never a view, as the text
-that a plain dump has, so that one parser reads both.
+of repeatable read reads everything and can write nothing. Only ordinary tables are read, as the text that a plain
+dump has, so that one parser reads both. Nothing that the database holds is run with the rights of who reads it: no
+view, no policy of a table, no cast or operator of a type of its own, no table of another server that inherits.
 """
 
 from __future__ import annotations
@@ -20,17 +21,26 @@ if TYPE_CHECKING:
     import psycopg
 
 SCHEMES = ("postgresql://", "postgres://")
-SECRETS = ("password", "sslpassword")
+SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 """Parameters of an address that may not stand in it: dataset.json remembers the address."""
 SECONDS = 10
 """Until a connection is given up."""
-SETTINGS = ("timezone = 'UTC'", "datestyle = 'ISO, YMD'", "statement_timeout = '10min'", "lock_timeout = '10s'")
+SETTINGS = (
+    "search_path = ''",
+    "row_security = off",
+    "timezone = 'UTC'",
+    "datestyle = 'ISO, YMD'",
+    "statement_timeout = '10min'",
+    "lock_timeout = '10s'",
+)
+"""Without a search path names are PostgreSQL's own; row security that is off is an error where a policy is."""
+PATH = "SELECT pg_catalog.current_schemas(false)"
 TABLES = """
     SELECT n.nspname, c.relname, a.attname
     FROM pg_catalog.pg_class c
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
+    WHERE c.relkind = 'r'
     ORDER BY c.relname, a.attnum
 """
 
@@ -47,14 +57,19 @@ def is_address(source: object) -> bool:
 class LiveDatabase:
     """The tables of one moment: `columns` by table, and the rows of a table as texts."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], path: Sequence[str]) -> None:
         self._connection = connection
         self._left = largest()
         self._schemas: dict[str, str] = {}
         self.columns: dict[str, list[str]] = {}
+        found: dict[tuple[str, str], list[str]] = {}
         for schema, table, column in connection.execute(TABLES):
-            self._schemas[table] = schema
-            self.columns.setdefault(table, []).append(column)
+            found.setdefault((schema, table), []).append(column)
+        for (schema, table), columns in found.items():
+            if schema in path and (
+                table not in self.columns or path.index(schema) < path.index(self._schemas[table])
+            ):
+                self._schemas[table], self.columns[table] = schema, columns
 
     def rows(self, table: str, order: Sequence[str]) -> list[Row]:
         """Every row of a table, in the byte order of columns; none where there is no such table."""
@@ -63,13 +78,12 @@ class LiveDatabase:
         names = self.columns.get(table)
         if names is None:
             return []
-        text = sql.SQL("COPY (SELECT {} FROM {} ORDER BY {}) TO STDOUT").format(
-            sql.SQL(", ").join(map(sql.Identifier, names)),
-            sql.Identifier(self._schemas[table], table),
-            sql.SQL(", ").join(sql.SQL('{}::text COLLATE "C"').format(sql.Identifier(name)) for name in order),
+        text = sql.SQL("COPY (SELECT {} FROM ONLY {}) TO STDOUT").format(
+            sql.SQL(", ").join(map(sql.Identifier, names)), sql.Identifier(self._schemas[table], table)
         )
         with self._connection.cursor().copy(text) as copy:
-            return [row for _, row in copied_rows(self._lines(table, names, map(bytes, copy)), (table,))]
+            rows = [row for _, row in copied_rows(self._lines(table, names, map(bytes, copy)), (table,))]
+        return sorted(rows, key=lambda row: [(row[name] is None, (row[name] or "").encode()) for name in order])
 
     def _lines(self, table: str, names: Sequence[str], blocks: Iterator[bytes]) -> Iterator[str]:
         """The rows as the block of a dump; DataError for more than may be read."""
@@ -97,14 +111,16 @@ def connected(address: str) -> Iterator[LiveDatabase]:
         with psycopg.connect(address, connect_timeout=SECONDS, autocommit=False) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
+            [[path]] = connection.execute(PATH).fetchall()
             for setting in SETTINGS:
                 connection.execute(f"SET LOCAL {setting}".encode())
-            yield LiveDatabase(connection)
+            yield LiveDatabase(connection, path)
             connection.rollback()
     except psycopg.Error as error:
         reason = shown(" ".join(str(error).split()), 300)
         raise MachineError(
-            f"{shown(address)} cannot be read ({reason}); the password belongs into PGPASSWORD or ~/.pgpass"
+            f"{shown(address)} cannot be read ({reason}); see that the server is up, that PGPASSWORD or ~/.pgpass "
+            "has the password, and that its user may read the tables"
         ) from None
 
 
@@ -121,6 +137,6 @@ def _check(address: str) -> None:
         ) from None
     if any(given.get(name) for name in SECRETS):
         raise ConfigError(
-            "the address of the database holds a password, and dataset.json would remember it; set PGPASSWORD, or "
+            "the address of the database holds a secret, and dataset.json would remember it; set PGPASSWORD, or "
             "write it to ~/.pgpass"
         )

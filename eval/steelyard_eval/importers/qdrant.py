@@ -16,8 +16,12 @@ from steelyard.net.endpoint import Endpoint, EndpointError
 from steelyard.net.secret import Secret
 
 SCHEMES = {"qdrant://": "http://", "qdrants://": "https://"}
-PAGE = 256
-"""Points of a page; of 4096 numbers each it has about 12 MB."""
+PAGE = 64
+"""Points of a page; of 4096 numbers each it has about 3 MB, and a point may have several vectors."""
+LEAST = 2**14
+"""Bytes that a page counts as at least: a server that gives a point a page ends, too."""
+LONGEST_ID = 100
+"""Characters of the id with which the next page begins: a UUID has 36, a number 20."""
 
 
 def is_server(source: object) -> bool:
@@ -44,13 +48,15 @@ def scrolled(address: str) -> Iterator[Any]:
     left, offset, seen = largest(), None, set[str]()
     while True:
         text, page = _page(server, address, offset)
-        left -= text
+        left -= max(text, LEAST)
         if left < 0:
             raise DataError(f"{shown(address)} has more than may be read; raise STEELYARD_LARGEST_FILE_MB")
         yield from page["points"]
         offset = page.get("next_page_offset")
         if offset is None:
             return
+        if not isinstance(offset, str | int) or len(str(offset)) > LONGEST_ID or not page["points"]:
+            raise DataError(f"{shown(address)} names no next page as Qdrant does; name the server of a collection")
         if str(offset) in seen:
             raise DataError(f"{shown(address)} answers with the same page twice; ask its owner")
         seen.add(str(offset))

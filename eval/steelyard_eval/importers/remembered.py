@@ -40,7 +40,11 @@ def _text(place: Path) -> str:
 
 def _place(folder: Path, environ: Mapping[str, str]) -> Path:
     """A file of the user's state for this folder."""
-    home = environ.get("XDG_STATE_HOME", "")
-    state = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
-    return state / "steelyard" / "imports" / f"{name}.json"
+    return state_folder(environ) / "imports" / f"{name}.json"
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where what only this user may know is kept: in XDG_STATE_HOME, else ~/.local/state."""
+    home = environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "steelyard"

@@ -14,6 +14,7 @@ from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.parts import assemble
+from steelyard_eval.datasets.places import is_data_set
 from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
@@ -21,7 +22,7 @@ from steelyard_eval.importers.postgres import connected, is_address
 from steelyard_eval.importers.qdrant import is_server
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import ForeignStore, Options
-from steelyard_eval.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
+from steelyard_eval.importers.write import ABOUT, CORPUS, FolderFiles, check_target, files_of, write_folder
 
 DEFAULTS = Options()
 
@@ -98,6 +99,9 @@ def import_store(
     importer, place = _found(source, kind, options)
     about = _about(importer, place)
     imported, files = _read(importer, place, about, old)
+    if not files.texts[CORPUS]:
+        told = "; ".join(files.notes) or "it is empty"
+        raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
     changed = write_folder(target, files)
     remember(target, about["source"])
     return Import(
@@ -141,8 +145,7 @@ def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
     `intents` is as in `Dataset`.
     """
     folder = Path(source)
-    own = any((folder / name).exists() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz", "qrels"))
-    if own or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
+    if is_data_set(folder) or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return load(folder, intents)
     named = (
         str(source) in importers()
@@ -175,7 +178,9 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         return _of_database(str(source), known, kind, options)
     if is_server(source):
         name = str(source).rpartition("/")[2]
-        return known[kind or "mem0"], ForeignStore(Path(name or "qdrant"), options, str(source))
+        if kind not in (None, "mem0"):
+            raise ConfigError(f"{kind} is not read from a Qdrant server; that can be mem0")
+        return known["mem0"], ForeignStore(Path(name or "qdrant"), options, str(source))
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], os.environ, options)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, Fault, shown
 from steelyard.base.fields import format_time
-from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
+from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Record, Scored
@@ -144,9 +144,12 @@ def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[s
 
 
 def _unheld(record: Record) -> dict[str, str]:
-    """The values that JSON cannot hold, such as bytes."""
+    """The values that strict JSON cannot hold, such as bytes, half a surrogate pair, deep nests."""
     try:
-        _line(record)
+        line = _line(record)
+        line.encode()
+        if line.count("[") + line.count("{") > MAX_NESTING:
+            STRICT_JSON.decode(line)
     except (TypeError, ValueError, RecursionError):
         if len(record) == 1:
             return dict.fromkeys(record, "JSON cannot hold")
@@ -177,13 +180,24 @@ def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray
             have = counted(missing, "entry has none", "entries have none")
             notes.append(f"the vectors of {shown(model)} are left out, because {have}; texts are embedded anew")
             continue
-        if len({len(vectors[entry.id]) for entry in entries}) > 1:
-            notes.append(
-                f"the vectors of {shown(model)} are left out: they differ in length; texts are embedded anew"
-            )
+        if odd := _odd([vectors[entry.id] for entry in entries]):
+            notes.append(f"the vectors of {shown(model)} are left out: {odd}; texts are embedded anew")
         elif entries:
             arrays[f"corpus.{model}.f16.npy"] = np.array([vectors[e.id] for e in entries], dtype=np.float16)
     return arrays, notes
+
+
+def _odd(vectors: Sequence[NDArray[np.float32]]) -> str:
+    """Why these cannot be the vectors of a corpus in half precision; empty where they can."""
+    if len({vector.shape for vector in vectors}) > 1:
+        return "they differ in length"
+    if any(vector.ndim != 1 for vector in vectors):
+        return "they are no lists of numbers"
+    with np.errstate(over="ignore"):
+        halves = (vector.astype(np.float16) for vector in vectors)
+        bad = sum(not half.any() or not np.isfinite(half).all() for half in halves)
+    have = counted(bad, "entry has one that is", "entries have some that are")
+    return f"{have} all zeros, infinite or no number" if bad else ""
 
 
 def _whole(queries: list[Record]) -> tuple[list[Record], list[str]]:

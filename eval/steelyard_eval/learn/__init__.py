@@ -1,4 +1,4 @@
-"""Which weights does the feedback suggest? A log of what was shown and used, corrected for where it was shown."""
+"""Which weights do labels and feedback suggest? A log of what was shown and used, corrected by labels."""
 
 from steelyard_eval.learn.learned import Learned, learn
 

@@ -1,33 +1,40 @@
-"""A log joined to a recording of its data set: which of its lists our search gives again, and their counts."""
+"""A log joined to a recording of its data set: what was shown for each query, and what the acts on it say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
-from steelyard_eval.compare.contenders import Contender, Given
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.compare.contenders import Contender, Given, Setting
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
-from steelyard_eval.learn.policies import Hits, Policy, match, recognise
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
+from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.policies import Hits, Policy, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
-from steelyard_eval.measures.metrics import Judgments
+from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.recommendation import DEFAULT
 from steelyard_eval.tune.source import Live
+
+SIGNALS = ("bm25", "vector", "recency")
+"""What acts may follow, beside the signals of the strategy that is used."""
 
 
 @dataclass(frozen=True)
@@ -36,56 +43,51 @@ class LogCase:
 
     Attributes
     ----------
-    label, config : what is used today.
-    queries : those of the lists: logged ones first, then labelled ones.
-    cells : the counts of the policies that were recognised; `halves` the earlier and the later of them.
-    labelled : int64[n], the queries that are labelled for tuning.
-    labels : float64[G, n], nDCG@10 of the candidates on them.
+    label, config : what is used today, the same for every intent.
+    queries : those that were logged; table : their recording.
+    hits : the counts, matched; learned : what they say of every pair.
+    parts : the cells without the largest client, the busiest day and the loudest query, and of each half.
     """
 
     space: Workspace
-    path: Path
     log: Log
     label: str
     config: SearchConfig
-    lists: CandidateLists
     queries: tuple[Query, ...]
+    table: SignalTable
     policies: tuple[Policy, ...]
     hits: Hits
-    cells: Cells
-    halves: tuple[Cells, Cells]
-    labelled: Indices
-    labels: Floats
-    fingerprint: Mapping[str, object]
+    learned: ClickGains
+    parts: Mapping[str, Cells]
 
     @property
-    def foreign(self) -> int:
-        """Searches by policies that our replay does not reproduce."""
-        return sum(policy.searches for policy in self.policies if policy.how == "foreign")
+    def pairs(self) -> LoggedPairs:
+        """What is learned about."""
+        return self.learned.pairs
+
+    @property
+    def cells(self) -> Cells:
+        """The counts."""
+        return self.learned.cells
 
     @property
     def listless(self) -> bool:
         """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
         own = self.hits.tally
-        return not self.hits.place.any() and bool((own.acts.sum(axis=1) >= own.shown).all())
-
-    @property
-    def recognised(self) -> Bools:
-        """bool[M]: which keys of the hits are by policies that were recognised."""
-        known = np.array([policy.how != "foreign" for policy in self.policies], dtype=bool)
-        return known[self.hits.policy]
+        acted = own.acts.sum(axis=1) >= own.shown - 1e-9
+        return bool(len(acted)) and bool(acted.all()) and not self.hits.place.any()
 
 
 def prepare(
     dataset: Dataset,
-    path: str | Path,
+    path: str | Path | HeldLog,
     current: Given | None = None,
     *,
     embedder: str = "auto",
     workspace: Workspace | None = None,
     now: float,
 ) -> LogCase:
-    """Read a log, record the queries that it holds, and count what was recognised.
+    """Read a log, record the queries that it holds, and learn what its acts say of what was shown.
 
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
@@ -98,39 +100,74 @@ def prepare(
     configurations = _configurations(log)
     label, used = _current(space, current, log, configurations)
     config = replace(used, strategy=used.effective, by_intent={})
-    whole = log.history.whole
+    whole = log.whole
     asked = _asked(dataset, log, np.unique(log.axes.split(whole.key)[2]))
-    queries, query_of = _queries(dataset, asked, log.axes.queries)
-    sharing = [one for one in configurations.values() if len(share([config, one])) == 1]
-    table = record(space, queries, [config, *(one.with_limit(config.limit) for one in sharing)])
-    queries = [
-        replace(query, intent=own) for query, own in zip(queries, table.asked.labels["intent"], strict=True)
-    ]
-    lists = replace(lists_of(table, config), unit=unit_numbers(queries))
+    if not asked:
+        raise DataError(f"the feedback log {str(path)!r} has no query that can be searched{_faults(log)}")
+    queries, query_of = [query for _, query in asked], np.full(log.axes.queries, -1, dtype=np.int64)
+    query_of[[number for number, _ in asked]] = np.arange(len(asked))
+    table = _recorded(space, queries, config, configurations.values())
     at = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
-    hits = match(log, whole, lists, query_of, entry_of)
-    policies = tuple(recognise(log, hits, lists, table, configurations | {policy_of(used): used}))
-    known = np.array([policy.how != "foreign" for policy in policies], dtype=bool)
-    halves = [match(log, half, lists, query_of, entry_of) for half in log.history.halves()]
-    earlier, later = (half.cells(lists, known[half.policy]) for half in halves)
-    labelled = _labelled(dataset, lists)
-    return LogCase(
-        space=space,
-        path=Path(path),
-        log=log,
-        label=label,
-        config=config,
-        lists=lists,
-        queries=tuple(queries),
-        policies=policies,
-        hits=hits,
-        cells=hits.cells(lists, known[hits.policy]),
-        halves=(earlier, later),
-        labelled=labelled,
-        labels=_labels(dataset, lists, labelled),
-        fingerprint=table.fingerprint,
+
+    def matched(tally: Tally) -> Hits:
+        return Hits.of(log, tally, query_of, entry_of)
+
+    hits = matched(whole)
+    shown = hits.query[hits.known], hits.entry[hits.known]
+    signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
+    pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
+    policies = recognise(
+        log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, at)
     )
+    cells = hits.cells(pairs)
+    clients = [cells.less(matched(fold).cells(pairs)) for fold in log.folds if len(fold.key)]
+    learned = ClickGains.of(pairs, cells, log.given, clients if len(clients) > 1 else ())
+    apart = {name: matched(tally).cells(pairs) for name, tally in log.apart.items() if len(tally.key)}
+    parts = {
+        **{f"without the {WITHOUT[name]}": cells.less(apart[name]) for name in WITHOUT if name in apart},
+        "without the query asked most": _without_loudest(pairs, cells),
+        **(
+            {"earlier half": apart["earlier"], "later half": cells.less(apart["earlier"])}
+            if "earlier" in apart
+            else {}
+        ),
+    }
+    kept = {name: part for name, part in parts.items() if part.positive.any()}
+    return LogCase(space, log, label, config, tuple(queries), table, tuple(policies), hits, learned, kept)
+
+
+WITHOUT = {"client": "largest client", "day": "busiest day"}
+
+
+def _recorded(
+    space: Workspace, queries: Sequence[Query], config: SearchConfig, others: Iterable[SearchConfig]
+) -> SignalTable:
+    """The lists of what is used today, of logged configurations that find entries alike, of words and vectors."""
+    mixed = Contender("", Setting(config.limit, space.model).strategy("rrf(bm25, vector)"), "strategy")
+    try:
+        beside = [Live(space).usable(mixed)[0].config]
+    except ConfigError:
+        beside = []
+    alike = [one for one in (*others, *beside) if len(share([config, one])) == 1]
+    return record(space, queries, [config, *(one.with_limit(config.limit) for one in alike)])
+
+
+def _grown(dataset: Dataset, log: Log, at: Mapping[str, int]) -> Indices:
+    """int64[n]: the entries that are newer than the last search of the log, which it cannot have shown."""
+    last = log.census.last_time
+    newer = [
+        at[entry.id]
+        for entry in dataset.entries
+        if last is not None and entry.created_at is not None and entry.created_at > last and entry.id in at
+    ]
+    return np.array(newer, dtype=np.int64)
+
+
+def _without_loudest(pairs: LoggedPairs, cells: Cells) -> Cells:
+    """The cells without the question that was asked most."""
+    unit = pairs.unit[cells.query]
+    return cells.where(unit != np.bincount(unit, cells.shown).argmax())
 
 
 def _known(space: Workspace, entries: Sequence[str]) -> Known:
@@ -144,6 +181,7 @@ def _known(space: Workspace, entries: Sequence[str]) -> Known:
         by_id={query.id: at for at, query in enumerate(queries)},
         by_text={text: own[0] for text, own in texts.items() if len(own) == 1},
         texts={query.id: query.text for query in queries},
+        scoped={(query.text, query.filters): at for at, query in enumerate(queries)},
         extensible=not isinstance(space.embedder, RecordedEmbedder),
     )
 
@@ -189,34 +227,13 @@ def _asked(dataset: Dataset, log: Log, numbers: Indices) -> list[tuple[int, Quer
         if number < len(dataset.queries):
             found.append((number, dataset.queries[number]))
             continue
-        text = log.added[number - len(dataset.queries)]
+        text, filters = log.added[number - len(dataset.queries)]
         try:
             clean_query(text)
         except ConfigError:
             continue
-        found.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}")))
+        found.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
     return found
-
-
-def _queries(dataset: Dataset, asked: Sequence[tuple[int, Query]], size: int) -> tuple[list[Query], Indices]:
-    """The queries to record, and int64[size]: where each number of the log is among them."""
-    queries = [query for _, query in asked]
-    query_of = np.full(size, -1, dtype=np.int64)
-    query_of[[number for number, _ in asked]] = np.arange(len(asked))
-    there = {query.id for query in queries}
-    return [*queries, *(query for query in judged(dataset, dataset.queries) if query.id not in there)], query_of
-
-
-def _labelled(dataset: Dataset, lists: CandidateLists) -> Indices:
-    """int64[n]: the queries of the lists that are labelled for tuning."""
-    own = {query.id for query in judged(dataset, dataset.queries)}
-    return np.array([number for number, name in enumerate(lists.queries) if name in own], dtype=np.int64)
-
-
-def _labels(dataset: Dataset, lists: CandidateLists, at: Indices) -> Floats:
-    """float64[G, n]: nDCG@10 of every candidate on some queries."""
-    judgments = Judgments.of(dataset.qrels, lists.queries, lists.entries)
-    return lists.values(lists.grades(judgments), at)
 
 
 def span(log: Log) -> str:

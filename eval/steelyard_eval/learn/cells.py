@@ -10,12 +10,12 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.first_ten import CandidateLists
+from steelyard_eval.learn.first_ten import LoggedPairs
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts by (row of the lists, place), joined to the rows of one `Lists`.
+    """Counts by (row of the pairs, place), joined to the rows of `LoggedPairs`.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Cells:
     query: Indices
 
     @classmethod
-    def of(cls, lists: CandidateLists, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
+    def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
         """Count equal (row, place) pairs together; rows of -1 are left out."""
         keep = row >= 0
         key = row[keep] * 1000 + place[keep]
@@ -43,7 +43,7 @@ class Cells:
         counted = sums(inverse, shown[keep], len(known))
         by_kind = np.stack([sums(inverse, acts[keep, kind], len(known)) for kind in range(acts.shape[1])], axis=1)
         rows = known // 1000
-        return cls(rows, known % 1000, counted, _at_most(by_kind, counted), lists.query[rows])
+        return cls(rows, known % 1000, counted, _at_most(by_kind, counted), pairs.query[rows])
 
     def __len__(self) -> int:
         return len(self.row)
@@ -78,26 +78,22 @@ class Cells:
         """The cells of some queries."""
         return self.where(np.isin(self.query, queries))
 
+    def less(self, part: Cells) -> Cells:
+        """What is left without a part of these counts."""
+        key, own = self.row * 1000 + self.place, part.row * 1000 + part.place
+        at = np.searchsorted(key, own)
+        shown, acts = self.shown.copy(), self.acts.copy()
+        shown[at] -= part.shown
+        acts[at] = np.maximum(acts[at] - part.acts, 0.0)
+        return replace(self, shown=shown, acts=acts).where(shown > 1e-9)
+
     def by_kind(self) -> dict[str, int]:
         """How many acts there are of each kind that occurs."""
         totals = self.acts.sum(axis=0)
         return {kind: int(totals[at]) for at, kind in enumerate(KINDS) if totals[at] > 0}
 
 
-def joined(parts: list[Cells]) -> Cells:
-    """Several counts over the same lists as one."""
-    row = np.concatenate([part.row for part in parts])
-    place = np.concatenate([part.place for part in parts])
-    key = row * 1000 + place
-    known, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    shown = sums(inverse, np.concatenate([part.shown for part in parts]), len(known))
-    acts = np.concatenate([part.acts for part in parts])
-    by_kind = np.stack([sums(inverse, acts[:, k], len(known)) for k in range(acts.shape[1])], axis=1)
-    query = np.concatenate([part.query for part in parts])[first]
-    return Cells(known // 1000, known % 1000, shown, _at_most(by_kind, shown), query)
-
-
 def _at_most(acts: Floats, shown: Floats) -> Floats:
     """Acts brought down to the number of shows, where repeated ones exceed it."""
     total = acts.sum(axis=1)
-    return np.asarray(acts * np.minimum(1.0, shown / np.maximum(total, 1.0))[:, None], dtype=np.float64)
+    return np.asarray(acts * np.minimum(1.0, shown / np.maximum(total, 1e-12))[:, None], dtype=np.float64)

@@ -17,7 +17,7 @@ from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import curve
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
@@ -65,8 +65,8 @@ class Classes:
         return {kind: float(ratio[KINDS.index(kind)]) for kind in cells.by_kind()}
 
 
-def fit(lists: CandidateLists, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
-    """Fit the two classes to the cells; every row of the lists gets a probability.
+def fit(pairs: LoggedPairs, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
+    """Fit the two classes to the cells; every row of the pairs gets a probability.
 
     The rates start from ``place ** -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
     """
@@ -74,7 +74,7 @@ def fit(lists: CandidateLists, cells: Cells, exponent: float, rounds: int = 40) 
     temper = 1.0 / (1.0 + sums(of, cells.shown) / TEMPER)
     kinds = np.flatnonzero(cells.acts.any(axis=0) | FALLBACK)
     shown, acts = cells.shown * temper[of], cells.acts[:, kinds] * temper[of, None]
-    features = lists.features[pair]
+    features = pairs.features[pair]
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
     design = np.column_stack([np.ones(len(pair)), (features - mean) / spread])
     start = _rates(cells, exponent, kinds)
@@ -87,16 +87,16 @@ def fit(lists: CandidateLists, cells: Cells, exponent: float, rounds: int = 40) 
         relevance = expit(np.clip(np.clip(design @ slopes, -12, 12) + belief, -30, 30))
         a, b = _maximised(cells.place, shown, acts, relevance[of], start, POSITIVE[kinds])
         slopes = _slopes(design, relevance, slopes)
-    whole = np.clip(slopes[0] + ((lists.features - mean) / spread) @ slopes[1:], -12, 12)
+    whole = np.clip(slopes[0] + ((pairs.features - mean) / spread) @ slopes[1:], -12, 12)
     prior = np.asarray(expit(whole), dtype=np.float64)
     posterior = prior.copy()
     posterior[pair] = relevance
     return Classes(posterior, prior, _whole(a, kinds), _whole(b, kinds))
 
 
-def shown_rows(lists: CandidateLists, cells: Cells) -> Bools:
+def shown_rows(pairs: LoggedPairs, cells: Cells) -> Bools:
     """bool[N]: which rows were ever shown."""
-    seen = np.zeros(lists.rows, dtype=bool)
+    seen = np.zeros(pairs.rows, dtype=bool)
     seen[cells.row] = True
     return seen
 

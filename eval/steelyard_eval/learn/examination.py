@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
@@ -69,7 +69,7 @@ def curve(exponent: float) -> Floats:
     return np.arange(1, PLACES + 1.0) ** -exponent
 
 
-def examine(lists: CandidateLists, cells: Cells, given: Floats | None = None) -> Examination:
+def examine(pairs: LoggedPairs, cells: Cells, given: Floats | None = None) -> Examination:
     """Estimate the exponent from the best source there is.
 
     `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
@@ -79,7 +79,7 @@ def examine(lists: CandidateLists, cells: Cells, given: Floats | None = None) ->
     harvested, acts = harvest(cells)
     if harvested.error < HARVESTED_ERROR and acts >= HARVESTED_ACTS:
         return harvested
-    return joint(lists, cells)
+    return joint(pairs, cells)
 
 
 def from_given(given: Floats) -> Examination:
@@ -111,17 +111,17 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
     return found, int(cells.positive[use].sum())
 
 
-def joint(lists: CandidateLists, cells: Cells, precision: float = 2.0) -> Examination:
+def joint(pairs: LoggedPairs, cells: Cells, precision: float = 2.0) -> Examination:
     """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
 
     However many acts fall on one query, they count as fewer than `LOUDEST`.
     """
-    acted = sums(cells.query, cells.positive, len(lists.queries))[cells.query] > 0
+    acted = sums(cells.query, cells.positive, len(pairs.queries))[cells.query] > 0
     if not acted.any():
         return Examination(USUAL, np.inf, "joint")
     own = cells.where(acted)
     slope = -np.log(own.place + 1.0)
-    features = np.column_stack([lists.features[own.row], slope])
+    features = np.column_stack([pairs.features[own.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
     acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)

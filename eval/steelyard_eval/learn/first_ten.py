@@ -1,53 +1,48 @@
-"""The first ten of every query under every candidate's weights: logs are joined to them, gains summed over them.
+"""What is learned about, pairs of a query and an entry, and which of them candidates show among the first ten.
 
-Rows are (query, entry) pairs in CSR order, as in `Form`. Nothing here reads a log or a label, so the candidates
-are the same whatever was logged.
+Rows are pairs in CSR order, those that our search finds and those that a log showed, whatever engine found them.
+Nothing here reads an act or a label, so the candidates are the same whatever was logged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.arrays import Floats, Indices, Ints
+from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import leaves
+from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.decide.grid import Block, shares, totals
+from steelyard_eval.decide.grid import Block
 from steelyard_eval.measures.metrics import Judgments
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.weights.exact.objective import compiled
-from steelyard_eval.weights.exact.optimise import movable
-from steelyard_eval.weights.kernel import Form
 from steelyard_eval.weights.kernel.form import ungraded
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""
+GONE = -2
+"""In place of a row: an entry that lists are shown without."""
 DISCOUNT: Floats = 1.0 / np.log2(np.arange(2, PLACES + 2))
-COLUMNS = 600
-"""Weights that are laid out where more than two move."""
 
 
 @dataclass(frozen=True)
-class CandidateLists:
-    """The lists of G candidates over Q queries; candidate 0 has the weights that are used today.
+class LoggedPairs:
+    """N pairs of Q queries and E entries.
 
     Attributes
     ----------
     queries, entries : tuple of str
         Ids of the queries, and of the entries by bytes.
-    offsets : int64[Q+1]; entry : int32[N]
-        The rows of query q are ``offsets[q]:offsets[q+1]``, ascending by entry; E for rows that only cut.
-    features : float64[N, F]; names : tuple of F labels
-        The signals, each between 0 and 1 over its query's rows, 0 where a retriever did not return the row.
-    top : int32[G, Q, PLACES]
-        The rows of the first places; N where a list is shorter.
-    form : Form
-        The strategy's columns over the same rows.
-    block : Block
-        The weights of every candidate.
+    offsets : int64[Q+1]; entry : int64[N]
+        The rows of query q are ``offsets[q]:offsets[q+1]``, ascending by entry.
+    features : float64[N, F]; names : tuple of F signals
+        Each between 0 and 1 over its query's rows, 0 where it says nothing of the row.
     unit : int64[Q]
         Numbers what varies as one: queries that ask the same count together.
     """
@@ -55,16 +50,33 @@ class CandidateLists:
     queries: tuple[str, ...]
     entries: tuple[str, ...]
     offsets: Indices
-    entry: Ints
+    entry: Indices
     features: Floats
     names: tuple[str, ...]
-    top: Ints
-    form: Form
-    block: Block
     unit: Indices
 
-    def __len__(self) -> int:
-        return len(self.top)
+    @classmethod
+    def of(
+        cls,
+        table: SignalTable,
+        signals: Sequence[str],
+        unit: Indices,
+        shown: tuple[Indices, Indices] | None = None,
+    ) -> LoggedPairs:
+        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each).
+
+        `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
+        """
+        size = len(table.entries)
+        own = table.query.astype(np.int64) * size + table.entry
+        more = np.zeros(0, dtype=np.int64) if shown is None else shown[0] * size + shown[1]
+        every = np.union1d(own, more)
+        query, entry = every // size, every % size
+        offsets = np.searchsorted(query, np.arange(len(table.queries) + 1)).astype(np.int64)
+        columns = {name: _column(table, name, np.searchsorted(every, own), offsets) for name in signals}
+        kept = tuple(name for name, values in columns.items() if values.any())
+        features = np.stack([columns[name] for name in kept], axis=1) if kept else np.zeros((len(every), 0))
+        return cls(table.queries, table.entries, offsets, entry, features, kept, unit)
 
     @property
     def rows(self) -> int:
@@ -78,88 +90,73 @@ class CandidateLists:
 
     @cached_property
     def keys(self) -> Indices:
-        """Query * (E + 1) + entry of each row, ascending; int64[N]."""
-        return self.query * (len(self.entries) + 1) + self.entry
+        """Query * E + entry of each row, ascending; int64[N]."""
+        return self.query * len(self.entries) + self.entry
 
     def find(self, query: Indices, entry: Indices) -> Indices:
-        """The row of each (query, entry) pair; -1 where no candidate list could hold it."""
-        wanted = query * (len(self.entries) + 1) + entry
+        """The row of each (query, entry) pair; -1 where it is none, and for numbers below 0."""
+        wanted = np.where((query >= 0) & (entry >= 0), query * len(self.entries) + entry, -2)
         at = np.minimum(np.searchsorted(self.keys, wanted), max(self.rows - 1, 0))
         found: Indices = np.where(self.keys[at] == wanted, at, -1) if self.rows else np.full(len(wanted), -1)
         return found
 
-    def values(self, gains: Floats, queries: Indices) -> Floats:
-        """float64[G, n]: the discounted sum of the gains (float64[N]) of each candidate's first places."""
-        return discounted(self.top, gains, queries)
+    def values(self, top: Ints, gains: Floats) -> Floats:
+        """float64[..., n]: the discounted sums of gains (float64[N]) over lists of rows, int[..., n, PLACES]."""
+        return np.asarray(np.append(gains, 0.0)[top] @ DISCOUNT, dtype=np.float64)
 
-    def among(self, allowed: Bools) -> Ints:
-        """int32[G, Q, PLACES]: the first places of lists that are reduced to some rows (bool[N])."""
-        columns = np.ascontiguousarray(self.form.columns)
-        return _first(columns, self.offsets, self.block.weights, PLACES, PLACES, allowed)
-
-    def ideal(self, gains: Floats, queries: Indices) -> float:
-        """The mean over the queries of the discounted sum of the ten largest gains: what 1 means in a gain."""
-        if not len(queries):
-            return 1.0
-        every, one = np.ones(self.rows, dtype=bool), np.ones((1, 1))
-        best = _first(gains[None, :], self.offsets, one, PLACES, PLACES, every)
-        return max(float(discounted(best, gains, queries).mean()), 1e-9)
-
-    def grades(self, judgments: Judgments) -> Floats:
-        """float64[N]: the grade of each row over the ideal of its query, so that `values` are nDCG@10."""
-        ideal = judgments.ideal_at(PLACES)[self.query]
-        grades = np.maximum(judgments.grades(self.query, self.entry), 0.0)
-        return np.asarray(np.divide(grades, ideal, out=np.zeros(self.rows), where=ideal > 0), dtype=np.float64)
-
-    def config(self, candidate: int) -> SearchConfig:
-        """The configuration of a candidate."""
-        return self.block.config if candidate == 0 else self.block.written(candidate)
+    def ideal(self, gains: Floats) -> Floats:
+        """float64[Q]: the discounted sum of the ten largest gains of each query."""
+        one, every = np.ones((1, 1)), gains[None, :]
+        rows = _first(every, self.offsets, one, PLACES)[0]
+        return self.values(np.where(rows < self.rows, rows, -1), gains)
 
 
-def lists_of(
-    table: SignalTable,
-    config: SearchConfig,
-    columns: int = COLUMNS,
-    weights: Callable[[Form], Floats] | None = None,
-) -> CandidateLists:
-    """Lay weights out around a configuration and rank every query of a table under each of them.
+def rows_of(pairs: LoggedPairs, table: SignalTable) -> Indices:
+    """int64[N' + 1]: the row of `pairs` that each row of another recording is; -1 for none, and at the end."""
+    query, entry = ({name: at for at, name in enumerate(own)} for own in (pairs.queries, pairs.entries))
+    query_of = np.array([query.get(name, -1) for name in table.queries], dtype=np.int64)
+    entry_of = np.array([entry.get(name, -1) for name in table.entries], dtype=np.int64)
+    return np.append(pairs.find(query_of[table.query], entry_of[table.entry]), -1)
 
-    `weights` gives float64[G, S] to be laid out instead, the first row being those used today. Raises ConfigError
-    for a finish stage under which weights cannot be searched (see `kernel.Form`).
+
+def first_rows(table: SignalTable, block: Block, row_of: Indices) -> Ints:
+    """int32[W, Q, PLACES]: the rows that a setting shows under each of its weights, best first.
+
+    `row_of` int64[N + 1] says which row of some pairs each row of the recording is (`rows_of`). -1 stands for what
+    is no pair, and beyond the end of a list.
     """
-    (form,) = ungraded(table, config, [config.effective], Judgments.of({}, table.queries, table.entries))
-    branches = movable(form)
-    laid = weights(form) if weights else shares(form, branches, columns) * totals(form, branches)
-    entry = np.where(form.row < 0, len(table.entries), table.entry[form.row]).astype(np.int32)
+    judgments = Judgments.of({}, table.queries, table.entries)
+    try:
+        (form,) = ungraded(table, block.config, [block.config.effective], judgments)
+    except ConfigError:  # its weights cannot be searched, so it stands alone
+        return rows_shown(table, block.config, row_of)[None]
     depth = PLACES if form.limit is None else min(PLACES, form.limit)
-    every = np.ones(len(form), dtype=bool)
-    top = _first(np.ascontiguousarray(form.columns), form.offsets, laid, PLACES, depth, every)
-    names, features = _features(table.at_depth(config.depths), config, form)
-    block = Block(config, form.slot, laid, max(map(len, branches), default=0))
-    alone = np.arange(len(table.queries), dtype=np.int64)
-    return CandidateLists(
-        table.queries, table.entries, form.offsets, entry, features, names, top, form, block, alone
-    )
+    found = _first(np.ascontiguousarray(form.columns), form.offsets, block.weights, depth)
+    own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
+    return own[found].astype(np.int32)
 
 
-def discounted(top: Ints, gains: Floats, queries: Indices) -> Floats:
-    """float64[G, n]: the discounted sums of gains over lists int32[G, Q, PLACES]."""
-    padded = np.append(gains, 0.0)
-    found = np.empty((len(top), len(queries)))
-    for at in range(len(top)):
-        found[at] = padded[top[at, queries]] @ DISCOUNT
+def rows_shown(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
+    """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`); those that are `GONE` are skipped."""
+    ranking = replay(table, config).ranking
+    found = np.full((len(table.queries), PLACES), -1, dtype=np.int32)
+    for at, (begin, end) in enumerate(pairwise(ranking.offsets.tolist())):
+        own = row_of[ranking.row[begin:end]]
+        own = own[own != GONE][:PLACES]
+        found[at, : len(own)] = own
     return found
 
 
-def _features(table: SignalTable, config: SearchConfig, form: Form) -> tuple[tuple[str, ...], Floats]:
-    """The signals of the strategy over the form's rows, each between 0 and 1 within a query."""
-    names, columns = [], []
+def _column(table: SignalTable, name: str, at: Indices, offsets: Indices) -> Floats:
+    """A signal over all rows, between 0 and 1 within each query; 0 where there is none, or all are alike."""
     every = np.ones(len(table), dtype=bool)
-    for leaf in leaves(config.effective):
-        values = leaf.compile(table, every).branches[0].columns[0].values[form.row]
-        names.append(str(leaf))
-        columns.append(_scaled(np.where(form.row < 0, np.nan, values), form.offsets))
-    return tuple(names), np.stack(columns, axis=1)
+    try:
+        own = parse_strategy(name).compile(table, every).branches[0].columns[0].values
+    except (ConfigError, KeyError):
+        return np.zeros(int(offsets[-1]))
+    values = np.full(int(offsets[-1]), np.nan)
+    values[at] = own
+    return _scaled(values, offsets)
 
 
 def _scaled(values: Floats, offsets: Indices) -> Floats:
@@ -176,17 +173,15 @@ def _scaled(values: Floats, offsets: Indices) -> Floats:
 
 
 @compiled
-def _first(columns: Floats, offsets: Indices, weights: Floats, places: int, depth: int, allowed: Bools) -> Ints:
-    """int32[G, Q, places]: the allowed rows of the first `depth` places, best first, ties by row; N beyond."""
+def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> Ints:
+    """int32[G, Q, PLACES]: the rows of the first `depth` places, best first, ties by row; N beyond."""
     count, size = weights.shape[0], len(offsets) - 1
-    found = np.full((count, size, places), columns.shape[1], np.int32)
-    best = np.empty(places)
+    found = np.full((count, size, 10), columns.shape[1], np.int32)
+    best = np.empty(10)
     for g in range(count):
         for q in range(size):
             held = 0
             for row in range(offsets[q], offsets[q + 1]):
-                if not allowed[row]:
-                    continue
                 score = 0.0
                 for s in range(columns.shape[0]):
                     score += weights[g, s] * columns[s, row]

@@ -7,28 +7,60 @@ once. Wins are compared by the exact two-sided sign test (Chapelle, Joachims, Ra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from math import comb
+from dataclasses import dataclass, field
+from math import ceil, comb, sqrt
 from typing import Any
 
+from scipy.stats import norm
+
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.datasets.logs import lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
-from steelyard_eval.learn.reader import DAY
+from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.waiting import Waiting, token
+from steelyard_eval.measures.statistics import exact_interval
 
 MOST_TEAMS = 1_000
-"""Other rankings that are told apart."""
+"""Other rankings, and clients of one, that are told apart."""
+LONGEST = 200
+"""Characters of a strategy that a sentence has."""
+
+
+SURE = 0.05
+"""The probability of so uneven a result between equals, below which one is preferred."""
+POWER = 0.8
+"""With what probability the searches that are still needed would tell."""
+WORTH = 0.1
+"""Shares of the decided searches beyond a half that are worth telling apart: 60 to 40."""
+MOST_CLIENTS = 20
+"""Clients that are told of."""
 
 
 @dataclass
 class Duel:
-    """Searches in which another ranking was drafted in, and who won them."""
+    """Searches in which another ranking was drafted in, and who won them, in all and by client."""
 
     other: str
     wins: int = 0
     losses: int = 0
     ties: int = 0
+    clients: dict[str, list[int]] = field(default_factory=dict)
+    strategy: str = ""
+
+    def add(self, balance: int, client: str) -> None:
+        """Count a search: `balance` is above 0 where the other ranking won it."""
+        self.wins += balance > 0
+        self.losses += balance < 0
+        self.ties += balance == 0
+        if client in self.clients or len(self.clients) < MOST_TEAMS:
+            own = self.clients.setdefault(client, [0, 0, 0])
+            own[1 - (balance > 0) + (balance < 0)] += 1
+
+    @property
+    def decided(self) -> int:
+        """Searches that one of the two won."""
+        return self.wins + self.losses
 
     @property
     def p(self) -> float:
@@ -37,22 +69,70 @@ class Duel:
         >>> Duel("x", wins=5).p
         0.0625
         """
-        n, k = self.wins + self.losses, max(self.wins, self.losses)
+        n, k = self.decided, max(self.wins, self.losses)
         if n == 0:
             return 1.0
         return float(min(1.0, 2 * sum(comb(n, at) for at in range(k, n + 1)) / 2**n))
 
+    @property
+    def needed(self) -> int | None:
+        """How many more searches would tell which is preferred; None where none was decided, which has no rate.
+
+        That is at the share seen so far, or at 60% where it is nearer to a half; by the normal approximation of
+        the test of one proportion (Fleiss, Levin and Paik, 2003, section 2.2).
+
+        >>> Duel("x", wins=5, losses=5, ties=10).needed  # 194 decided ones at 60%, 10 of them seen, half are ties
+        368
+        """
+        if self.p < SURE or not self.decided:
+            return 0 if self.decided else None
+        beyond = max(abs(self.wins / self.decided - 0.5), WORTH)
+        spread = 0.5 * float(norm.ppf(1 - SURE / 2)) + sqrt(0.25 - beyond**2) * float(norm.ppf(POWER))
+        searches = self.decided + self.ties
+        return max(1, ceil((ceil((spread / beyond) ** 2) - self.decided) * searches / self.decided))
+
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
-        decided = self.wins + self.losses
-        share = self.wins / decided if decided else None
-        return {**vars(self), "preferred": share, "p": self.p}
+        share = self.wins / self.decided if self.decided else None
+        low, high = exact_interval(self.wins, self.decided)
+        shown = sorted(self.clients.items(), key=lambda one: (-sum(one[1]), one[0]))[:MOST_CLIENTS]
+        names = ("wins", "ties", "losses")
+        return {
+            "other": self.other,
+            "strategy": self.strategy,
+            **{name: getattr(self, name) for name in names},
+            "preferred": share,
+            "interval": [low, high],
+            "p": self.p,
+            "needed": self.needed,
+            "clients": [{"client": name, **dict(zip(names, counts, strict=True))} for name, counts in shown],
+            "sentence": self.sentence(),
+        }
+
+    def sentence(self) -> str:
+        """Which ranking is preferred, how sure that is, and how many more searches would tell."""
+        other = f"{self.other} ({self.strategy})" if self.strategy else self.other or "the other ranking"
+        if not self.decided:
+            return f"No search tells whether {other} is preferred: nothing that was shown was acted upon."
+        low, high = exact_interval(self.wins, self.decided)
+        share = f"it won {self.wins} of {self.decided} decided searches, {self.wins / self.decided:.0%}"
+        about = f"{share} [95%: {low:.0%} to {high:.0%}]"
+        if self.p < SURE:
+            verdict = f"{other} is preferred" if self.wins > self.losses else f"{other} is not preferred"
+            return f"{verdict}: {about}; {self._agreeing()}."
+        return f"Not decided yet about {other}: {about}; about {self.needed:,} more searches would tell."
+
+    def _agreeing(self) -> str:
+        sided = [won - lost for won, _, lost in self.clients.values() if won != lost]
+        same = sum((one > 0) == (self.wins > self.losses) for one in sided)
+        return f"{same} of {counted(len(sided), 'client')} agree"
 
 
 def duels(path: str) -> list[Duel]:
     """The duels of a log, most frequent first, and under an empty name all of them together."""
     found = {"": Duel("")}
-    for line in _lists(lines_of(path)):
+    strategies: dict[str, str] = {}
+    for line in _lists(lines_of(path), strategies):
         teams = {hit.interleaved for hit in line.hits if hit.interleaved}
         other = next(iter(sorted(teams - {line.policy})), None)
         if other is None:
@@ -60,10 +140,10 @@ def duels(path: str) -> list[Duel]:
         balance = _balance(line, other)
         duel = found.setdefault(other, Duel(other)) if len(found) < MOST_TEAMS else found[""]
         for one in {id(duel): duel, id(found[""]): found[""]}.values():
-            one.wins += balance > 0
-            one.losses += balance < 0
-            one.ties += balance == 0
-    return sorted(found.values(), key=lambda one: (-(one.wins + one.losses + one.ties), one.other))
+            one.add(balance, line.client_id)
+    for name, duel in found.items():
+        duel.strategy = strategies.get(name, "")
+    return sorted(found.values(), key=lambda one: (-(one.decided + one.ties), one.other))
 
 
 def _balance(line: LogLine, other: str) -> int:
@@ -73,8 +153,11 @@ def _balance(line: LogLine, other: str) -> int:
     return sum(1 if team[name] == other else -1 for name in liked & team.keys())
 
 
-def _lists(raw: Iterable[tuple[int, bytes]]) -> Iterator[LogLine]:
-    """The interleaved lists with the acts that were logged for them, each client's search of a day once."""
+def _lists(raw: Iterable[tuple[int, bytes]], strategies: dict[str, str]) -> Iterator[LogLine]:
+    """The interleaved lists with the acts that were logged for them, each client's search of a day once.
+
+    `strategies` takes those of the policies, as text.
+    """
     seen: set[int] = set()
     waiting = Waiting()
     for number, one in raw:
@@ -85,6 +168,8 @@ def _lists(raw: Iterable[tuple[int, bytes]]) -> Iterator[LogLine]:
                 gone = waiting.act(line, len(one))
         except (ValueError, KeyError):
             continue
+        if line.configuration is not None and len(strategies) < MOST_TEAMS:
+            strategies[line.policy] = str(line.configuration.get("strategy", ""))[:LONGEST]
         if any(hit.interleaved for hit in line.hits):
             key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
             if key not in seen:

@@ -1,63 +1,89 @@
-"""The first line of what was learned: what to do, what to expect of it, and what would settle it."""
+"""The first lines of what was learned: what to do, which evidence decided, and where the two contradict."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
-from steelyard_eval.learn.verdict import SURE, Judged
-from steelyard_eval.tune.recommendation_sentence import rough
+from steelyard_eval.common.answer import Conclusion, name_of
+from steelyard_eval.decide.refusal import Refusal
+from steelyard_eval.decide.steps import to_do
+from steelyard_eval.decide.wording import named
+from steelyard_eval.learn.case import LogCase
+from steelyard_eval.learn.decided import LogDecision
+from steelyard_eval.learn.follows import Follows, warning
+
+WANTED = 30
+"""Labelled queries that are asked for."""
+ASK = f"judge {WANTED} queries of the log drawn at random (steelyard judge --from-log)"
+SURE = 2.0
+"""Errors by which labels contradict acts."""
 
 
-def sentence(judged: Judged, chosen: str, current: str) -> str:
-    """One sentence to act on."""
-    queries = len(judged.cells.queries)
-    seen = f"{queries} distinct queries and {judged.cells.count:,} acts"
-    gain = _gain(judged, judged.candidate)
-    pooled = (
-        f", pooled with {judged.pooled.labels.queries} labelled queries"
-        if judged.pooled and judged.pooled.labels
-        else ""
-    )
-    if judged.verdict == "ship":
-        return f"Use {chosen}: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}."
-    if judged.verdict == "try" and judged.refusal:
-        return f"Try {chosen} in place of your {current}, unproven by {seen}{pooled}: {judged.refusal}."
-    if judged.verdict == "try":
+def answer(found: LogDecision) -> Conclusion:
+    """What to do: by labels where they decide, else what acts suggest."""
+    case = found.case
+    if found.recommended is not None:
+        return found.recommended.answer
+    own, dataset = name_of(case.label), case.space.dataset
+    if case.listless:
+        refusal = unlisted(case)
+        return Conclusion(f"Keep {own}: {refusal.reason}.", to_do("keep", dataset, refusal.remedy, labels=False))
+    seen = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
+    if found.candidate is None:
+        told = f"Keep {own}: no candidate gains in every view of {seen}."
+        return Conclusion(told, to_do("keep", dataset, f"{ASK} to settle it", labels=False))
+    gain = float(found.gains[found.candidate].mean())
+    told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {own}, and may follow something else than worth."
+    steps = to_do("try", dataset, f"{ASK}, and they decide", labels=False)
+    return Conclusion(told, steps, named(found.config(found.candidate)))
+
+
+def evidence(found: LogDecision) -> str:
+    """Which evidence decided; empty where there are no labels."""
+    case = found.case
+    searches = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
+    return "" if found.recommended is None else _decided(found, searches)
+
+
+def _decided(found: LogDecision, searches: str) -> str:
+    """Which evidence decided."""
+    count, case = len(found.labelled), found.recommended
+    if case is None or case.second is None:
+        inside = "none of them was logged" if count else "there are none"
+        return f"{count} labelled queries decided; the log sharpens them by nothing, for too few or {inside}."
+    if found.share == 0:
         return (
-            f"Try {chosen}, unproven: {gain:+.3f} nDCG@10 expected over your {current}, by {seen}{pooled}; "
-            f"{_settle(judged, judged.candidate)}."
+            f"{count} labelled queries decided; what was done in {searches} is unrelated to them and was not used."
         )
-    if judged.refusal:
-        return f"Keep your {current}: {judged.refusal}."
     return (
-        f"Keep your {current}: no weights beat it in every view of {seen}{pooled}; {_settle(judged, judged.best)}."
+        f"{count} labelled queries decided; the acts in {searches} make them worth about {found.worth:.0f} "
+        f"(share {found.share:.2f})."
     )
 
 
-def _gain(judged: Judged, candidate: int) -> float:
-    return float((judged.pooled.gain if judged.pooled else judged.views.gain[1])[candidate])
+def unlisted(case: LogCase) -> Refusal:
+    """Why acts on single entries say nothing."""
+    return Refusal(
+        f"the log has {case.hits.tally.acts.sum():,.0f} acts on single entries, and not the lists that they were "
+        "in, so it says nothing about weights",
+        "log what your search shows, or label 20 queries",
+    )
 
 
-def _settle(judged: Judged, candidate: int) -> str:
-    """How many more queries would prove a gain, if it is what it seems; labels where that is far off."""
-    more = needed(judged, candidate)
-    if more is None:
-        return "label 30 queries or more to settle it"
-    missing = more - len(judged.cells.queries)
-    return f"about {rough(missing)} more distinct queries, or 30 labelled ones, would settle it"
-
-
-def needed(judged: Judged, candidate: int) -> int | None:
-    """Distinct queries at which the cautious views would lie above 0 by enough errors; None beyond a hundredfold.
-
-    Only the query error falls with the number of queries; the refit error and imputation may not.
-    """
-    gain = float(judged.views.gain[1:, candidate].min())
-    error = float(judged.views.error[1:, candidate].max())
-    queries = len(judged.cells.queries)
-    if gain <= 0 or candidate == 0:
-        return None
-    count = queries * (SURE[0] * error / gain) ** 2
-    if not math.isfinite(count) or count > 100 * queries:
-        return None
-    return max(queries + 1, math.ceil(count))
+def contradiction(found: LogDecision, cause: Sequence[Follows]) -> str:
+    """That labels contradict what acts say of their favourite by two errors, and why; empty where they do not."""
+    case, favourite = found.recommended, found.favourite
+    if case is None or case.second is None or favourite is None:
+        return ""
+    second = case.second
+    labels = case.labels_alone.metric[favourite][second.at].astype(float)
+    short = labels - second.labelled[favourite]
+    error = float(short.std(ddof=1)) / len(short) ** 0.5
+    if short.mean() + SURE * error >= 0:
+        return ""
+    told = (
+        f"Labels contradict the acts: on {len(short)} labelled queries {named(found.config(favourite))} gains "
+        f"{second.labelled[favourite].mean():+.3f} by the acts, and {labels.mean():+.3f} by the labels"
+    )
+    why = warning(list(cause))
+    return f"{told}. For {why}." if why else f"{told}."

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard.base.escape import visible
+from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
 
 Record = Mapping[str, Any]
 
 
 def learned(record: Record) -> str:
-    """The sentence, the gain in every view, what it rests on, and what was set aside."""
+    """The sentence, what it rests on, the gain in every view, and what was set aside."""
     best, chosen = record["best"], record["chosen"]
     name = "chosen" if chosen else "nearest"
     facts = [
@@ -20,9 +21,14 @@ def learned(record: Record) -> str:
         f"current: {record['current']['strategy']}",
         f"{name}: {(chosen or best)['strategy']}",
     ]
-    parts = [wrapped(record["sentence"], 0), "\n".join(wrapped(visible(fact), 9) for fact in facts)]
-    parts += [_views(record), "\n".join(wrapped(line, 13) for line in _rests_on(record))]
-    parts += [_acts(record), offered(record["off_policy"]), _rivals(record), _aside(record)]
+    parts = [
+        in_terminal(record),
+        wrapped(record["evidence"]),
+        "\n".join(wrapped(visible(fact), 9) for fact in facts),
+    ]
+    parts += [wrapped(record["warning"], 0), _evidence(record), _parts(record)]
+    parts += ["\n".join(wrapped(line, 13) for line in _rests_on(record))]
+    parts += [_acts(record), _follows(record), offered(record["off_policy"]), _aside(record)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -34,50 +40,73 @@ def _plain(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _views(record: Record) -> str:
-    rows = [
+def _evidence(record: Record) -> str:
+    """What labels say of the candidate, then what acts do."""
+    rows = []
+    if labels := record["labels"]:
+        counted = f"{labels['queries']} labelled queries"
+        rows.append(
+            {"by": counted, "gain": _signed(labels["gain"]), "error": _plain(labels["error"]), "refit": "-"}
+        )
+        if labels["share"]:
+            both = {"gain": _signed(labels["both_gain"]), "error": _plain(labels["both_error"]), "refit": "-"}
+            rows.append({"by": f"the same, sharpened by acts on {labels['others']} more", **both})
+    rows += [
         {
-            "view": f"{row['imputed']:g} x prior",
+            "by": f"acts alone, unseen entries at {row['imputed']:g}",
             "gain": _signed(row["gain"]),
             "error": _plain(row["error"]),
             "refit": _plain(row["refit_error"]),
         }
         for row in record["views"]
     ]
-    if labels := record["labels"]:
-        own = {"gain": _signed(labels["gain"]), "error": _plain(labels["error"]), "refit": "-"}
-        both = {"gain": _signed(labels["pooled_gain"]), "error": _plain(labels["pooled_error"]), "refit": "-"}
-        rows += [{"view": f"{labels['queries']} labelled queries", **own}, {"view": "pooled", **both}]
-    columns = {"view": "entries never shown count", "gain": "gain, nDCG@10", "error": "query error"}
-    return table(rows, columns | {"refit": "refit error"}) if rows else ""
+    columns = {"by": "by", "gain": "gain, nDCG@10", "error": "query error", "refit": "refit error"}
+    return table(rows, columns) if rows else ""
+
+
+def _parts(record: Record) -> str:
+    rows = [
+        {
+            "part": row["part"],
+            "queries": row["queries"],
+            "gain": _signed(row["gain"]),
+            "error": _plain(row["error"]),
+        }
+        for row in record["pieces"]
+    ]
+    columns = {"part": "acts alone", "gain": "gain, nDCG@10", "error": "query error", "queries": "queries"}
+    return table(rows, columns) if rows else ""
+
+
+def _follows(record: Record) -> str:
+    rows = [
+        {"label": row["label"], "delta": f"{row['delta']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"}
+        for row in record["follows"]
+    ]
+    return table(rows, {"label": "acts follow", "delta": "log odds, highest to lowest [95%]"}) if rows else ""
 
 
 def _rests_on(record: Record) -> list[str]:
-    log, examination = record["log"], record["examination"]
+    log, examination, clients = record["log"], record["examination"], record["clients"]
     error = "" if examination["error"] is None else f", error {examination['error']:.2f}"
     simulated = ", simulated" if log["simulated"] else ""
     lines = [
         f"log:         {log['impressions']:,} searches, {log['queries']} distinct queries (worth "
         f"{record['effective_queries']:.0f} equally frequent ones), {log['acts']:,} acts, "
         f"{log['span']}{simulated}",
+        f"clients:     {clients['count']:,}; the largest made {clients['largest']:.0%} of the searches",
     ]
     if record["views"]:
         lines += [
             f"examination: place ** -{examination['exponent']:.2f} ({examination['source']}{error})",
             f"unseen:      {record['unseen']:.0%} of the new first ten places were never shown for their query",
         ]
-    if record["flip"] is not None:
-        lines.append(f"flips:       where entries never shown count {record['flip']:g} x prior")
     for policy in record["policies"]:
         named = visible(policy["name"]) or "without a name"
         lines.append(
             f"policy:      {named}: {policy['searches']:,} searches, {policy['agreement']:.1%} of places equal, "
             f"{policy['how']}"
         )
-    for row in (*record["halves"], *record["intents"]):
-        who = row.get("half") or visible(row["intent"])
-        own = f"; its own queries: {row['verdict']} {row['strategy'] or ''}".rstrip() if "verdict" in row else ""
-        lines.append(f"{who + ':':12} {row['gain']:+.4f}, error {row['error']:.4f}, {row['queries']} queries{own}")
     return lines
 
 
@@ -90,15 +119,6 @@ def _acts(record: Record) -> str:
     ]
     title = f"lift (all: {record['acts']['lift']:.1f})"
     return table(rows, {"kind": "act", "count": "acts", "lift": title}) if rows else ""
-
-
-def _rivals(record: Record) -> str:
-    rows = [{**row, "gain": _signed(row["gain"])} for row in record["rivals"]]
-    return (
-        table(rows, {"rule": "simpler rule", "gain": "gain by the learner", "strategy": "would use"})
-        if rows
-        else ""
-    )
 
 
 def _aside(record: Record) -> str:
@@ -128,16 +148,25 @@ def offered(found: Record | None) -> str:
 
 
 def duelled(found: Sequence[Record]) -> str:
-    """Which of two interleaved rankings was preferred, by the sign test."""
-    rows = [
-        {
-            "other": row["other"] or "all together",
-            "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "preferred": "-" if row["preferred"] is None else f"{row['preferred']:.0%}",
-            "p": f"{row['p']:.4f}",
-        }
-        for row in found
-        if row["wins"] + row["ties"] + row["losses"]
-    ]
+    """Which of two interleaved rankings was preferred, how sure that is, and what each client preferred."""
+    told = [row for row in found if row["wins"] + row["ties"] + row["losses"]]
+    if not told:
+        return "no list of this log was interleaved"
+    own = [row for row in told if row["other"]]
+    first = own[0] if len(own) == 1 else next(row for row in told if not row["other"])
+    rows = [_duel(row["other"] or "all together", row) for row in (own if len(own) == 1 else told)]
+    if len(first["clients"]) > 1:
+        rows += [_duel(f"  {row['client'] or '(no name)'}", row) for row in first["clients"]]
     columns = {"other": "drafted in", "wtl": "win/tie/loss", "preferred": "preferred", "p": "p"}
-    return table(rows, columns) if rows else "no list of this log was interleaved"
+    return f"{first['sentence']}\n\n{table(rows, columns)}"
+
+
+def _duel(name: str, row: Record) -> Record:
+    """A row of the table: a ranking, or a client, which has no test of its own."""
+    decided = row["wins"] + row["losses"]
+    return {
+        "other": name,
+        "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
+        "preferred": f"{row['wins'] / decided:.0%}" if decided else "-",
+        "p": f"{row['p']:.4f}" if "p" in row else "",
+    }

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.first_ten import CandidateLists
+from steelyard_eval.learn.first_ten import LoggedPairs
 from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
 from steelyard_eval.measures.statistics import normal_interval
 
@@ -43,30 +43,32 @@ class Weighed:
     act_squares: Floats
 
     @classmethod
-    def of(cls, case: LogCase) -> Weighed:
-        """Weigh the shows of the policies that were recognised."""
+    def of(cls, case: LogCase, queries: Indices) -> Weighed:
+        """Weigh the shows that have one, of some queries."""
         hits = case.hits
-        kept = case.recognised & (hits.tally.weighed[:, 0] > 0) & (hits.query >= 0)
-        place = np.minimum(hits.place, case.lists.top.shape[2] - 1)
+        kept = (hits.tally.weighed[:, 0] > 0) & np.isin(hits.query, queries)
         own = hits.tally.weighed[kept].T
-        return cls(hits.query[kept], place[kept], hits.row[kept], hits.tally.shown[kept], *own)
+        return cls(hits.query[kept], hits.place[kept], hits.row(case.pairs)[kept], *own)
 
 
-def of_log(case: LogCase, candidate: int, exponent: float) -> dict[str, Any] | None:
-    """What the lists of a candidate would have been worth; None where the log has no probabilities."""
-    shown = Weighed.of(case)
+def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> dict[str, Any] | None:
+    """What a candidate's lists, int[Q, PLACES] of rows, would have been worth on some queries.
+
+    None where the log has no probabilities.
+    """
+    shown = Weighed.of(case, queries)
     if not len(shown.query):
         return None
-    return valued(case.lists, case.cells, shown, candidate, exponent).to_json()
+    return valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent).to_json()
 
 
-def valued(lists: CandidateLists, cells: Cells, shown: Weighed, candidate: int, exponent: float) -> OffPolicy:
+def valued(pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: str, exponent: float) -> OffPolicy:
     """Acts per show of a candidate: by inverse propensities, self-normalised, and doubly robust.
 
     A show is of use where the candidate has that entry at that place. Intervals are normal, from exact sums.
     """
-    theirs = lists.top[candidate, shown.query, shown.place]
-    target = shown.row == theirs
+    theirs = top[shown.query, shown.place].astype(np.int64)
+    target = (shown.row == theirs) & (theirs >= 0)
     n = float(shown.shows.sum())
     weights, squares, acts, act_squares = (
         float(column[target].sum()) for column in (shown.inverse, shown.squares, shown.acts, shown.act_squares)
@@ -76,10 +78,10 @@ def valued(lists: CandidateLists, cells: Cells, shown: Weighed, candidate: int, 
     largest = shown.squares[target] / np.maximum(shown.inverse[target], 1e-300)
     effective, mean = weights**2 / max(squares, 1e-300), weights / n
     return OffPolicy(
-        of=f"{lists.config(candidate).effective}",
+        of=name,
         ips=_normal(ips, act_squares / n - ips**2, n),
         snips=_normal(snips, residual / max(weights, 1e-300) ** 2, 1.0),
-        dr=_robust(shown, target, _rewards(lists, cells, shown, theirs, exponent)),
+        dr=_robust(shown, target, _rewards(pairs, cells, shown, theirs, exponent)),
         effective=effective,
         mean_weight=mean,
         largest=float(np.max(largest, initial=0.0)),
@@ -88,20 +90,20 @@ def valued(lists: CandidateLists, cells: Cells, shown: Weighed, candidate: int, 
     )
 
 
-def _rewards(lists: CandidateLists, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
+def _rewards(pairs: LoggedPairs, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
     """float64[M]: the acts expected of a row at its place, by its signals and the other half of the queries."""
-    half = np.random.default_rng(0).integers(0, 2, len(lists.queries))
+    half = np.random.default_rng(0).integers(0, 2, len(pairs.queries))
     found = np.zeros(len(row))
     for one in (0, 1):
         others = cells.where(half[cells.query] != one)
         if not len(others):
             continue
-        classes = fit(lists, others, exponent)
+        classes = fit(pairs, others, exponent)
         prior = np.append(classes.prior, 0.0)
         a, b = classes.relevant[:, POSITIVE].sum(axis=1), classes.other[:, POSITIVE].sum(axis=1)
         own = half[shown.query] == one
         chance, place = prior[row[own]], shown.place[own]
-        found[own] = np.where(row[own] < lists.rows, chance * a[place] + (1 - chance) * b[place], 0.0)
+        found[own] = np.where(row[own] >= 0, chance * a[place] + (1 - chance) * b[place], 0.0)
     return found
 
 

@@ -1,7 +1,7 @@
-"""Does our replay give the lists that the log says were shown? A log that it does not give is foreign.
+"""Whose lists does a log hold? The share of places that our replay gives again is printed for every policy.
 
-The share of places that are equal is printed for every policy. A policy whose configuration is known is replayed;
-another one is looked for among the candidates: its lists are then *reconstructed* by the weights that agree most.
+Nothing is refused for it: what is learned from a list are its entries, their places and what was done with them,
+whatever engine made it.
 """
 
 from __future__ import annotations
@@ -11,47 +11,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists
+from steelyard_eval.learn.first_ten import GONE, PLACES, LoggedPairs, rows_of, rows_shown
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.tally import Tally
-from steelyard_eval.recording.replay import replay
 
 AGREES = 0.8
 """The share of equal places from which on a log counts as that of the policy."""
+
+DEEPER = 40
+"""Places that our lists are longer where entries are newer than the log, and are taken out."""
 
 
 @dataclass(frozen=True)
 class Policy:
     """One policy of a log.
 
-    `how` is replayed (its configuration is known), reconstructed (found among the candidates), interleaved (all
-    its lists were mixed with others') or foreign. `agreement` is the share of places that are equal, of the lists
-    that were not mixed; of interleaved ones the share of entries that are candidates at all. `candidate` is the
-    number of the reconstructing candidate, -1 otherwise.
+    `how` is replayed (our lists of its configuration, or of what is used today, are those that were shown),
+    interleaved (all its lists were mixed with others') or another engine's. `agreement` is the share of places
+    that are equal, of the lists that were not mixed.
     """
 
     name: str
     searches: int
     how: str
     agreement: float
-    candidate: int = -1
 
 
 @dataclass(frozen=True)
 class Hits:
-    """The counts of a log, matched to the rows of lists; M keys.
+    """The counts of a log, matched to queries and entries of a recording; M keys.
 
     Attributes
     ----------
     policy, query, entry, place : int64[M]; mixed : bool[M]
-        `entry` is -1 for one that is in no recording; `query` -1 for one outside the lists.
-    row : int64[M]
-        The row of the lists; -1 where no candidate could show the entry.
+        `entry` is -1 for one that is in no recording; `query` -1 for one that was not recorded.
     """
 
     policy: Indices
@@ -59,85 +57,62 @@ class Hits:
     query: Indices
     entry: Indices
     place: Indices
-    row: Indices
     tally: Tally
 
-    def cells(self, lists: CandidateLists, kept: Bools) -> Cells:
-        """The counts of some keys (bool[M]) as cells."""
-        own = self.tally
-        return Cells.of(lists, self.row[kept], self.place[kept], own.shown[kept], own.acts[kept])
+    @classmethod
+    def of(cls, log: Log, tally: Tally, query_of: Indices, entry_of: Indices) -> Hits:
+        """Translate a log's numbers: `query_of` to queries of a recording, `entry_of` to its entries.
 
+        Both are int64, -1 for what it lacks; the last of `entry_of` stands for unknown entries.
+        """
+        policy, mixed, query, entry, place = log.axes.split(tally.key)
+        return cls(policy, mixed, query_of[query], entry_of[entry], place, tally)
 
-def match(log: Log, tally: Tally, lists: CandidateLists, query_of: Indices, entry_of: Indices) -> Hits:
-    """Translate a log's numbers: `query_of` to queries of the lists, `entry_of` to entries of the recording.
+    @property
+    def known(self) -> Bools:
+        """bool[M]: whose query and entry are known."""
+        return np.asarray((self.query >= 0) & (self.entry >= 0), dtype=np.bool_)
 
-    Both are int64, -1 for what the lists lack; the last of `entry_of` stands for unknown entries.
-    """
-    policy, mixed, query, entry, place = log.axes.split(tally.key)
-    own_query, own_entry = query_of[query], entry_of[entry]
-    row = np.full(len(query), -1, dtype=np.int64)
-    both = (own_query >= 0) & (own_entry >= 0)
-    row[both] = lists.find(own_query[both], own_entry[both])
-    return Hits(policy, mixed, own_query, own_entry, place, row, tally)
+    def row(self, pairs: LoggedPairs) -> Indices:
+        """int64[M]: the row of the pairs; -1 for none."""
+        return pairs.find(self.query, self.entry)
+
+    def cells(self, pairs: LoggedPairs) -> Cells:
+        """The counts as cells."""
+        return Cells.of(pairs, self.row(pairs), self.place, self.tally.shown, self.tally.acts)
 
 
 def recognise(
-    log: Log, hits: Hits, lists: CandidateLists, table: SignalTable, configurations: Mapping[str, SearchConfig]
+    log: Log,
+    hits: Hits,
+    pairs: LoggedPairs,
+    table: SignalTable,
+    configurations: Mapping[str, SearchConfig],
+    current: SearchConfig,
+    grown: Indices,
 ) -> list[Policy]:
-    """Compare the lists of every policy with ours."""
+    """Compare the lists of every policy with those of its configuration, or with those of what is used today.
+
+    `grown` are the numbers of entries that are newer than the log: our lists are compared without them.
+    """
     found = []
+    row_of = rows_of(pairs, table)
+    newer = np.isin(table.entry, grown)
+    row = hits.row(pairs)
     for number, name in enumerate(log.policies):
-        own = (hits.policy == number) & ~hits.mixed
-        searches = log.searches.get(name, 0)
-        shown = hits.tally.shown[own]
+        searches, every = log.searches.get(name, 0), hits.policy == number
+        own = every & ~hits.mixed
         if not own.any():
-            found.append(_mixed(name, searches, hits, hits.policy == number))
+            found.append(Policy(name, searches, "interleaved", 0.0))
             continue
-        known = _replayed(hits, own, table, configurations.get(name))
-        agreement = float((shown * known).sum() / shown.sum())
-        if agreement >= AGREES:
-            found.append(Policy(name, searches, "replayed", agreement))
-            continue
-        candidate, share = _nearest(hits, own, lists, shown)
-        how = "reconstructed" if share >= AGREES else "foreign"
-        found.append(Policy(name, searches, how, share, candidate if how == "reconstructed" else -1))
+        config = configurations.get(name, current)
+        deep = config.with_limit(config.limit + int(newer.sum() > 0) * DEEPER)
+        try:
+            ours = rows_shown(table, deep, np.where(np.append(newer, False), GONE, row_of))
+        except ConfigError:
+            ours = np.full((len(table.queries), PLACES), -1)
+        shown = hits.tally.shown[own]
+        equal = (row[own] >= 0) & (ours[np.maximum(hits.query[own], 0), hits.place[own]] == row[own])
+        agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
+        found.append(Policy(name, searches, "replayed" if agreement >= AGREES else "another engine's", agreement))
     return found
-
-
-def _mixed(name: str, searches: int, hits: Hits, own: Bools) -> Policy:
-    """A policy whose lists were all interleaved: their places are not ours alone, so its entries are compared."""
-    shown = hits.tally.shown[own]
-    share = float((shown * (hits.row[own] >= 0)).sum() / max(float(shown.sum()), 1e-12))
-    return Policy(name, searches, "interleaved" if share >= AGREES else "foreign", share)
-
-
-def _replayed(hits: Hits, own: Bools, table: SignalTable, config: SearchConfig | None) -> Floats:
-    """float64[own]: 1 where our list of a configuration has the entry at the place; 0 everywhere without one."""
-    if config is None:
-        return np.zeros(int(own.sum()))
-    try:
-        run = replay(table, config)
-    except ConfigError:
-        return np.zeros(int(own.sum()))
-    ours = _square(run.ranking.offsets, run.entry, len(table.queries))
-    query, place, entry = hits.query[own], hits.place[own], hits.entry[own]
-    equal = (query >= 0) & (entry >= 0) & (ours[np.maximum(query, 0), place] == entry)
-    return np.asarray(equal, dtype=np.float64)
-
-
-def _square(offsets: Indices, entry: Ints, queries: int) -> Indices:
-    """int64[Q, PLACES]: the entries of the first places, -2 beyond the list."""
-    found = np.full((queries, PLACES), -2, dtype=np.int64)
-    for at in range(queries):
-        own = entry[offsets[at] : offsets[at + 1]][:PLACES]
-        found[at, : len(own)] = own
-    return found
-
-
-def _nearest(hits: Hits, own: Bools, lists: CandidateLists, shown: Floats) -> tuple[int, float]:
-    """The candidate whose lists agree most with what was shown, and how far."""
-    query, place, row = np.maximum(hits.query[own], 0), hits.place[own], hits.row[own]
-    valid = row >= 0
-    shares = [float((shown * (valid & (top[query, place] == row))).sum()) for top in lists.top]
-    best = int(np.argmax(shares))
-    return best, shares[best] / float(shown.sum())

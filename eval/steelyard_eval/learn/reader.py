@@ -1,8 +1,8 @@
 """Reads a feedback log line by line in bounded memory, and counts what it says.
 
 Faults are counted by rule with the lines they stand in, and never stop the reading: what is left is used. A search
-that a client repeats on the same day counts once, and a client counts for `MOST_A_DAY` searches a day at most, so
-that nobody outvotes the rest.
+that a client repeats on the same day counts once, a client counts for `MOST_A_DAY` searches a day at most, and for
+a tenth of all (`clients`), so that nobody outvotes the rest. The log is read twice: first for who searched.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.log_schema import LogLine, decode
-from steelyard_eval.datasets.logs import lines_of
+from steelyard_eval.datasets.logs import HeldLog, lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
+from steelyard_eval.learn.clients import DAY, FOLDS, Clients, client_of
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.tally import MOST_POLICIES, Axes, History, Seen, Tally
+from steelyard_eval.learn.tally import MOST_POLICIES, Axes, Seen, Tally
 from steelyard_eval.learn.waiting import Waiting, token
 
-DAY = 86_400.0
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""
 CHUNK = 20_000
-"""Impressions that are counted together at most; at the beginning fewer, so that halves of a short log differ."""
-LEAST_CHUNK = 100
+"""Impressions that are counted together at most."""
+APART = ("client", "day", "earlier")
+"""What is counted apart, too: the largest client, the busiest day, the earlier half."""
 MOST_QUERIES = 20_000
 """Distinct queries that the data set does not have; more are set aside."""
 UNKNOWN = "asks a query that the data set does not have"
@@ -49,6 +52,8 @@ class Known:
     by_id, by_text : mapping of query ids, and of texts that only one query has, to a number from 0
     texts : the text of every query by its id
     extensible : whether other texts can be searched, and so learned from
+    scoped : mapping of texts with their filters to a number from 0, for lines that say what was filtered
+    added : texts that were asked beside these, with their filters
     """
 
     entries: Mapping[str, int]
@@ -56,21 +61,26 @@ class Known:
     by_text: dict[str, int]
     texts: Mapping[str, str]
     extensible: bool = False
-    added: list[str] = field(default_factory=list)
+    scoped: dict[tuple[str, Filters], int] = field(default_factory=dict)
+    added: list[tuple[str, Filters]] = field(default_factory=list)
 
     def query(self, line: LogLine) -> int:
         """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
         at = self.by_id.get(line.query_id)
         if at is not None and line.user_query in ("", self.texts[line.query_id]):
             return at
-        at = self.by_text.get(line.user_query)
+        filters = line.filters
+        asked = (line.user_query, EVERYTHING if filters is None else filters)
+        at = self.by_text.get(line.user_query) if filters is None else self.scoped.get(asked)
         if at is not None:
             return at
         if not self.extensible or not line.user_query.strip() or len(self.added) >= MOST_QUERIES:
             return -1
         at = len(self.by_id) + len(self.added)
-        self.added.append(line.user_query)
-        self.by_text[line.user_query] = at
+        self.added.append(asked)
+        self.scoped[asked] = at
+        if not asked[1]:
+            self.by_text.setdefault(line.user_query, at)
         return at
 
     @property
@@ -85,6 +95,9 @@ class Log:
 
     Attributes
     ----------
+    folds : the counts, in folds of clients that are none of the others'; their sum is all of it
+    apart : the counts of each of `APART`
+    clients : who searched
     policies : names of the policies, in the order in which they first occur; their numbers are those of the counts
     searches : impressions of each policy
     configurations : records of configurations that the log holds, by policy; unchecked
@@ -93,21 +106,38 @@ class Log:
 
     census: Census
     axes: Axes
-    history: History
+    folds: tuple[Tally, ...]
+    apart: Mapping[str, Tally]
+    clients: Clients
     policies: tuple[str, ...]
     searches: Mapping[str, int]
     configurations: Mapping[str, Mapping[str, Any]]
-    added: tuple[str, ...]
+    added: tuple[tuple[str, Filters], ...]
     given: Floats
 
+    @property
+    def whole(self) -> Tally:
+        """All counts."""
+        return Tally.sum(self.folds)
 
-def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int], object] | None = None) -> Log:
+
+def read_log(
+    path: str | Path | HeldLog, known: Known, now: float, progress: Callable[[int], object] | None = None
+) -> Log:
     """Read a log to its end; see the module.
 
     `now` is the latest time that an impression can have, seconds UTC, give or take a day. `progress` is called
     with the number of lines of each part.
     """
-    reading = _Reading(known, now)
+    clients = Clients()
+    for _, raw in lines_of(path):
+        try:
+            line = decode(raw)
+        except ValueError:
+            continue
+        if line.hits:
+            clients.saw(line)
+    reading = _Reading(known, now, clients)
     for at, (number, raw) in enumerate(lines_of(path), 1):
         reading.take(raw, number)
         if progress and not at % CHUNK:
@@ -118,12 +148,16 @@ def read_log(path: str | Path, known: Known, now: float, progress: Callable[[int
 class _Reading:
     """The state of one reading."""
 
-    def __init__(self, known: Known, now: float) -> None:
+    def __init__(self, known: Known, now: float, clients: Clients) -> None:
         self.known = known
+        self.clients = clients
+        self.weight = clients.weight
+        self.marks = clients.largest, clients.busiest, clients.middle
         self.axes = known.axes
         self.latest = now + DAY
         self.census = Census()
-        self.history = History()
+        self.folds = [Tally.empty() for _ in range(FOLDS)]
+        self.apart = {name: Tally.empty() for name in APART}
         self.policies: dict[str, int] = {}
         self.searches: dict[str, int] = {}
         self.configurations: dict[str, Mapping[str, Any]] = {}
@@ -159,7 +193,9 @@ class _Reading:
         return Log(
             self.census,
             self.axes,
-            self.history,
+            tuple(self.folds),
+            self.apart,
+            self.clients,
             tuple(self.policies),
             self.searches,
             self.configurations,
@@ -188,6 +224,10 @@ class _Reading:
             return "shows an entry twice"
         if len({hit.position for hit in line.hits}) < len(line.hits):
             return "has two entries at one place"
+        try:
+            _ = line.filters
+        except ConfigError as error:
+            return f"has a filter that is none ({error})"
         return self._client_fault(line.client_id, time)
 
     def _client_fault(self, client: str, time: float) -> str:
@@ -221,7 +261,7 @@ class _Reading:
             self.census.set_aside(f"is by one more policy than {MOST_POLICIES}", number)
             return
         self.chunk.add(line, number, policy, query, self)
-        if len(self.chunk.hashes) >= min(CHUNK, max(LEAST_CHUNK, self.census.impressions // 16)):
+        if len(self.chunk.hashes) >= CHUNK:
             self._flush()
 
     def _flush(self) -> None:
@@ -235,10 +275,20 @@ class _Reading:
         sizes = np.array(chunk.sizes)
         hits = np.repeat(fresh, sizes)
         per_hit = np.repeat(np.array(chunk.heads, dtype=np.int64), sizes, axis=0)[hits]
+        weight = np.repeat(np.array(chunk.weights), sizes)[hits]
         entry, place, kind = np.array(chunk.hits, dtype=np.int64).reshape(-1, 3)[hits].T
         key = self.axes.key(per_hit[:, 0], per_hit[:, 1], per_hit[:, 2], entry, place)
         probability = np.array(chunk.probability, dtype=np.float64)[hits]
-        self.history.add(int(fresh.sum()), Tally.of(key, kind, probability, (kind >= 0) & POSITIVE[kind]))
+
+        def counted(own: Bools, known: Tally) -> Tally:
+            one = Tally.of(
+                key[own], kind[own], probability[own], (kind[own] >= 0) & POSITIVE[kind[own]], weight[own]
+            )
+            return Tally.sum([known, one])
+
+        self.folds = [counted(per_hit[:, 3] == at, known) for at, known in enumerate(self.folds)]
+        for at, name in enumerate(APART):
+            self.apart[name] = counted(per_hit[:, 4 + at] > 0, self.apart[name])
         self.census.impressions += int(fresh.sum())
         self.census.acts += int((kind >= 0).sum())
         for policy, count in zip(*np.unique(np.array(chunk.heads)[fresh, 0], return_counts=True), strict=True):
@@ -251,14 +301,15 @@ class _Chunk:
 
     def __init__(self) -> None:
         self.hashes: list[int] = []
+        self.weights: list[float] = []
         self.numbers: list[int] = []
         self.sizes: list[int] = []
-        self.heads: list[tuple[int, int, int]] = []
+        self.heads: list[tuple[int, ...]] = []
         self.hits: list[tuple[int, int, int]] = []
         self.probability: list[float] = []
 
     def add(self, line: LogLine, number: int, policy: int, query: int, reading: _Reading) -> None:
-        """One impression: policy, whether its list was mixed, query; then a row a hit."""
+        """One impression: policy, whether mixed, query, fold, what it is apart for; then a row a hit."""
         entries = reading.known.entries
         acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}
         none = CODE[EVERYTHING_SHOWN] if "" in acts else -1
@@ -282,4 +333,9 @@ class _Chunk:
         self.hashes.append(token(line.client_id, query, int(time // DAY)))
         self.numbers.append(number)
         self.sizes.append(size)
-        self.heads.append((policy, int(mixed), query))
+        client, day = client_of(line), int(time // DAY)
+        largest, busiest, middle = reading.marks
+        self.heads.append(
+            (policy, int(mixed), query, client % FOLDS, client == largest, day == busiest, day < middle)
+        )
+        self.weights.append(reading.weight.get(client, 1.0))

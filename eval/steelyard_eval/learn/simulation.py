@@ -18,9 +18,9 @@ from steelyard.feedback.log import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists, lists_of
-from steelyard_eval.learn.reader import DAY
-from steelyard_eval.learn.simulator import SHARE, Sessions, probabilities, simulate
+from steelyard_eval.learn.clients import DAY
+from steelyard_eval.learn.first_ten import PLACES
+from steelyard_eval.learn.simulator import SHARE, CandidateLists, Sessions, probabilities, simulate
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -29,7 +29,7 @@ from steelyard_eval.tune.source import Live
 
 CLIENTS = 40
 DAYS = 90
-"""Before the data set's clock, over which the sessions are spread."""
+"""Before the data set's clock, over which sessions are spread by default."""
 UNDATED = 1_600_000_000.0
 """The clock of a data set without dates: 2020-09-13."""
 
@@ -57,6 +57,7 @@ def simulate_log(
     share: float = SHARE,
     act: str = "clicked",
     signal: str | None = None,
+    days: float = DAYS,
     embedder: str = "auto",
     workspace: Workspace | None = None,
 ) -> Simulated:
@@ -69,6 +70,7 @@ def simulate_log(
     model, explore, share : see `simulator.simulate`. Under `mix` every hit has the probability that it was shown.
     act : the kind of every act; or `mixed`, acts of several kinds, some of which mean more than others.
     signal : the signal that attracts, where the model has one; the first of the strategy by default.
+    days : before the data set's clock, over which the sessions are spread.
 
     Raises ConfigError without labelled queries, and for a policy that is no configuration.
     """
@@ -80,14 +82,14 @@ def simulate_log(
     rng = np.random.default_rng(seed)
     parts = np.array_split(np.arange(sessions), len(configs))
     end = max(dataset.as_of, UNDATED)
-    times = np.sort(rng.uniform(end - DAYS * DAY, end, sessions))
+    times = np.sort(rng.uniform(end - days * DAY, end, sessions))
     lines = [line({"schema_version": SCHEMA_VERSION, "simulated": True})]
     clicks = 0
     for config, part in zip(configs, parts, strict=True):
         table = record(space, queries, [config])
-        lists = lists_of(table, config)
         judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
-        grades = np.maximum(judgments.grades(lists.query, lists.entry), 0).astype(np.float64)
+        lists = CandidateLists.of(table, config, judgments, queries)
+        grades = np.maximum(judgments.grades(lists.pairs.query, lists.pairs.entry), 0).astype(np.float64)
         at = _signal(lists, signal)
         found = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=at)
         clicks += int(found.acted.sum())
@@ -108,9 +110,9 @@ def _config(space: Workspace, given: Given) -> SearchConfig:
 def _signal(lists: CandidateLists, name: str | None) -> int:
     if name is None:
         return 0
-    if name not in lists.names:
-        raise ConfigError(f"the policy has no signal {name}; it has {', '.join(lists.names)}")
-    return lists.names.index(name)
+    if name not in lists.pairs.names:
+        raise ConfigError(f"the policy has no signal {name}; it has {', '.join(lists.pairs.names)}")
+    return lists.pairs.names.index(name)
 
 
 def _policy_lines(lists: CandidateLists, found: Sessions) -> Iterator[str]:
@@ -181,8 +183,10 @@ def _hits(
 ) -> list[dict[str, Any]]:
     found = []
     for place, row in enumerate(rows.tolist()):
-        if row < lists.rows and lists.entry[row] < len(lists.entries):
+        if row >= 0:
             team = {} if teams is None else {"interleaved": teams[place]}
             chance = {} if chances is None else {"shown_probability": round(float(chances[place]), 9)}
-            found.append({"object_id": lists.entries[lists.entry[row]], "position": place + 1, **team, **chance})
+            found.append(
+                {"object_id": lists.pairs.entries[lists.pairs.entry[row]], "position": place + 1, **team, **chance}
+            )
     return found

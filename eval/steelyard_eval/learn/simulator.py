@@ -6,22 +6,59 @@ they are broken in known ways.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.explore import draft_teams
+from steelyard.fusion import leaves
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.grid import Block, grid
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
-from steelyard_eval.learn.first_ten import PLACES, CandidateLists
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
+from steelyard_eval.measures.metrics import Judgments, Measure
 
 EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""
 ZIPF = 1.0
 SHARE = 0.1
+
+COLUMNS = 600
+"""Weights that are laid out where more than two move."""
+
+
+@dataclass(frozen=True)
+class CandidateLists:
+    """The lists of a strategy under many weights, its own first: `top` int32[G, Q, PLACES] are rows of pairs."""
+
+    pairs: LoggedPairs
+    top: Ints
+    block: Block
+
+    @classmethod
+    def of(
+        cls, table: SignalTable, config: SearchConfig, judgments: Judgments, queries: Sequence[Query]
+    ) -> CandidateLists:
+        """Over a recording of labelled queries; ConfigError where weights cannot be searched."""
+        (block,) = grid(table, [config], judgments, Measure("nDCG", PLACES), COLUMNS).blocks
+        signals = list(dict.fromkeys(map(str, leaves(config.effective))))
+        pairs = LoggedPairs.of(table, signals, unit_numbers(queries))
+        return cls(pairs, first_rows(table, block, rows_of(pairs, table)), block)
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    def config(self, candidate: int) -> SearchConfig:
+        """The configuration of a candidate."""
+        return self.block.config if candidate == 0 else self.block.written(candidate)
 
 
 @dataclass(frozen=True)
@@ -32,7 +69,7 @@ class Sessions:
     ----------
     query : int64[S]
     row : int64[S, PLACES]
-        Rows of the lists; N where nothing stands.
+        Rows of the pairs; -1 where nothing stands.
     acted : bool[S, PLACES]
     none : bool[S]
         Whether the reader said that nothing was of use.
@@ -84,12 +121,12 @@ def simulate(
     for name, valid in ((model, MODELS), (explore, EXPLORATIONS)):
         if name not in valid:
             raise ConfigError(f"there is no model or exploration {shown(name)}{nearest(name, valid)}")
-    asked = rng.permutation(np.arange(len(lists.queries)) if queries is None else queries)
+    asked = rng.permutation(np.arange(len(lists.pairs.queries)) if queries is None else queries)
     weight = 1.0 / np.arange(1, len(asked) + 1) ** zipf
     query = asked[rng.choice(len(asked), sessions, p=weight / weight.sum())].astype(np.int64)
     row, explored, team = _shown(lists, query, policy, explore, share, rng)
     view = _view(lists, grades, query, row, signal)
-    real = row < lists.rows
+    real = row >= 0
     acted = MODELS[model](view, rng) & real
     none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
     return Sessions(query, row, acted, none, explored, team, view.worth)
@@ -111,16 +148,16 @@ def cells_of(sessions: Sessions, lists: CandidateLists, kind: str = "clicked") -
     acts[:, CODE[kind]] = sessions.acted.ravel()
     none = CODE[EVERYTHING_SHOWN]
     acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
-    row = np.where(sessions.row < lists.rows, sessions.row, -1).ravel()
+    row = sessions.row.ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
-    return Cells.of(lists, row, place, np.ones(size), acts)
+    return Cells.of(lists.pairs, row, place, np.ones(size), acts)
 
 
 def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
     """What a reader sees of the rows."""
     worth = np.append(grades, 0.0)[row] / max(float(grades.max(initial=0.0)), 1.0)
-    drawn = np.append(lists.features[:, signal], 0.0)[row]
-    return Shown(worth, drawn, looks(query, row - lists.offsets[query][:, None]))
+    drawn = np.append(lists.pairs.features[:, signal], 0.0)[row]
+    return Shown(worth, drawn, looks(query, row - lists.pairs.offsets[query][:, None]))
 
 
 def _shown(
@@ -141,28 +178,25 @@ def _shown(
     elif explore == "mix":
         row[chosen], team[chosen] = lists.top[other, query[chosen]], other[:, None]
     else:
-        for (
-            at,
-            with_,
-        ) in zip(chosen.tolist(), other.tolist(), strict=True):
+        for at, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
             own, theirs = lists.top[policy, query[at]], lists.top[with_, query[at]]
-            row[at], team[at] = _mixed(explore, own, theirs, lists.rows, policy, with_, rng)
+            row[at], team[at] = _mixed(explore, own, theirs, policy, with_, rng)
     return row, explored, team
 
 
 def _mixed(
-    explore: str, own: Indices, theirs: Indices, none: int, policy: int, other: int, rng: np.random.Generator
+    explore: str, own: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
     """One list with a foreign tail, or drafted by two teams."""
     team = np.full(PLACES, policy, dtype=np.int64)
     if explore == "tail":
-        rest = [row for row in theirs.tolist() if row not in own[:7].tolist() and row != none]
+        rest = [row for row in theirs.tolist() if row not in own[:7].tolist() and row >= 0]
         tail = rng.permutation(rest)[:3] if rest else np.zeros(0)
         made = np.array([*own[:7].tolist(), *map(int, tail)])
         return np.append(made, own[len(made) :]).astype(np.int64), team
-    rows = [[row for row in one.tolist() if row != none] for one in (own, theirs)]
+    rows = [[row for row in one.tolist() if row >= 0] for one in (own, theirs)]
     drafted = draft_teams(rows[0], rows[1], PLACES, lambda: bool(rng.random() < 0.5))
-    made = np.full(PLACES, none, dtype=np.int64)
+    made = np.full(PLACES, -1, dtype=np.int64)
     for at, (row, first) in enumerate(drafted):
         made[at], team[at] = row, policy if first else other
     return made, team

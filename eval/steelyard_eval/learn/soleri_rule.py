@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from steelyard.base.errors import ConfigError
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
@@ -19,8 +21,8 @@ def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
         raise ConfigError(
             f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
         )
-    acts = case.hits.tally.acts if case.listless else case.cells.acts
-    counts = dict(zip(KINDS, acts.sum(axis=0).astype(int).tolist(), strict=True))
+    acts = case.hits.tally.acts
+    counts = dict(zip(KINDS, np.rint(acts.sum(axis=0)).astype(int).tolist(), strict=True))
     names = ("accepted", "dismissed", "modified", "failed")
     feedback = Feedback(*(counts.get(name, 0) for name in names))
     return adapt(case.config, feedback, rule), {"counted": {**vars(feedback), "rate": feedback.rate}}

@@ -14,8 +14,6 @@ from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES
 
 MOST_POLICIES = 16
-PERIODS = 8
-"""Parts of the log's time that are counted apart, to see drift."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class Tally:
     Attributes
     ----------
     key : int64[M]; shown : float64[M]; acts : float64[M, A]
-    weighed : float64[M, 4]
-        For hits with a logged probability p of having been shown: the sums of 1/p, 1/p^2, y/p and y/p^2, where y
-        is 1 for an act that speaks for the entry.
+    weighed : float64[M, 5]
+        For hits with a logged probability p of having been shown: how many there are, and the sums of 1/p, 1/p^2,
+        y/p and y/p^2, where y is 1 for an act that speaks for the entry.
     """
 
     key: Indices
@@ -61,30 +59,36 @@ class Tally:
     def empty(cls) -> Tally:
         """No counts."""
         none = np.zeros(0)
-        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))), np.zeros((0, 4)))
+        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))), np.zeros((0, 5)))
 
     @classmethod
-    def of(cls, key: Indices, kind: NDArray[np.integer], probability: Floats, positive: Bools) -> Tally:
-        """Count hits: kind is -1 where nothing was done, probability NaN where none was logged."""
+    def of(
+        cls, key: Indices, kind: NDArray[np.integer], probability: Floats, positive: Bools, weight: Floats
+    ) -> Tally:
+        """Count hits: kind is -1 where nothing was done, probability NaN where none was logged.
+
+        `weight` float64[K] is what each counts as; those with a probability count whole.
+        """
         known, inverse = np.unique(key, return_inverse=True)
         acts = np.zeros((len(known), len(KINDS)))
         done = kind >= 0
-        np.add.at(acts, (inverse[done], kind[done]), WORTH[kind[done]])
-        weighed = np.zeros((len(known), 4))
+        np.add.at(acts, (inverse[done], kind[done]), WORTH[kind[done]] * weight[done])
+        weighed = np.zeros((len(known), 5))
         logged = np.isfinite(probability)
         if logged.any():
             inverted = 1.0 / probability[logged]
             reward = positive[logged].astype(float)
-            for at, part in enumerate((inverted, inverted**2, reward * inverted, reward * inverted**2)):
+            parts = (np.ones(len(reward)), inverted, inverted**2, reward * inverted, reward * inverted**2)
+            for at, part in enumerate(parts):
                 weighed[:, at] = sums(inverse[logged], part, len(known))
-        return cls(known, np.bincount(inverse, minlength=len(known)).astype(np.float64), acts, weighed)
+        return cls(known, sums(inverse, weight, len(known)), acts, weighed)
 
     @classmethod
     def sum(cls, parts: Iterable[Tally]) -> Tally:
         """Several tallies as one."""
-        own = list(parts)
-        if not own:
-            return cls.empty()
+        own = [part for part in parts if len(part.key)]
+        if len(own) < 2:
+            return own[0] if own else cls.empty()
         known, inverse = np.unique(np.concatenate([part.key for part in own]), return_inverse=True)
         return cls(
             known,
@@ -100,37 +104,6 @@ def _summed(inverse: Indices, parts: Sequence[Floats], size: int) -> Floats:
     for at in np.flatnonzero(rows.any(axis=0)).tolist():
         found[:, at] = sums(inverse, rows[:, at], size)
     return found
-
-
-class History:
-    """Tallies of equal numbers of impressions, at most `PERIODS`: neighbours merge when there are more."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, Tally]] = []
-        self._size = 1
-
-    def add(self, impressions: int, tally: Tally) -> None:
-        """Add the next impressions."""
-        if self._parts and self._parts[-1][0] < self._size:
-            count, last = self._parts.pop()
-            impressions, tally = impressions + count, Tally.sum([last, tally])
-        self._parts.append((impressions, tally))
-        if len(self._parts) > PERIODS:
-            pairs = [self._parts[at : at + 2] for at in range(0, len(self._parts), 2)]
-            self._parts = [(sum(n for n, _ in pair), Tally.sum(one for _, one in pair)) for pair in pairs]
-            self._size = max(n for n, _ in self._parts)
-
-    @property
-    def whole(self) -> Tally:
-        """Everything."""
-        return Tally.sum(tally for _, tally in self._parts)
-
-    def halves(self) -> tuple[Tally, Tally]:
-        """The earlier and the later impressions, split as evenly as the periods allow."""
-        counts = np.cumsum([0, *(n for n, _ in self._parts)])
-        cut = int(np.abs(counts - counts[-1] / 2).argmin())
-        tallies = [tally for _, tally in self._parts]
-        return Tally.sum(tallies[:cut]), Tally.sum(tallies[cut:])
 
 
 class Seen:

@@ -101,6 +101,23 @@ class Judgments:
         return np.where(self.key[at] == wanted, self.grade[at], UNJUDGED).astype(np.int32)
 
 
+def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
+    """Of each list that holds relevant entries, the share of them that is dropped; float64[lists, F].
+
+    Parameters
+    ----------
+    query : int64[R]
+        The query of each relevant entry, ascending.
+    dropped : bool[R, F]
+        Which of them go, in each of F cases.
+    """
+    begin = np.flatnonzero(np.diff(query, prepend=-1))
+    if not len(begin):
+        return np.zeros((0, dropped.shape[1]))
+    counts = np.diff(begin, append=len(query))
+    return np.asarray(np.add.reduceat(dropped, begin, axis=0, dtype=np.int64) / counts[:, None])
+
+
 def _ideal(grades: Iterable[int]) -> Floats:
     """Return the cumulated DCG of the relevant grades, best first."""
     gains = np.array(sorted((g for g in grades if g >= 1), reverse=True), dtype=np.float64)

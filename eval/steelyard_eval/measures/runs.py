@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices, Ints
+from steelyard.base.arrays import Bools, Indices, Ints
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
@@ -45,6 +45,16 @@ class Ranked:
         """The ids of every query, best first."""
         ends = self.offsets.tolist()
         return [[self.entries[at] for at in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
+
+    @property
+    def query(self) -> Indices:
+        """int64[R]: the query of each place."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
+        """bool[R]: the places of relevant entries."""
+        found: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
+        return found
 
     def metrics(
         self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]

@@ -20,6 +20,7 @@ TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
 ALPHA = 0.05
 MARGIN = 0.02
+TOO_FEW = "too few queries to tell"
 UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
@@ -59,7 +60,9 @@ class Paired:
     queries_needed : int or None
         Queries that detect `delta` with that power. None when delta is 0 or there are fewer than two units.
     verdict : str
-        better, worse, no difference or unresolvable; see `verdict`.
+        better, worse, no difference, or that the queries are `TOO_FEW`; see `verdict`.
+    why : str
+        Why a difference whose interval is without 0 is not told; else empty.
     """
 
     delta: float
@@ -73,6 +76,7 @@ class Paired:
     mde: float | None
     queries_needed: int | None
     verdict: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +254,8 @@ def compare_paired(
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
     mde, needed = _power(units)
     ties = difference.size - wins - losses
-    found = Paired(
-        interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, "unresolvable"
-    )
-    return replace(found, verdict=verdict(found, margin))
+    found = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
+    return _told(found, margin, 1)
 
 
 def _power(units: _Units) -> tuple[float | None, int | None]:
@@ -276,13 +278,22 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
 def verdict(comparison: Paired, margin: float = MARGIN) -> str:
     """Return better or worse where p_holm < 0.05 and 0 is outside the interval; no difference within +-margin.
 
-    Everything else is unresolvable, and so is a comparison on a single unit, whose interval is a point. The test
-    alone calls too much better where differences are few and skewed (`make coverage`).
+    For everything else the queries are too few, and so they are on a single unit, whose interval is a point. The
+    test alone calls too much better where differences are few and skewed (`make coverage`).
     """
     if comparison.p_holm < ALPHA and (comparison.low > 0 or comparison.high < 0):
         return "better" if comparison.delta > 0 else "worse"
     inside = -margin <= comparison.low and comparison.high <= margin
-    return "no difference" if inside and comparison.mde is not None else "unresolvable"
+    return "no difference" if inside and comparison.mde is not None else TOO_FEW
+
+
+def _told(found: Paired, margin: float, count: int) -> Paired:
+    """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
+    told, why = verdict(found, margin), ""
+    if told == TOO_FEW and (found.low > 0 or found.high < 0) and found.mde is not None:
+        alone = f"the interval is without 0, but p is {found.p:.3f}"
+        why = f"{alone} alone and {found.p_holm:.3f} among {count} tried" if count > 1 else alone
+    return replace(found, verdict=told, why=why)
 
 
 def compare_all(
@@ -305,7 +316,7 @@ def compare_all(
     }
     corrected = holm([c.p for c in alone.values()])
     joint = {name: replace(c, p_holm=float(p)) for (name, c), p in zip(alone.items(), corrected, strict=True)}
-    return {name: replace(c, verdict=verdict(c, margin)) for name, c in joint.items()}
+    return {name: _told(c, margin, len(joint)) for name, c in joint.items()}
 
 
 def holm(ps: ArrayLike) -> Floats:
@@ -327,6 +338,8 @@ def benjamini_hochberg(ps: ArrayLike) -> Floats:
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(4).tolist()
     [0.03, 0.04, 0.04]
     """
-    from scipy.stats import false_discovery_control  # half a second to import, and only slices need it
-
-    return np.asarray(false_discovery_control(np.asarray(ps), method="bh"), dtype=np.float64)
+    p = np.asarray(ps, dtype=np.float64)  # scipy.stats has it too, and takes a second to import
+    order = np.argsort(p, kind="stable")[::-1]
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(np.minimum.accumulate(p[order] * (p.size / np.arange(p.size, 0, -1))), 1.0)
+    return corrected

@@ -51,7 +51,9 @@ def record(
                 embedder=workspace.embedder,
                 progress=bar(label),
             )
-        table = searcher.record(queries, signals, depth, workspace.dataset.sha256, bar(label), parts)
+        table = searcher.record(
+            queries, signals, depth, workspace.dataset.sha256, bar(label), parts, workspace.kept
+        )
     if any(reranked(config.finish) for config in chosen):
         table = rescored(workspace, queries, chosen, table, rerank)
     data = workspace.dataset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder,
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
 from steelyard.live.search import Searcher
+from steelyard.live.sources import KeptLists
 from steelyard.memory.query import Query
 from steelyard.memory.template import render
 from steelyard.rerank import Document
@@ -55,6 +56,7 @@ class Workspace:
     embedder: Embedder | None
     asked: str = "auto"
     jobs: int = 1
+    kept: KeptLists = field(default_factory=KeptLists, init=False, repr=False, compare=False)
 
     @classmethod
     def open(

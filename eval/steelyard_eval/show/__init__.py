@@ -8,8 +8,9 @@ register(
     learned="steelyard_eval.show.figures:learned",
     recommended="steelyard_eval.show.figures:recommended",
     tuned="steelyard_eval.show.figures:tuned",
-    changes="steelyard_eval.show.plots:changes",
+    gated="steelyard_eval.show.figures:gated",
     contributions="steelyard_eval.show.plots:contributions",
     counts="steelyard_eval.show.plots:counts",
+    latex="steelyard_eval.show.latex:latex",
     report="steelyard_eval.show.report:write_report",
 )

@@ -1,22 +1,28 @@
-"""Which figures a result can draw, by name; `plots.py` draws them."""
+"""Which figures a result can draw, by name; the reports have the same ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.common.markup import number
 from steelyard_eval.show import plots
-from steelyard_eval.show.report.differences import FEW, by_category, tested_change
-from steelyard_eval.show.report.leaderboard import ranked
-from steelyard_eval.show.report.sides import Sides, sides
+from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
+from steelyard_eval.show.report.gate_section import change_figure
+from steelyard_eval.show.report.leaderboard import cost_points, means_figure
+from steelyard_eval.show.report.learning_section import act_figure, follow_figure
+from steelyard_eval.show.report.sides import sides
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record = Mapping[str, Any]
 Figures = dict[str, Callable[[], "Figure"]]
+ANSWERED = 6
+"""Rows beside the promise in the figure that answers a recommendation."""
 
 
 def compared(record: Record, what: str, metric: str | None = None) -> Figure:
@@ -36,10 +42,23 @@ def recommended(record: Record, what: str) -> Figure:
     if not record["leaderboard"]:
         raise ConfigError("without labels there is nothing to plot; judge some queries first")
     chosen = record["chosen"] or {"curve": [], "axis": None, "plateau": []}
-    figures = (
-        _of_queries(record) | _of_contenders(record, record["primary"]) | _of_curve(chosen, record["primary"])
-    )
-    return _drawn(figures, what)
+    figures: Figures = {"answer": partial(_answer, record)}
+    figures |= _of_queries(record) | _of_contenders(record, record["primary"])
+    return _drawn(figures | _of_curve(chosen, record["primary"]), what)
+
+
+def _answer(record: Record) -> Figure:
+    """What changing is worth: the promise on unseen queries, above what the best families gain on these."""
+    promise, rows = record["promise"], difference_rows(record)[:ANSWERED]
+    if record["chosen"] and record.get("promise_stated", True):
+        words = f"{number(promise['value'], signed=True)} expected"
+        rows = [
+            plots.Span(
+                "the choice, on new queries", promise["value"], promise["low"], promise["high"], words, "choice"
+            ),
+            *(replace(row, look="hollow") for row in rows),
+        ]
+    return plots.spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", plots.MARGIN)
 
 
 def tuned(record: Record, what: str) -> Figure:
@@ -56,13 +75,21 @@ def tuned(record: Record, what: str) -> Figure:
 
 def learned(record: Record, what: str) -> Figure:
     """A figure of what was learned from feedback."""
-    seen, places = record["examination"], range(1, len(record["acts"]["relevant"]) + 1)
-    examined = [place ** -seen["exponent"] for place in places]
+    seen, count = record["examination"], len(record["acts"]["relevant"])
+    examined = [place ** -seen["exponent"] for place in range(1, count + 1)]
+    axis = ("place", "examined, relative to the first")
     figures: Figures = {
-        "acts": partial(plots.rates, record["acts"]),
-        "examination": partial(plots.examination, examined, seen["source"]),
+        "acts": partial(act_figure, record),
+        "examination": partial(plots.places, {str(seen["source"]): examined}, *axis),
     }
+    if record["follows"]:
+        figures["follows"] = partial(follow_figure, record)
     return _drawn(figures, what)
+
+
+def gated(record: Record) -> Figure:
+    """The figure of a gate: how every contender changed."""
+    return change_figure(record)
 
 
 def floored(record: Record) -> Figure:
@@ -79,21 +106,11 @@ def _drawn(figures: Figures, what: str) -> Figure:
 
 
 def _of_contenders(record: Record, metric: str) -> Figures:
-    means = [row for row in record["results"] if row["metric"] == metric]
-    timing = {row["label"]: row for row in record.get("timing", ())}
-    costs = [{**timing.get(row["label"], {}), **row} for row in ranked(record)]
-    key = "p50_ms" if any(row.get("p50_ms") is not None for row in costs) else "embedding_calls"
-    tests = [{**row, "label": row["challenger"]} for row in record["comparisons"]]
-    known = {row["label"] for row in tests}
-    gains = [
-        {"label": row["label"], "delta": row["gain"]["mean"], **row["gain"]}
-        for row in record.get("leaderboard", ())
-        if row["gain"] and row["label"] not in known
-    ]
+    points, key = cost_points(record)
     return {
-        "means": partial(plots.intervals, means, metric),
-        "differences": partial(plots.forest, [*tests, *gains], f"{record['primary']} less {record['baseline']}"),
-        "cost": partial(plots.cost, costs, record["primary"], key),
+        "means": partial(means_figure, record, metric),
+        "differences": partial(difference_figure, record),
+        "cost": partial(plots.cost, points, record["primary"], key),
     }
 
 
@@ -105,18 +122,8 @@ def _of_queries(record: Record) -> Figures:
     gaps = [right - left for _, left, right in two.rows(record)]
     return {
         "queries": partial(plots.query_differences, gaps, axis),
-        "categories": partial(_categories, record, two, axis),
+        "categories": partial(category_figure, record, two),
     }
-
-
-def _categories(record: Record, two: Sides, axis: str) -> Figure:
-    rows = []
-    for name, own in by_category(record, two).items():
-        if len(own) >= FEW:
-            change, _ = tested_change(own)
-            ends = {"delta": change.mean, "low": change.low, "high": change.high}
-            rows.append({"label": f"{name} ({len(own)})", **ends})
-    return plots.forest(rows, axis)
 
 
 def _of_curve(record: Record, metric: str) -> Figures:

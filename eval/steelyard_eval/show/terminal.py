@@ -10,10 +10,11 @@ from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
+from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
-from steelyard_eval.show import silence_table
+from steelyard_eval.show import silence_table, stale_table
 from steelyard_eval.show.layers_table import COLUMNS, rows
 
 SHOWN = 3
@@ -46,7 +47,8 @@ def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
         "p50": "p50 ms",
         "calls": "embeddings",
     }
-    return table(rows, columns)
+    why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
+    return "\n\n".join(filter(None, (table(rows, columns), "\n".join(why))))
 
 
 def tests(record: Mapping[str, Any]) -> str:
@@ -83,6 +85,12 @@ def silence(record: Mapping[str, Any]) -> str:
     """Print what contenders show and keep silent about; nothing where neither floors nor queries ask for it."""
     found = silence_table.rows(record)
     return table(found, silence_table.COLUMNS) if found else ""
+
+
+def stale(record: Mapping[str, Any]) -> str:
+    """Print how often lists show what is stale above what took its place; nothing where nothing can be."""
+    found = stale_table.rows(record)
+    return table(found, stale_table.COLUMNS) if found else ""
 
 
 def verification(record: Mapping[str, Any]) -> str:
@@ -148,7 +156,7 @@ def tuning(record: Mapping[str, Any]) -> str:
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
     found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
-        wrapped(record["sentence"], 0),
+        in_terminal(record),
         "\n".join(
             (
                 f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off") + intents,
@@ -172,18 +180,14 @@ def recommendation(record: Mapping[str, Any]) -> str:
     rows = [_board_row(row, timing.get(row["label"], {})) for row in record["leaderboard"]]
     columns = {"label": "", "value": f"{record['primary']} [95%]", "gain": "against current [95%]"}
     columns |= {"took": "p50 ms", "calls": "embedded", "size": "MB", "front": "Pareto"}
-    promise = record["promise"]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
-    if record["chosen"] and record["promise_stated"]:
-        facts += [
-            f"promise: {_triple(promise)} {promise['metric']}, out of fold over {promise['queries']} queries"
-        ]
     if record["chosen"]:
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
-    note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not."
-    parts = [wrapped(record["sentence"], 0), table(rows, columns), wrapped(note, 0)]
+    note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the gain above, made "
+    note += f"out of fold over {record['promise']['queries']} queries, is not."
+    parts = [in_terminal(record), table(rows, columns), wrapped(note, 0)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 
@@ -198,7 +202,7 @@ def unlabelled(record: Mapping[str, Any]) -> str:
     ]
     return "\n\n".join(
         (
-            wrapped(record["sentence"], 0),
+            in_terminal(record),
             table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
             table(
                 first, {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
+from steelyard_eval.decide.steps import WEIGHTS, beside, using
+
+ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +36,15 @@ class ChosenWeights(Reported):
         """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
         return save_weights(path, self.config, self.attempt)
 
+    def saved(self: ChosenT, path: str | Path) -> tuple[ChosenT, list[str]]:
+        """The same answer about these files, which are written; a line each on what is in it."""
+        target = Path(path)
+        moved = {using(WEIGHTS): using(target), using(beside(WEIGHTS)): using(beside(target))}
+        steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
+        own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
+        lines = [f"{one}: {own if one == target else 'what to try'}" for one in self.save_weights(target)]
+        return replace(self, record={**self.record, "steps": steps}), lines
+
 
 def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> list[Path]:
     """Write `config` to the path and `attempt` to `*.try.json` beside it, where there are any; what was written.
@@ -46,8 +59,3 @@ def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchC
     if attempt is None:
         beside(target).unlink(missing_ok=True)
     return [file for file, one in files.items() if one is not None]
-
-
-def beside(path: Path) -> Path:
-    """search-weights.try.json for search-weights.json."""
-    return path.with_name(f"{path.name.removesuffix('.json')}.try.json")

@@ -90,9 +90,14 @@ class Board:
 
 
 def leaderboard(
-    layout: Layout, evidence: Evidence, current: Current, measures: Sequence[Measure], picked: int | None
+    layout: Layout,
+    evidence: Evidence,
+    current: Current,
+    measures: Sequence[Measure],
+    picked: int | None,
+    written: SearchConfig | None,
 ) -> Board:
-    """Replay the best candidate of every family, every preset, and the candidate that was decided on."""
+    """Replay the best candidate of every family, every preset, and what was decided on, as it is `written`."""
     mean = evidence.of_composite.mean
     places: dict[str, Place] = {}
     for at, start in bar("leaderboard")(list(enumerate(layout.starts))):
@@ -100,7 +105,7 @@ def leaderboard(
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
         best = picked if picked is not None and picked in own else int(own[np.argmax(mean[own])])
-        config = layout.grid.config(best)
+        config = written if written is not None and best == picked else layout.grid.config(best)
         if config not in (start.config, current.config) or not start.preset:
             _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
     calls = None if current.config is None else int(layout.replayed(current.config).embedded.sum())

@@ -21,7 +21,7 @@ from steelyard_eval.tune.source import Source
 Record = dict[str, Any]
 FLOAT = 4
 """Bytes of a number of a vector."""
-TIMED = 20
+TIMED = 10
 """Queries that each row is timed on: a leaderboard has many rows."""
 POSTING = 16
 """Bytes of an entry in a word's list, in the indexes that are held in memory."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.memory.query import Query
-from steelyard_eval.decide.contest import DuelPairs, contest, gains_of
+from steelyard_eval.decide.contest import DuelPairs, contest, gains_of, graded
 from steelyard_eval.decide.duel import DuelStanding
 from steelyard_eval.decide.few_labels import Few
 from steelyard_eval.tune.layout import Layout
@@ -20,5 +20,5 @@ def duel_standing(few: Few, layout: Layout, source: Source, queries: Sequence[Qu
     pairs = DuelPairs.of({label: layout.replayed(config).ranked.lists() for label, config in configs.items()})
     known = [source.dataset.qrels.get(query.id, {}) for query in queries]
     grades = [known[at].get(entry, -1) for at, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
-    made = contest(pairs.labels, pairs.worth, pairs.query, source.model)
-    return made.standing(gains_of(np.array(grades)))
+    made = contest(pairs.labels, pairs.worth, pairs.query, source.model, source.dataset.sha256)
+    return made.standing(gains_of(graded(np.array(grades), pairs.query, queries, source.dataset)))

@@ -29,6 +29,7 @@ from steelyard_eval.decide.floors import (
     SURE,
     Bound,
     Lists,
+    floor_for_all,
     floor_for_false,
     floor_for_lost,
 )
@@ -74,7 +75,7 @@ class FloorFound(ChosenWeights):
 
 def find_floor(
     source: Dataset | str | Path,
-    contender: Given = "plain",
+    contender: Given | None = None,
     *,
     lost: float | None = 0.1,
     false: float | None = None,
@@ -92,7 +93,7 @@ def find_floor(
     source : Dataset, str or Path
         The data set, or its folder.
     contender : str or SearchConfig
-        What searches: a system, a strategy, or a weights file.
+        What searches: a system, a strategy, or a weights file; by default what dataset.json names, else plain.
     lost : float or None
         The share of the relevant entries of a list that may be lost in the mean, 0 to 1; None not to bound it.
     false : float or None
@@ -106,13 +107,14 @@ def find_floor(
     Raises
     ------
     ConfigError
-        Where labels are too few for a promise, or the floor's scale is not known for these lists.
+        Where labels are too few for a promise, the floor's scale is not known for these lists, or what the floor
+        reads would find candidates that the configuration ranks, too.
     """
     dataset = as_dataset(source)
     space = workspace or Workspace.open(dataset, embedder)
     promises = {name: share for name, share in (("lost", lost), ("false", false)) if share is not None}
     _check(promises)
-    named = read(contender)
+    named = read(contender if contender is not None else dataset.system or "plain")
     if not isinstance(named, Named):
         raise ConfigError(f"{named.label} has lists only, which no floor can be put on; name a configuration")
     row, _ = usable(space, Contender(named.label, named.config(Setting(limit, space.model)), named.kind))
@@ -124,9 +126,15 @@ def find_floor(
             f"{scale.on} needs {', '.join(missing)}, which {dataset.name} cannot supply; name another sum"
         )
     searched = reading(config, scale)
+    added = searched.retrievers.keys() - config.retrievers.keys()
+    if added and config.effective.ranks_candidates():
+        raise ConfigError(
+            f"{config.name} ranks whatever any retriever finds, so {', '.join(sorted(added))}, which the floor "
+            "reads, would change its lists; name a sum over what it has with on, such as weighted_sum(1*cosine)"
+        )
     strange = [] if isinstance(space.embedder, RecordedEmbedder) else strangers(queries)
-    table = record(space, [*queries, *strange], [searched])
     bare = replace(searched, finish=without_floors(config.finish))
+    table = record(space, [*queries, *strange], [replace(bare, finish=(*bare.finish, scale))])
     answerable, unanswerable = ([q for q in queries if q.answerable is kind] for kind in (True, False))
     lists, nothing, other = (
         floor_lists(dataset, own, table, bare, scale) for own in (answerable, unanswerable, strange)
@@ -135,16 +143,19 @@ def find_floor(
     if "lost" in promises:
         bounds["lost"] = floor_for_lost(lists, promises["lost"])
     if "false" in promises:
-        bounds["false"] = floor_for_false(nothing.best, promises["false"])
-    least = _together(bounds)
-    chosen = replace(scale, least=_rounded(least))
-    claims = [_claim(name, promises[name], bound, lists, chosen.least) for name, bound in bounds.items()]
+        bounds["false"] = floor_for_false(nothing, promises["false"])
+    least = floor_for_all(bounds)
+    kept = least is not None and math.isfinite(least)
+    chosen = replace(scale, least=-math.inf if least is None else least)
+    tested = {"lost": lists, "false": nothing}
+    claims = [_claim(name, promises[name], bound, tested[name], least) for name, bound in bounds.items()]
     facts = origin(dataset, table.fingerprint, 0, now)
-    kept = math.isfinite(least)
     measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     provenance = {**bare.provenance, "floor": measured}
-    final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance) if kept else bare
+    final = replace(config, finish=bare.finish)
+    if kept:
+        final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance)
     return FloorFound(
         {
             "kind": "floor",
@@ -154,7 +165,7 @@ def find_floor(
             "on": str(scale.on),
             "sure": SURE,
             "claims": claims,
-            "sentence": _sentence(chosen.least, kept, claims, other),
+            "sentence": _sentence(least, claims, other),
             "questions": _questions(lists, nothing, other, chosen.least) if kept else [],
             "curve": _curve(lists, nothing),
             "dataset": facts,
@@ -196,20 +207,14 @@ def floor_lists(
     """What a configuration shows for some of the queries of a recording, on the floor's scale."""
     run = replay(table, config)
     number = {id_: at for at, id_ in enumerate(table.queries)}
-    places = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
-    rows = run.ranking.row[np.concatenate([np.zeros(0, np.int64), *places])]
-    entry = run.table.entry[rows]
+    own = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
+    places = np.concatenate([np.zeros(0, np.int64), *own])
     words = _words(dataset)
-    query = np.repeat(np.arange(len(queries)), [len(own) for own in places])
-    relevant = [
-        dataset.qrels.get(queries[q].id, {}).get(table.entries[e], 0) >= 1
-        for q, e in zip(query.tolist(), entry.tolist(), strict=True)
-    ]
     return Lists(
-        offsets=np.cumsum([0, *map(len, places)]),
-        score=scale.scores(run.table)[rows],
-        relevant=np.array(relevant, dtype=bool),
-        words=np.array([words[table.entries[e]] for e in entry.tolist()], dtype=np.int64),
+        offsets=np.cumsum([0, *map(len, own)]),
+        score=scale.scores(run.table)[run.ranking.row[places]],
+        relevant=run.ranked.relevant(dataset.qrels)[places],
+        words=np.array([words[table.entries[e]] for e in run.entry[places].tolist()], dtype=np.int64),
         unit=unit_numbers(queries),
     )
 
@@ -269,29 +274,14 @@ def _words(dataset: Dataset) -> dict[str, int]:
     return {entry.id: len(entry.text.split()) for entry in dataset.entries}
 
 
-def _rounded(floor: float) -> float:
-    """Five digits, downwards, so that the file is readable and no entry is lost by rounding."""
-    return math.floor(floor * 1e5) / 1e5 if math.isfinite(floor) else floor
-
-
-def _together(bounds: Mapping[str, Bound]) -> float:
-    """The highest floor that keeps every promise; -inf where none does.
-
-    What is lost grows with the floor and false answers fall, so a floor for false answers has to be the lower one.
-    """
-    if len(bounds) < 2:
-        return next(iter(bounds.values())).floor
-    return bounds["lost"].floor if bounds["false"].floor <= bounds["lost"].floor else -math.inf
-
-
-def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float) -> dict[str, Any]:
-    """One promise in numbers; the measured loss is that of the floor that was chosen in the end."""
-    found = lists.lost(np.array([floor]))
-    measured = float(found.mean()) if name == "lost" and len(found) else bound.measured
+def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
+    """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
+    at = bound.floor if floor is None else floor
+    measured = lists.lost(np.array([at])).mean() if name == "lost" else lists.answered(at) / len(lists.unit)
     return {
         "name": name,
         "share": share,
-        "measured": measured,
+        "measured": float(measured),
         "bound": bound.bound,
         "queries": bound.queries,
         "units": bound.units,
@@ -299,14 +289,22 @@ def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float) ->
     }
 
 
-def _sentence(floor: float, kept: bool, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
-    if not kept and len(claims) > 1:
+def _sentence(floor: float | None, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
+    if floor is None and len(claims) > 1:
+        lost, false = (claim["floor"] for claim in claims)
+        least = "need no floor" if false is None else f"need {false:.4g}"
+        most = "any floor loses more than that" if lost is None else f"no more may be lost than {lost:.4g} loses"
         return (
-            f"No floor keeps both promises: so few false answers need {claims[1]['floor']:.4g}, and no more may "
-            f"be lost than {claims[0]['floor'] or 0:.4g} loses. Show everything, as now, or give one of them up."
+            f"No floor keeps both promises: so few false answers {least}, and {most}. Show everything, as now, or "
+            "give one of them up."
         )
-    if not kept:
+    if floor is None:
         return "No floor keeps that promise by these labels: show everything, as now."
+    if not math.isfinite(floor):
+        return (
+            f"No floor is needed: {claims[0]['measured']:.0%} of the questions without an answer are answered as "
+            f"it is, and at most {claims[0]['share']:.0%}, {SURE:.0%} sure, from {claims[0]['queries']}."
+        )
     words = {
         "lost": "loses at most {share:.0%} of the relevant entries, {sure:.0%} sure, from your {queries} labels",
         "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
@@ -330,7 +328,7 @@ def _questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> li
 
 
 def _row(name: str, lists: Lists, floor: float) -> dict[str, Any]:
-    count, answered = len(lists.unit), int((lists.best >= floor).sum())
+    count, answered = len(lists.unit), lists.answered(floor)
     low, high = exact_interval(answered, count)
     return {
         "questions": name,
@@ -360,9 +358,9 @@ def _curve(lists: Lists, nothing: Lists) -> list[dict[str, float]]:
         {
             "floor": float(floor),
             "lost": float(lost[at]),
-            "answered": float((lists.best >= floor).mean()),
+            "answered": lists.answered(floor) / len(lists.unit),
             "words": lists.words_shown(float(floor)),
-            **({"false": float((nothing.best >= floor).mean())} if len(nothing.unit) else {}),
+            **({"false": nothing.answered(floor) / len(nothing.unit)} if len(nothing.unit) else {}),
         }
         for at, floor in enumerate(floors.tolist())
     ]

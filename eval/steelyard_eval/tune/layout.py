@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,13 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.tune.families import Start
 from steelyard_eval.tune.source import Source
+
+Qrels = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Measured:
     judgments: Judgments
 
     @classmethod
-    def of(cls, dataset: Dataset, table: SignalTable) -> Measured:
-        """The recording with what the data set says of it."""
-        return cls(table, Judgments.of(dataset.qrels, table.queries, table.entries))
+    def of(cls, qrels: Qrels, table: SignalTable) -> Measured:
+        """The recording with what labels say of it."""
+        return cls(table, Judgments.of(qrels, table.queries, table.entries))
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,19 @@ class Layout:
         return measured(known.table, config, known.judgments, metric)
 
 
-def lay_out(source: Source, queries: Sequence[Query], starts: Sequence[Start], metric: Measure) -> Layout:
+def lay_out(
+    source: Source,
+    queries: Sequence[Query],
+    starts: Sequence[Start],
+    metric: Measure,
+    qrels: Qrels | None = None,
+) -> Layout:
     """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
 
-    Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
+    `qrels` are the labels of these queries; the data set's by default. Raises KeyboardInterrupt when there is
+    nothing yet, ConfigError when nothing could be searched.
     """
-    recordings = record_all(source, queries, starts)
+    recordings = record_all(source, queries, starts, qrels)
     grids: list[tuple[Start, Grid]] = []
     skipped: list[str] = []
     whole = True
@@ -119,13 +127,16 @@ def grid_over(
     )
 
 
-def record_all(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> tuple[Measured, ...]:
-    """One recording for all systems that retrieve alike."""
+def record_all(
+    source: Source, queries: Sequence[Query], starts: Sequence[Start], qrels: Qrels | None = None
+) -> tuple[Measured, ...]:
+    """One recording for all systems that retrieve alike, with the data set's labels, or others."""
     found = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]
     for group in share([part[0] for part in parts]):
         configs = [config for at in group for config in parts[at]]
-        found.append(Measured.of(source.dataset, source.record(queries, configs)))
+        known = source.dataset.qrels if qrels is None else qrels
+        found.append(Measured.of(known, source.record(queries, configs)))
     return tuple(found)
 
 

@@ -52,14 +52,16 @@ class Recommendation(ChosenWeights):
             rows.append({**{name: row[name] for name in names}, **change})
         return pd.DataFrame(rows)
 
-    def plot(self, what: str = "means") -> Figure:
+    def plot(self, what: str = "answer") -> Figure:
         """Plot a figure of the recommendation.
 
         Parameters
         ----------
         what : str
-            means (of the leaderboard, with intervals), differences (to the current one), queries (the difference
-            on each), categories, cost (quality against latency), curve (the first weight of what was chosen).
+            answer (what the choice gains on queries that it was not made on, above what the best families gain on
+            these), means (of the leaderboard, with intervals), differences (to the current one), queries (the
+            difference on each), categories, cost (quality against latency), curve (the first weight of what was
+            chosen).
         """
         return drawn("recommended", self.record, what)
 

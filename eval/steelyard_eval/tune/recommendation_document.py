@@ -13,6 +13,7 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.common.answer import Conclusion
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
@@ -23,13 +24,15 @@ from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.priors import known
-from steelyard_eval.decide.promise import usual_over
+from steelyard_eval.decide.promise import Usual, usual_over
 from steelyard_eval.decide.provenance import decided, estimate, origin
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
-from steelyard_eval.decide.without_labels import FEWEST, Advice, advise
+from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, Gates, doubt
+from steelyard_eval.decide.without_labels import Advice, advise
+from steelyard_eval.decide.wording import answer_of, depths_read, is_stated, named
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -42,12 +45,12 @@ from steelyard_eval.recording.rankings import (
     spelled,
 )
 from steelyard_eval.tune.board import Board, Place, leaderboard
+from steelyard_eval.tune.brief import in_two_digits
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
 from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.layout import Layout
-from steelyard_eval.tune.recommendation_sentence import depths_read, is_stated, named, sentence
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
@@ -68,6 +71,8 @@ class RecommendationCase:
     seed: int
     now: Callable[[], float]
     left_out: Sequence[str] = ()
+    second: SecondMeasurement | None = None
+    gates: Gates = ALL_FAMILIES
 
     @property
     def metric(self) -> Measure:
@@ -93,7 +98,15 @@ class RecommendationCase:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The candidates' differences to the current configuration, and what is known of them beforehand."""
+        """The candidates' differences to the current configuration, and what else is known of them."""
+        return self._evidence(self.second)
+
+    @property
+    def labels_alone(self) -> Evidence:
+        """The same without the second measurement."""
+        return self._evidence(None)
+
+    def _evidence(self, second: SecondMeasurement | None) -> Evidence:
         grid, now = self.layout.grid, self.current
         priors = known(grid.keys, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
         return Evidence.of(
@@ -101,6 +114,7 @@ class RecommendationCase:
             grid.composite - now.composite.astype(np.float32),
             priors,
             unit_numbers(self.queries),
+            second,
         )
 
     def values(self, candidate: int) -> Floats:
@@ -110,25 +124,32 @@ class RecommendationCase:
     @cached_property
     def _decided(self) -> tuple[Decision, bool]:
         """The decision, and whether it rests on public collections."""
-        base = self.current.values[self.metric]
-        usual = usual_over(self.config)
+        base, usual = self.current.values[self.metric], self.usual
         found = decide(
-            self.evidence, ALL_FAMILIES, self.seed, lambda c: self.values(c) - base, usual, self._refusal
+            self.evidence,
+            self.gates,
+            self.seed,
+            lambda c: self.evidence.moved(c, self.values(c) - base),
+            usual,
+            self._refusal,
         )
         table = public_table()
-        few = Few.of(self.layout.grid.keys(table.rows), table, self.source.model)
+        few = Few.of(self.layout.grid.keys(table.rows), table, self.source.model, self.source.dataset.sha256)
         if self.source.dataset.sampled == "duel" and few is not None:
             return self._duelled(found, few)
-        return reconsidered(found, self.evidence, ALL_FAMILIES, few, self.advice, questions(self.queries))
+        return self._reconsidered(found, few, questions(self.queries))
+
+    def _reconsidered(self, found: Decision, few: Few | None, labelled: int) -> tuple[Decision, bool]:
+        return reconsidered(found, self.evidence, self.gates, few, self.advice, labelled, self.usual, self.seed)
 
     def _duelled(self, found: Decision, few: Few) -> tuple[Decision, bool]:
         """What single pairs show that were judged by duel; below `ENOUGH` of them, public collections."""
         standing = duel_standing(few, self.layout, self.source, self.queries)
         if standing.judged.sum() < ENOUGH:
-            return reconsidered(found, self.evidence, ALL_FAMILIES, few, self.advice, FEWEST - 1)
+            return self._reconsidered(found, few, 0)
         top = int(standing.leaders[0])
         used = self.layout.grid.config(int(few.rows[top])) == self.config
-        return (found if used else duelled(found, self.evidence, ALL_FAMILIES, few, top)), False
+        return duelled(found, self.evidence, self.gates, few, top, used, self.usual), False
 
     @cached_property
     def advice(self) -> Advice:
@@ -171,34 +192,50 @@ class RecommendationCase:
         return Side.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
 
     @property
+    def usual(self) -> Usual:
+        """What is usually gained over what is used today."""
+        return usual_over(self.config)
+
+    @property
     def stated(self) -> bool:
         """Whether the gain is printed."""
-        return is_stated(self.decision, questions(self.queries), usual_over(self.config).stated)
+        return is_stated(self.decision, questions(self.queries), self.usual.stated)
 
     @cached_property
     def picked(self) -> SearchConfig | None:
-        """The configuration that was decided on."""
+        """The configuration that was decided on, with rounded weights."""
         candidate = self.decision.candidate
-        return None if candidate is None else self.layout.grid.config(candidate)
+        return None if candidate is None else in_two_digits(self.layout.grid.config(candidate), self._means)
+
+    def _means(self, config: SearchConfig) -> Floats:
+        """float64[M]: the mean of every metric."""
+        return np.array([values.mean() for values in self.layout.values(config, self.measures).values()])
+
+    @property
+    def answer(self) -> Conclusion:
+        """Verdict, gain and odds; what to do; the formula."""
+        formula = "" if self.picked is None else named(self.picked)
+        if self.public:
+            return self.advice.answer(self.source.dataset, formula)
+        fewest = 0 if self.stated else self.usual.stated
+        return answer_of(self.decision, self.source.dataset, self.label, str(self.metric), fewest, formula)
 
     @cached_property
     def board(self) -> Board:
         """The leaderboard."""
-        return leaderboard(self.layout, self.evidence, self.current, self.measures, self.decision.candidate)
+        return leaderboard(
+            self.layout, self.evidence, self.current, self.measures, self.decision.candidate, self.picked
+        )
 
 
 def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
-    chosen = None if case.picked is None else named(case.picked)
-    fewest = 0 if case.stated else usual_over(case.config).stated
     record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
-        "sentence": case.advice.sentence
-        if case.public
-        else sentence(decision, chosen or "", case.label, str(case.metric), fewest),
+        **case.answer.to_json(),
         "public": case.advice.to_json() if case.public else None,
         **decided(decision, str(case.metric), len(case.queries), case.stated),
         "whole": case.layout.whole,

@@ -191,7 +191,7 @@ def prepare(
         _recorded(config, queries, space, table),
         *(record(space, queries, [one]) for one in varied if space),
     ]
-    recordings = tuple(Measured.of(dataset, each) for each in tables)
+    recordings = tuple(Measured.of(dataset.qrels, each) for each in tables)
     fixed = fixed_parameters(config, varied)
     notices += not_tried([f"{', '.join(fixed)} (each value would be a recording of its own)"] if fixed else [])
     origin = space.options if space else {}

@@ -22,17 +22,19 @@ from steelyard_eval.decide.promise import FEWEST, usual_over
 from steelyard_eval.decide.provenance import decided, estimate, origin
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
+from steelyard_eval.decide.wording import answer_of, is_stated, named
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
-from steelyard_eval.tune.brief import brief
+from steelyard_eval.tune.brief import brief, in_two_digits
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
-from steelyard_eval.tune.recommendation_sentence import is_stated, named, sentence
 from steelyard_eval.tune.task import Task
 from steelyard_eval.weights.exact.curve import Curve
 
 POINTS = 400
+BESIDE = parse_measures(["R@10", "RR@10"])
 Record = dict[str, Any]
 
 
@@ -86,9 +88,17 @@ class TuningDecision:
 
     @cached_property
     def picked(self) -> SearchConfig:
-        """The configuration that was decided on: the current one under keep."""
+        """The configuration that was decided on, with rounded weights: the current one under keep."""
         candidate = self.decision.candidate
-        return self.task.config if candidate is None else self.task.grid.config(candidate)
+        if candidate is None:
+            return self.task.config
+        return in_two_digits(self.task.grid.config(candidate), self._means)
+
+    def _means(self, config: SearchConfig) -> Floats:
+        """float64[M]: the mean of the objective, and of the metrics that stand beside it everywhere."""
+        task = self.task
+        values = task.replayed(config).metrics(task.recorded(config).judgments, [task.measure, *BESIDE])
+        return np.array([own[task.inside].mean() for own in values.values()])
 
     @property
     def written(self) -> SearchConfig:
@@ -111,9 +121,14 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
         "intents": intents_of(task.dataset, task.table),
-        "sentence": sentence(
-            decision, named(picked), "current setting", str(task.measure), 0 if stated else FEWEST
-        ),
+        **answer_of(
+            decision,
+            task.dataset,
+            "current setting",
+            str(task.measure),
+            0 if stated else FEWEST,
+            "" if decision.candidate is None else named(picked),
+        ).to_json(),
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),

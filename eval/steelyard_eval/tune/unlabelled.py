@@ -10,11 +10,11 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.agreement import Lists, agreement
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.without_labels import Advice
+from steelyard_eval.decide.wording import depths_read, named
 from steelyard_eval.recording.rankings import described
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.families import Start
 from steelyard_eval.tune.layout import record_all, serving
-from steelyard_eval.tune.recommendation_sentence import depths_read
 from steelyard_eval.tune.source import Source
 
 Record = dict[str, Any]
@@ -34,7 +34,7 @@ def without_labels(
     return {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "sentence": advice.sentence,
+        **advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "").to_json(),
         "verdict": advice.verdict,
         "public": advice.to_json(),
         "labelled": 0,

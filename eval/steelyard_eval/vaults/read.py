@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +27,9 @@ from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
+
+MOST_LIMITS = 64
+"""Numbers of results whose searchers are kept."""
 
 
 @contextmanager
@@ -73,20 +76,95 @@ def open_searcher(
         vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
         if config is None:
-            models = {own.model for own in embedders}
-            config = find_system(system).config(
-                limit, models.pop() if len(models) == 1 else "", os.environ, threshold=threshold, direct=direct
-            )
+            config = _of_system(system, limit, embedders, threshold, direct)
             config = config.with_strategy(parse_strategy(strategy)) if strategy else config
         elif limit is not None:
             config = config.with_limit(limit)
         config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
-        federation = Federation(tiers, rule)
-        store = federation if len(tiers) > 1 else tiers[0].store
-        reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
-        rewriter = _rewriter(store) if rewrite else None
-        yield Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=explore)
+        together = Federation(tiers, rule)  # it refuses bad priorities of a single tier, too
+        store = together if len(tiers) > 1 else tiers[0].store
+        yield _searcher(store, config, embedders, _rewriter(store) if rewrite else None, explore)
+
+
+class OpenVault:
+    """A vault that is searched again and again, by several threads; `search` sees a single state of it.
+
+    Parameters
+    ----------
+    path, scopes : str, sequence of str
+        The file, and what the caller may see of it.
+    system : str
+        How it is searched, unless there is a weights file.
+    config, explore : SearchConfig or None, Explore or None
+        The weights, and what is interleaved.
+    """
+
+    def __init__(
+        self, path: str, scopes: Sequence[str], system: str, config: SearchConfig | None, explore: Explore | None
+    ) -> None:
+        self._system, self._config, self._explore = system, config, explore
+        with ExitStack() as stack:
+            self.file = stack.enter_context(Vault(path))
+            self._seen = stack.enter_context(visible_vault(self.file, parse_scopes(scopes)))
+            self._embedders = _embedders([self._seen], _model_of(config, [self._seen]))
+            self._searchers: dict[int | None, Searcher] = {}
+            self.searcher(None)
+            self._stack = stack.pop_all()
+
+    def searcher(self, limit: int | None) -> Searcher:
+        """A searcher for a number of results, the same as `open_searcher` gives; kept for the next one."""
+        known = self._searchers.get(limit)
+        if known is None:
+            config = self._config
+            if config is None:
+                config = _of_system(self._system, limit, self._embedders)
+            elif limit is not None:
+                config = config.with_limit(limit)
+            known = _searcher(self._seen, config, self._embedders, None, self._explore)
+            if len(self._searchers) < MOST_LIMITS:
+                self._searchers[limit] = known
+        return known
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """One state of what may be seen, for this thread."""
+        return self._seen.snapshot()
+
+    def close(self) -> None:
+        """Close the file for every thread."""
+        self._stack.close()
+
+
+def _of_system(
+    system: str,
+    limit: int | None,
+    embedders: Sequence[Embedder],
+    threshold: float | None = None,
+    direct: bool = False,
+) -> SearchConfig:
+    """The configuration of a system over the vectors that there are."""
+    models = {own.model for own in embedders}
+    model = models.pop() if len(models) == 1 else ""
+    return find_system(system).config(limit, model, os.environ, threshold=threshold, direct=direct)
+
+
+def _searcher(
+    store: Readable,
+    config: SearchConfig,
+    embedders: Sequence[Embedder],
+    rewriter: Rewriter | None,
+    explore: Explore | None,
+) -> Searcher:
+    """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
+    against = explore.against if explore is not None else None
+    wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
+    if lacking := sorted(wanted - {own.model for own in embedders}):
+        raise ConfigError(
+            f"what is interleaved ranks by vectors of {shown(lacking[0])}, which are not those of the other "
+            "ranking; interleave weights files of one model"
+        )
+    reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
+    return Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=explore)
 
 
 def _rewriter(store: Readable) -> Rewriter:

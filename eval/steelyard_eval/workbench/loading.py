@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.importers import open_dataset
+from steelyard_eval.importers.benchmark import of_ir_dataset
 from steelyard_eval.workbench.workbench import Workbench
 
 
@@ -34,11 +35,14 @@ def load(
         A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
         kind; or a mapping with the keys corpus, queries, qrels, vectors
         and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
-        corpus.jsonl, beside `queries` and `qrels`.
+        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded
+        (``irds:NAME`` loads one by its id).
     queries : DataFrame, list of objects, or mapping of ids to texts
-        With the fields of queries.jsonl.
+        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
+        too.
     qrels : DataFrame, mapping or triples
-        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance); or query -> entry -> grade; or
+        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
+        label); or query -> entry -> grade; or
         query -> relevant entries.
     vectors : mapping
         Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
@@ -66,6 +70,13 @@ def load(
     """
     if isinstance(source, str | Path):
         return Workbench(open_dataset(source, intents), embedder, jobs)
+    loaded: Any = source  # what another library has loaded, by the methods that it has
+    if hasattr(loaded, "docs_iter"):
+        found = of_ir_dataset(loaded)
+        source, queries, qrels = found.entries, found.queries, found.qrels
+        text_for_embedding = found.recipe
+    elif hasattr(loaded, "get_corpus_iter"):
+        source, queries, qrels = list(loaded.get_corpus_iter()), loaded.get_topics(), loaded.get_qrels()
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
     parts = {name: part for name, part in given.items() if part is not None}
     whole = source if isinstance(source, Mapping) and "corpus" in source else None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.common.results import Reported
 from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.checked import Checked
+from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.explain.found import FoundHits
@@ -26,14 +28,16 @@ from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
+from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
-from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.open import open_session
+from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.recording.record import needed, record_systems
+from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune import Tuning, tune
 from steelyard_eval.tune.floor import FloorFound, find_floor
 from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
@@ -41,6 +45,8 @@ from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommen
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
+
+R = TypeVar("R", bound=Reported)
 
 
 class Workbench:
@@ -136,21 +142,24 @@ class Workbench:
         DataError
             For a run or a recording that is damaged or belongs to another data set.
         """
-        return compare(
-            self.dataset,
-            contenders,
-            strategies,
-            systems=systems,
-            labels=labels,
-            baseline=baseline,
-            metrics=metrics,
-            split=split,
-            limit=limit,
-            recording=recording,
-            runs=runs,
-            seed=seed,
-            timed=timed,
-            workspace=lambda: self.workspace,
+        return self._kept(
+            "compare",
+            compare(
+                self.dataset,
+                contenders,
+                strategies,
+                systems=systems,
+                labels=labels,
+                baseline=baseline,
+                metrics=metrics,
+                split=split,
+                limit=limit,
+                recording=recording,
+                runs=runs,
+                seed=seed,
+                timed=timed,
+                workspace=lambda: self.workspace,
+            ),
         )
 
     def recommend(
@@ -192,15 +201,18 @@ class Workbench:
         DataError
             For a recording that is damaged or belongs to another data set.
         """
-        return recommend(
-            self.dataset,
-            current,
-            metric=metric,
-            limit=limit,
-            seed=seed,
-            timed=timed,
-            recording=recording,
-            workspace=self.workspace if recording is None else None,
+        return self._kept(
+            "recommend",
+            recommend(
+                self.dataset,
+                current,
+                metric=metric,
+                limit=limit,
+                seed=seed,
+                timed=timed,
+                recording=recording,
+                workspace=self.workspace if recording is None else None,
+            ),
         )
 
     def tune(
@@ -247,16 +259,19 @@ class Workbench:
         if named.kind == "weights":
             raise ConfigError(f"{named.label} is a weights file; tune the system or the strategy that it holds")
         system, strategy = ("plain", str(named.given)) if named.kind == "strategy" else (str(named.given), None)
-        return tune(
-            self.dataset,
-            system,
-            strategy,
-            metric=metric,
-            limit=limit,
-            recording=recording,
-            seed=seed,
-            ablate=ablate,
-            workspace=self.workspace if recording is None else None,
+        return self._kept(
+            "tune",
+            tune(
+                self.dataset,
+                system,
+                strategy,
+                metric=metric,
+                limit=limit,
+                recording=recording,
+                seed=seed,
+                ablate=ablate,
+                workspace=self.workspace if recording is None else None,
+            ),
         )
 
     def learn(
@@ -264,10 +279,12 @@ class Workbench:
         feedback: str | Path | None = None,
         current: Given | None = None,
         *,
-        rule: str = "classes",
+        source: str = "",
+        keep_queries: bool = False,
+        rule: str = "labels",
         labels: bool = True,
     ) -> Learned:
-        """Learn weights from a feedback log, corrected for what was shown and where.
+        """Learn weights from a feedback log and labels, which decide.
 
         Parameters
         ----------
@@ -275,10 +292,15 @@ class Workbench:
             The log; the data set's own by default.
         current : any contender
             What ranked it and is used today; by default the policy that ranked most of it.
+        source : str
+            ``KIND`` or ``KIND:PATH``: read the log from what another program keeps, such as transcripts; it is
+            written to `feedback`, `feedback.KIND.jsonl` in the data set's folder by default.
+        keep_queries : bool
+            Whether that log holds the texts of queries, too.
         rule : str
-            The learner (classes), or a rule to compare it with: naive, ips, dr, adaptive.
+            `labels`, which acts sharpen; or `adaptive`, the rule of Soleri's document.
         labels : bool
-            Whether 30 labelled queries or more are pooled with the log.
+            Whether the labels decide, from 15 labelled questions on; without them nothing ships.
 
         Returns
         -------
@@ -292,7 +314,12 @@ class Workbench:
         ConfigError
             For an unknown rule or contender.
         """
-        return learn(self.dataset, feedback, current, rule=rule, labels=labels, workspace=self.workspace)
+        log: str | Path | HeldLog | None = feedback
+        if source:
+            use = gather(self.dataset, source, log=feedback, keep_queries=keep_queries)
+            use.write()
+            log = use.held
+        return learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace)
 
     def explore(
         self,
@@ -359,8 +386,9 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten, and what other weights of theirs would bring there. By default one strategy of every kind, by
-            duel: each answer decides which pair is asked next, until the verdict stands.
+            ten, and what other weights of theirs would bring there. By default the usual strategies
+            (`decide.public.CONTENDERS`), by duel: each answer decides which pair is asked next, until the verdict
+            stands.
         out : str or Path
             Folder of the judgments: they are saved after each, and continued from there.
         judge : str
@@ -389,12 +417,9 @@ class Workbench:
         require("notebooks", "the judging widget")
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
-        if contenders is None and not (random or second_to):
-            own = open_duel(self.dataset, Path(out), judge, split, seed, workspace=lambda: self.workspace)
-            return Judge(own)
-        session = open_session(
+        session = open_judging(
             self.dataset,
-            "bm25, vector" if contenders is None else contenders,
+            contenders,
             Path(out),
             judge,
             second_to,
@@ -407,7 +432,7 @@ class Workbench:
 
     def floor(
         self,
-        contender: Given = "plain",
+        contender: Given | None = None,
         *,
         lost: float | None = 0.1,
         false: float | None = None,
@@ -513,7 +538,7 @@ class Workbench:
         own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
         if because and not own.path.exists():
             own.update(contenders, because=because)
-        return own.check(contenders)
+        return self._kept("gate", own.check(contenders))
 
     def update_baseline(
         self,
@@ -539,6 +564,26 @@ class Workbench:
         """
         own = self._gate(baseline, split=split, limit=limit)
         return own.update(contenders, because=because, accept_worse=accept_worse)[1]
+
+    def runs(self) -> Runs:
+        """What was measured on this data set so far.
+
+        Returns
+        -------
+        Runs
+            The kept runs: a table, `one(run)`, `changed(before, after)`, and the trend as `plot()`.
+
+        Raises
+        ------
+        DataError
+            For a file of runs that is damaged.
+        """
+        return Runs(self.dataset)
+
+    def _kept(self, kind: str, found: R) -> R:
+        """The result, once its numbers are among the runs of the data set."""
+        keep(self.dataset, kind, found.to_json())
+        return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
         @cache
@@ -572,6 +617,12 @@ class Workbench:
         ConfigError
             For an unknown configuration, and for a query text that is empty or too long.
         """
+        return self.searcher(config, limit=limit)(query)
+
+    def searcher(
+        self, config: Given = "echovault", *, limit: int | None = None
+    ) -> Callable[[str | Query], FoundHits]:
+        """Make ready what `search` does for one configuration, for many queries."""
         space = self.workspace
         named = read_config(config)
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
@@ -579,10 +630,14 @@ class Workbench:
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         searcher = space.searcher(asked.config)
         own = {one.id: one for one in self.dataset.asked(self.dataset.queries, searcher.knows)}
-        wanted = own.get(query, query) if isinstance(query, str) else query
-        result = searcher.search(wanted)
-        empty = [f"nothing found: {result.emptied}"] if result.emptied else []
-        return FoundHits(asked, wanted, result, (*notices, *empty))
+
+        def found(query: str | Query) -> FoundHits:
+            wanted = own.get(query, query) if isinstance(query, str) else query
+            result = searcher.search(wanted)
+            empty = [f"nothing found: {result.emptied}"] if result.emptied else []
+            return FoundHits(asked, wanted, result, (*notices, *empty))
+
+        return found
 
     def export(self, weights: str | Path, to: str) -> Export:
         """Translate a weights file for another system, such as opensearch; what is lost there is listed.

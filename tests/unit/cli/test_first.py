@@ -49,7 +49,7 @@ def test_one_command_imports_names_what_ranks_today_and_says_the_sentence(reposi
     record = json.loads(found.stdout)
     assert record["imported"]["counts"]["entries"] == 30
     assert (record["current"], record["why_current"]) == ("bm25", "nothing names it")
-    assert "Nothing was measured on your notes." in record["sentence"]
+    assert "nothing was measured on your notes" in record["sentence"]
     assert record["next"] == "steelyard judge mine"
     assert (repository / "mine" / "corpus.jsonl").is_file()
 
@@ -59,4 +59,5 @@ def test_a_store_may_be_named_and_what_ranks_it_too(repository):
 
     assert found.exit_code == 0, found.output
     assert "vector (as you say)" in found.stdout
-    assert "Try weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)." in found.stdout
+    assert "Try: nothing was measured" in found.stdout
+    assert "\nweighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)\n" in found.stdout

@@ -6,8 +6,6 @@ import re
 import shlex
 import shutil
 import sqlite3
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -45,6 +43,15 @@ def test_short_and_other_names_of_options(name: str) -> None:
     for spellings in manners.SPELLINGS:
         assert not options & set(spellings) or set(spellings) <= options
     assert {"-q", "--quiet"} <= options
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_help_tells_the_default_of_every_option_that_has_one(name: str) -> None:
+    help_text = " ".join(run(name, "--help").stdout.split()).replace("- ", "-")  # lines break after hyphens, too
+    for param in load_command(name).params:
+        if isinstance(param.default, str | int | float) and param.default and not getattr(param, "is_flag", True):
+            told = param.show_default if isinstance(param.show_default, str) else param.default
+            assert f"[default: {told}" in help_text, param.opts
 
 
 def test_both_spellings_mean_the_same(tmp_path: Path) -> None:
@@ -157,14 +164,3 @@ def test_no_command_is_left_out() -> None:
         if isinstance(one, click.Command)
     }
     assert written == COMMANDS.keys()
-
-
-def test_help_and_the_names_of_commands_load_nothing_that_searches() -> None:
-    code = "import sys; from steelyard_eval.cli.main import main; main(['--help'], standalone_mode=False)"
-    found = subprocess.run(
-        [sys.executable, "-c", f"{code}; print('numpy' in sys.modules)"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert found.stdout.splitlines()[-1] == "False"

@@ -53,6 +53,10 @@ def answer(arguments):
         return texts({"success": True, "data": {"results": [{"entry": {"id": id_}, "score": 1} for id_ in ids]}})
     if form == "nothing":
         return texts({"results": []})
+    if form == "echoing":
+        return {**texts("x" * int(sys.argv[3]) + " " + sys.argv[5] + " and so on" * 50), "isError": True}
+    if form == "parts":
+        return texts(*["x"] * 60_000)
     if form == "failing":
         return {**texts("no such index"), "isError": True}
     if form == "unclear":
@@ -68,6 +72,8 @@ def disturb():
     """What this form does before it answers a search."""
     if form == "silent":
         time.sleep(600)
+    if form == "dying":
+        sys.exit("x" * int(sys.argv[3]) + " " + sys.argv[5] + " and" + " so on" * 329)
     if form == "gone":
         sys.exit("the index is locked")
     if form == "flood":

@@ -157,6 +157,7 @@ def test_arguments_and_paths_are_mapped_by_hand(server):
         ("unclear", DataError, "has no list of ids"),
         ("surrogate", DataError, "no Unicode"),
         ("cut", DataError, "which is no message"),
+        ("parts", DataError, "has too many parts"),
         ("gone", MachineError, "query 'q1' ended .'the index is locked'"),
         ("silent", MachineError, "gave no whole answer in time"),
         ("flood", MachineError, "more than 16 MB"),
@@ -173,6 +174,16 @@ def test_what_is_nested_too_deep_is_prose_without_ids(server):
     assert asked(server("deep"))[0] == []
 
 
+def test_a_path_into_prose_is_refused(server):
+    with pytest.raises(DataError, match=r"answers with prose.*leave ids= out"):
+        asked(server("prose") + "&ids=results[*].id")
+
+
+def test_a_program_ends_where_its_host_cannot_wait_for_it(server, monkeypatch):
+    monkeypatch.delattr(os, "waitid")  # as on macOS before Python 3.13
+    assert asked(server("plain"))[0]
+
+
 def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
     asked(server("family"))
 
@@ -184,12 +195,28 @@ def test_the_server_and_what_it_started_end_with_the_comparison(server, answers)
 
 
 def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
-    text = server("plain").replace("#search", " --api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345#search")
+    header = "-H 'Authorization: Bearer zyxwvuts98765'"
+    keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
+    text = server("plain").replace("#search", f" {keys}#search")
     found = compare(dataset, f"today={text}", embedder="none")
 
     assert "0f9a2b7c1d2e" not in json.dumps(found.record)
     assert "abcdefgh12345" not in json.dumps(found.record)
-    assert "--api-key '***' --other x 'LLM_TOKEN=***'#search" in read(text).source
+    assert "zyxwvuts98765" not in json.dumps(found.record)
+    assert "--api-key '***' --other x 'LLM_TOKEN=***' -H 'Authorization: ***'#search" in read(text).source
+    assert McpSearch.of(text).hidden("refuses zyxwvuts98765") == "refuses ***"
+
+
+@pytest.mark.parametrize("form", ["echoing", "dying"])
+@pytest.mark.parametrize("before", [0, 285])
+def test_a_key_is_masked_before_what_a_server_says_is_cut(server, form, before):
+    key = "0f9a2b7c1d2e-secret-0f9a2b7c1d2e"
+    text = server(form).replace("#search", f" {before} --api-key {key}#search")
+    with pytest.raises((DataError, MachineError)) as found:
+        asked(text)
+
+    assert "failed" in str(found.value) or "ended" in str(found.value)
+    assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
 
 
 @pytest.mark.parametrize(
@@ -198,6 +225,7 @@ def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
         ("mcp:#search", ConfigError, "mcp:COMMAND#TOOL"),
         ("mcp:serve", ConfigError, "mcp:COMMAND#TOOL"),
         ("mcp:serve 'a#b", ConfigError, "quote it as in a shell"),
+        ("mcp:LLM_KEY=abcdefgh12 serve#search", ConfigError, "'LLM_KEY' before its command sets nothing"),
         ("mcp:serve#search&id=x", ConfigError, "unknown 'id'; did you mean 'ids'"),
         ("mcp:serve#search&ids=[[", ConfigError, "cannot be read"),
         ('mcp:serve#search&arguments={"q": 1}', ConfigError, "no JSON object with {query}"),
@@ -226,6 +254,7 @@ def test_a_server_among_others_in_one_text():
         "today",
         "search",
     )
+    assert read(" mcp:serve --a=b#search").label == "search"
 
 
 @pytest.mark.skipif(not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON")

@@ -407,6 +407,7 @@ class TestManifestFaults:
             ({"text_for_embedding": "{text:>99999999}"}, "text_for_embedding", "", "has a format"),
             ({"text_for_embedding": "{text"}, "text_for_embedding", "{text", "is broken"),
             ({"text_for_embedding": "text"}, "text_for_embedding", "text", "names no field"),
+            ({"system": "weighted_sum(1*"}, "system", "weighted_sum(1*", "is no system, no strategy"),
             ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
             ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
             ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),

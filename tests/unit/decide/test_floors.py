@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.decide.floors import Lists, errors_allowed, floor_for_false, floor_for_lost
+from steelyard_eval.decide.floors import (
+    Bound,
+    Lists,
+    errors_allowed,
+    floor_for_all,
+    floor_for_false,
+    floor_for_lost,
+)
 from steelyard_eval.measures.statistics import exact_interval
 
 
@@ -67,15 +74,52 @@ def test_so_many_questions_prove_a_share_of_false_answers(share, needed):
     assert errors_allowed(needed, share, 0.9) == 0
     assert errors_allowed(needed - 1, share, 0.9) == -1
     with pytest.raises(ConfigError, match=rf"needs {needed} queries.*there are {needed - 1}; mark 1 more"):
-        floor_for_false(np.linspace(0, 1, needed - 1), share)
+        floor_for_false(lists([[(at / 100, False)] for at in range(needed - 1)]), share)
 
 
 def test_a_floor_for_false_answers_lies_just_above_an_order_statistic():
     best = np.arange(100) / 100.0
-    found = floor_for_false(best, 0.1)
+    found = floor_for_false(lists([[(score, False)] for score in best]), 0.1)
     allowed = max(k for k in range(100) if stats.binom.cdf(k, 100, 0.1) <= 0.1)
     assert int((best >= found.floor).sum()) == allowed
     assert found.bound <= 0.1
+
+
+def test_questions_that_vary_together_are_one_for_false_answers():
+    rows = [[(at / 100, False)] for at in range(60) for _ in range(2)]
+    unit = np.repeat(np.arange(60), 2)
+    found = floor_for_false(lists(rows, unit), 0.1)
+    assert (found.queries, found.units) == (120, 60)
+    assert found.floor == floor_for_false(lists(rows[::2]), 0.1).floor
+    with pytest.raises(ConfigError, match="there are 21 that ask different things; mark 1 more"):
+        floor_for_false(lists(rows[:42], unit[:42]), 0.1)
+
+
+def test_questions_whose_lists_are_empty_need_no_floor():
+    found = floor_for_false(lists([[]] * 25 + [[(0.3, False)]]), 0.2)  # of 26, two errors are allowed
+    assert (found.floor, found.measured, found.kept) == (-np.inf, 1 / 26, True)
+    assert floor_for_all({"false": found}) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("lost", "false", "chosen"),
+    [
+        (0.123456, None, 0.12345),  # a lower floor loses no more
+        (None, 0.123456, 0.12346),  # a higher one answers no more
+        (None, 0.30000000000000004, 0.30001),
+        (0.3, 0.2, 0.3),
+        (0.123458, 0.123451, 0.123458),  # no floor of five digits lies between
+        (0.1, 0.2, None),
+    ],
+)
+def test_a_floor_in_five_digits_keeps_its_promises(lost, false, chosen):
+    given = {"lost": lost, "false": false}
+    found = floor_for_all(
+        {name: Bound(floor, True, 0, 0, 40, 40) for name, floor in given.items() if floor is not None}
+    )
+    assert found == (None if chosen is None else pytest.approx(chosen, abs=1e-12))
+    if found is not None:
+        assert (false if false is not None else -1) <= found <= (lost if lost is not None else 1)
 
 
 def test_exact_intervals_are_those_of_clopper_and_pearson():

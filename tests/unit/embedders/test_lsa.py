@@ -9,9 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import random as sparse_random
+from sklearn.decomposition import TruncatedSVD
 
 from steelyard.base.errors import EmbedderError, VaultError
-from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import same_bits
 
@@ -27,7 +29,7 @@ TEXTS = [
 
 FIT = """
 import random, sys
-from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
 from threadpoolctl import threadpool_info
 draw = random.Random(0)
 words = [a + b + c for a in "bdfgklmnprstvz" for b in "aeiou" for c in "bdglmnrst"]
@@ -154,3 +156,12 @@ class TestStorage:
         np.save(tmp_path / "evil.npy", np.array([{"code": 1}], dtype=object), allow_pickle=True)
         with pytest.raises(VaultError, match="allow_pickle=False"):
             LsaEmbedder.from_arrays({**arrays, "idf": (tmp_path / "evil.npy").read_bytes()})
+
+
+@pytest.mark.parametrize(("rows", "columns", "rank"), [(60, 400, 59), (300, 200, 50), (40, 20, 19)])
+def test_the_svd_has_the_bits_of_scikit_learn(rows, columns, rank):
+    matrix = sparse_random(rows, columns, 0.05, format="csr", random_state=1)
+    values, components = _truncated_svd(matrix, rank, 0)
+    theirs = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=0).fit(matrix)
+    assert np.array_equal(values, theirs.singular_values_)
+    assert np.array_equal(components, theirs.components_)

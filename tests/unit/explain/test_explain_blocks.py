@@ -1,5 +1,7 @@
 """Columns of an explained list, from records written out by hand."""
 
+from steelyard_eval.common.console import GAP
+from steelyard_eval.explain.explanation_text import _pages
 from steelyard_eval.explain.text_tables import _changes, _finished
 
 
@@ -29,3 +31,11 @@ def test_changes_are_counted_by_their_kind():
     change |= {"headline": "", "standing": True}
     block = _changes({"changes": [change | {"kind": kind} for kind in kinds]})
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
+
+
+def test_columns_fill_a_table_to_the_last_character_of_the_terminal(monkeypatch):
+    columns = [["k" * 20], *([letter * 30] for letter in "abcd"), ["why"]]
+    exactly = 20 + 2 * (GAP + 30)  # the key and two columns of thirty
+    for width, tables in ((exactly, 2), (exactly - 1, 4)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert len(_pages(columns, 1)) == tables

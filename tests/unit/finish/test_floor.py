@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import policy_of
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.feedback.explore import Explore
 from steelyard.finish import finish, parse_stages
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
@@ -168,3 +170,70 @@ def test_a_threshold_on_ranks_warns(caplog):
     with caplog.at_level(logging.WARNING):
         searcher(FUSED, "at_least(0.4)")
     assert caplog.text == ""
+
+
+SCALED = "weighted_sum(1*bm25, normalize=theoretical)"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stages", "read"),
+    [
+        ("weighted_sum(0.5*bm25, 0.5*vector)", (), set()),
+        ("rrf(bm25, vector)", (), set()),
+        (SCALED, (), {"bm25"}),
+        ("weighted_sum(0.5*bm25, 0.5*vector, normalize=tmm)", (), {"bm25", "vector"}),
+        (f"boost({SCALED}, 0.5*length)", (), {"bm25"}),
+        ("rrf(bm25, vector)", ("floor(0.1)",), {"bm25", "vector"}),
+        ("rrf(bm25, vector)", (f"rescore({SCALED})",), {"bm25"}),
+    ],
+)
+def test_live_search_asks_for_the_ends_that_the_strategy_or_a_stage_reads(strategy, stages, read):
+    numbers = searcher(strategy, *stages).search("lock").table.asked.numbers
+    assert {name.removeprefix("high ") for name in numbers if name.startswith("high ")} == read
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stages"),
+    [
+        (SCALED, ()),  # ends
+        ("bm25", ("floor(0.1)",)),  # ends, and a retriever that bm25 alone does not need
+        ("bm25", (f"rescore({SCALED})",)),
+        ("weighted_sum(1*bm25, 0.1*recency)", ()),  # facts
+        ("weighted_sum(1*vector)", ()),  # another retriever
+    ],
+)
+def test_a_ranking_that_reads_something_else_is_interleaved_as_it_ranks_itself(strategy, stages):
+    own, other = searcher("bm25"), searcher(strategy, *stages)
+    explore = Explore(1.0, other.config, seed=1)
+    found = Searcher(own.store, own.config, own._sources.embedders, explore=explore).search("lock")
+    teams = dict(zip((hit.entry.id for hit in found.hits), found.placed_by, strict=True))
+    assert {"a", "b"} <= teams.keys() and len(set(teams.values())) == 2
+    for hit in found.hits:
+        theirs = teams[hit.entry.id] == policy_of(other.config)
+        alone = (other if theirs else own).search("lock")
+        assert hit.score == next(one.score for one in alone.hits if one.entry.id == hit.entry.id)
+        assert found.behind(hit)[0].strategy == alone.strategy
+        assert found.explain(hit).value == found.explain(hit.entry.id).value == pytest.approx(hit.score)
+
+
+@pytest.mark.parametrize("stages", [("drop(lexical)",), ("rerank(2)",)])  # each lacks what it reads
+def test_a_ranking_that_cannot_search_is_not_interleaved(stages):
+    own, other = searcher("bm25"), searcher("bm25", *stages).config
+    found = Searcher(own.store, own.config, own._sources.embedders, explore=Explore(1.0, other)).search("lock")
+    assert [hit.entry.id for hit in found.hits] == ["a", "b"]
+    assert not found.placed_by
+
+
+@pytest.mark.parametrize(
+    ("stages", "warns"),
+    [
+        (("at_least(0.1)",), True),
+        (("at_least(0.1)", f"rescore({SCALED})"), True),
+        ((f"rescore({SCALED})", "at_least(0.1)"), False),
+        (("rerank(2)", "at_least(0.1)"), False),
+    ],
+)
+def test_a_threshold_warns_where_it_reads_fused_scores(stages, warns, caplog):
+    with caplog.at_level(logging.WARNING):
+        searcher("rrf(bm25, vector)", *stages)
+    assert any("use floor" in record.message for record in caplog.records) is warns

@@ -18,9 +18,10 @@ from steelyard.testing import random_table
 
 DAY = 86_400.0
 NOW = 1_795_305_600.0
+TM2C2 = "weighted_sum(0.2*bm25, 0.8*vector, normalize=tmm)"
 
 
-def tabled(*lists, entries=(), queries=None):
+def tabled(*lists, entries=(), queries=None, ends=()):
     """A table of one query for each dict of lists, written as {retriever: {id: score}}."""
     known = {entry.id: entry for entry in entries}
     asked = queries or [Query("t", id=f"q{at}") for at in range(len(lists))]
@@ -34,7 +35,8 @@ def tabled(*lists, entries=(), queries=None):
         }
         for own in lists
     ]
-    return join(asked, [NOW] * len(asked), found, {}, lambda ids, _: [known.get(id_, Entry(id_)) for id_ in ids])
+    facts = lambda ids, _: [known.get(id_, Entry(id_)) for id_ in ids]  # noqa: E731 -- one line
+    return join(asked, [NOW] * len(asked), found, {}, facts, ends=ends)
 
 
 def scored(table, strategy, q=0):
@@ -89,6 +91,17 @@ class TestRrf:
         table = tabled({"fts": {"a": 0.0}, "vector": {"a": 0.0, "b": -1.0}})
         assert scored(table, "rrf(fts, vector, k=1)") == {"a": 1.0, "b": pytest.approx(1 / 3)}
 
+    def test_each_list_may_have_its_own_k(self):
+        """x is second of the vectors and fifth of bm25: 1 / (1 + 2) + 2 / (60 + 5)."""
+        got = scored(tabled(self.WORKED), "rrf(vector, 2*bm25, k=[1, 60])")
+        assert got["x"] == pytest.approx(1 / 3 + 2 / 65, abs=1e-15)
+        assert got["a"] == pytest.approx(1 / 2, abs=1e-15)
+
+    def test_a_list_that_cannot_be_fetched_takes_its_k_along(self):
+        three = parse_strategy("rrf(vector, bm25, fts, k=[1, 2, 3])")
+        assert str(three.without({"bm25"})) == "rrf(vector, fts, k=[1, 3])"
+        assert str(three.without({"bm25", "vector"})) == "rrf(fts, k=3)"
+
     def test_ranks_are_taken_after_the_depth_mask(self):
         """At depth 1 b leaves fts; its vector rank stays 1."""
         table = tabled({"fts": {"a": 2.0, "b": 1.0}, "vector": {"b": 1.0}}).at_depth({"fts": 1, "vector": 1})
@@ -107,6 +120,8 @@ class TestNormalisations:
             # mean 7/3, variance (25 + 1 + 16)/27 = 14/9, deviation sqrt(14)/3
             ("zscore", [5 / sqrt(14), -1 / sqrt(14), -4 / sqrt(14)]),
             ("rank", [1, 2 / 3, 1 / 3]),
+            # the sample's deviation is sqrt(7/3); 1/2 + (x - 7/3) / (6 sqrt(7/3)), which no value clips
+            ("dbsf", [0.5 + 5 / (18 * sqrt(7 / 3)), 0.5 - 1 / (18 * sqrt(7 / 3)), 0.5 - 4 / (18 * sqrt(7 / 3))]),
         ],
     )
     def test_a_list_of_4_2_1(self, name, expected):
@@ -115,7 +130,7 @@ class TestNormalisations:
         assert [got[id_] for id_ in "abc"] == pytest.approx(expected, abs=1e-15)
         assert got["d"] == 0.0
 
-    @pytest.mark.parametrize(("name", "value"), [("max", 1.0), ("minmax", 1.0), ("zscore", 0.0)])
+    @pytest.mark.parametrize(("name", "value"), [("max", 1.0), ("minmax", 1.0), ("zscore", 0.0), ("dbsf", 0.5)])
     @pytest.mark.parametrize("score", [0.1, 0.7, 1e-300, 12345.678])
     def test_a_list_of_equal_values(self, name, value, score):
         """0.1 + 0.1 + 0.1 is not 3 * 0.1, so a mean may lie beside the values; they are equal all the same."""
@@ -139,6 +154,22 @@ class TestNormalisations:
 
         assert scored(table, "weighted_sum(1*fts, normalize=max)", 0)["b"] == 0.5
         assert scored(table, "weighted_sum(1*fts, normalize=max)", 1)["b"] == 0.1
+
+
+def test_tm2c2_is_the_convex_combination_of_bruch_gai_and_ingber():
+    """By numpy alone: 0.2 x bm25 / max + 0.8 x (cosine + 1) / (max + 1), and 0 for what a list does not hold."""
+    rng = np.random.default_rng(7)
+    bm25, cosine = rng.gamma(2.0, 4.0, 40), rng.uniform(-1.0, 1.0, 40)
+    has_words, is_near = rng.random((2, 40)) < 0.7
+    lists = {
+        "bm25": {f"e{at}": bm25[at] for at in np.flatnonzero(has_words)},
+        "vector": {f"e{at}": cosine[at] for at in np.flatnonzero(is_near)},
+    }
+    got = scored(tabled(lists, ends=[{"bm25": (0.0, 99.0), "vector": (-1.0, 1.0)}]), TM2C2)
+
+    expected = 0.2 * np.where(has_words, bm25 / bm25[has_words].max(), 0.0)
+    expected += 0.8 * np.where(is_near, (cosine + 1) / (cosine[is_near].max() + 1), 0.0)
+    assert got == {f"e{at}": pytest.approx(expected[at], abs=1e-12) for at in np.flatnonzero(has_words | is_near)}
 
 
 class TestTiered:

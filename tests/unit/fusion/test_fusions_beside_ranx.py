@@ -1,6 +1,7 @@
 """The fusions that ranx has too score as ranx does, on random lists, under every normalisation that both have.
 
-ranx runs in a process of its own with its compiler switched off, which takes many seconds a method.
+ranx runs in a process of its own with its compiler switched off. All cases take minutes, so `make test` has one of
+each kind.
 """
 
 import json
@@ -16,7 +17,6 @@ from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.testing import random_table, select_queries
 
 pytest.importorskip("ranx")
-pytestmark = pytest.mark.nightly  # the formulas are held by hand in test_fusion.py and docs/strategies.md, too
 
 LISTS = ("bm25", "fts", "vector")
 METHODS = {
@@ -42,6 +42,14 @@ CASES = {
     "rrf({}, k=60)": "rrf",
     "weighted_sum({}, normalize=minmax)": "comb_sum",
 }
+QUICK = (
+    "comb_mnz({}, normalize=minmax)",
+    "comb_med({}, normalize=zscore)",
+    "isr({})",
+    "borda({})",
+    "rrf({}, k=60)",
+)
+"""What is compared in `make test`; the formulas are held by hand in test_fusion.py and docs/strategies.md, too."""
 SERVER = """
 import json, os, sys
 os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -112,9 +120,12 @@ def applies(text, world):
 
 
 @pytest.fixture(scope="module")
-def theirs():
-    """(strategy, world) -> query -> entry -> ranx's score."""
-    places = [(text, world) for text in CASES for world in range(len(WORLDS)) if applies(text, world)]
+def theirs(request):
+    """(strategy, world) -> query -> entry -> ranx's score, of the strategies that are tested in this run."""
+    items = (item for item in request.session.items if item.path == request.path and hasattr(item, "callspec"))
+    own = {item.callspec.params["text"] for item in items}
+    texts = [text for text in CASES if text in own]
+    places = [(text, world) for text in texts for world in range(len(WORLDS)) if applies(text, world)]
     jobs = [
         {
             "world": world,
@@ -132,7 +143,9 @@ def theirs():
     return dict(zip(places, json.loads(done.stdout), strict=True))
 
 
-@pytest.mark.parametrize("text", CASES)
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, marks=[] if text in QUICK else [pytest.mark.nightly]) for text in CASES]
+)
 def test_scores_are_those_of_ranx(theirs, text):
     weight = "1*" if text.startswith("weighted_sum") else ""
     strategy = parse_strategy(text.format(", ".join(weight + name for name in LISTS)))

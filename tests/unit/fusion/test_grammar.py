@@ -169,6 +169,12 @@ class TestFaults:
             ("tiered(0.5*fts, then=fts)", "tiered takes one unweighted first tier"),
             ("tiered(fts, min_results=2.5, then=fts)", "min_results = 2.5 must be a whole number of at least 0"),
             ("recency(half_life=0d)", "recency: half_life = 0d must be a positive span of time such as 365d"),
+            (
+                "rrf(fts, bm25, k=[1, 2, 3])",
+                "k = [1, 2, 3] must be a number of at least 0, or 2 of them in brackets",
+            ),
+            ("rrf(fts, bm25, k=[1, -2])", "k = [1, -2] must be a number of at least 0"),
+            ("weighted_sum(1*fts, normalize=tmm)", "normalize=tmm has no scale for fts"),
             ("recency(half_life=365)", "recency: half_life = 365 must be a positive span of time"),
             ("layered(1*l0, relax=0.3)", "layered: relax = 0.3 must be a list of thresholds such as [0.4, 0.3]"),
             ("by_intent(fix=fts)", "by_intent needs default=, a strategy without a weight before it"),

@@ -119,3 +119,16 @@ def test_cases_of_one_kind_are_varied_together_too():
         one.children()[0] == mixed.children()[0] or one.children()[1] == mixed.children()[1]
         for one in near_variants(mixed)
     )
+
+
+def test_every_pair_of_ks_is_tried_where_each_list_has_its_own():
+    """7 values and the 3 that is not among them, for each of two lists; of three lists one after the other."""
+    assert len(list(parse_strategy("rrf(fts, vector, k=[3, 60])").variants())) == 64
+    three = list(parse_strategy("rrf(fts, bm25, vector, k=[1, 5, 60])").variants())
+    assert len(three) == 1 + 3 * 6
+
+
+@pytest.mark.parametrize("scale", ["tmm", "dbsf", "theoretical"])
+def test_a_scale_that_tuning_does_not_try_is_kept_where_it_is_written(scale):
+    expr = parse_strategy(f"weighted_sum(0.3*bm25, 0.7*vector, normalize={scale})")
+    assert list(expr.variants()) == [expr]

@@ -38,6 +38,7 @@ def test_a_promise_is_broken_where_student_says_so():
     assert stats.ttest_1samp(lost, 0.1, alternative="greater").pvalue < 0.05
     assert kept_promise(0.1, lost, np.arange(60))["verdict"] == "fail"
     assert kept_promise(0.9, lost, np.arange(60))["verdict"] == "pass"
+    assert kept_promise(0.1, lost, np.zeros(60, dtype=int))["verdict"] == "inconclusive"  # a single unit
     few = lost[:60] - lost[:60].mean() + 0.101
     assert kept_promise(0.1, few, np.arange(60))["verdict"] == "inconclusive"
 
@@ -62,8 +63,6 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path,
     base = tmp_path / "base.json"
     words = ["gate", str(folder), "--baseline", str(base), "--embedder", "none"]
     weights = tmp_path / "search-weights.json"
-    main(["floor", str(folder), "bm25", "--help"], standalone_mode=False)
-
     config = find_system("bm25").config(10, "", {})
     floor = parse_stages(["floor(0.5, on=weighted_sum(1*bm25, normalize=theoretical))"])
     replace(config, finish=(*config.finish, *floor)).save(weights)
@@ -75,3 +74,34 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path,
         main([*words, f"mine={weights}"], standalone_mode=False)
     assert ended.value.code == 1
     assert "26 of 26 questions without an answer are answered, 0 before" in capsys.readouterr().out
+
+
+def test_lists_that_show_what_was_replaced_are_told(tmp_path, capsys):
+    """Ten pairs of an entry and what took its place, equally relevant: the list is turned round in each."""
+    place = tmp_path / "mine"
+    place.mkdir()
+    names = [f"word{chr(97 + at)}" for at in range(10)]
+    corpus = [{"id": f"a{name}", "text": f"{name} stands", "superseded_by": f"b{name}"} for name in names]
+    corpus += [{"id": f"b{name}", "text": f"{name} stands"} for name in names]
+    (place / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
+    asked = [{"id": f"q{at}", "text": name} for at, name in enumerate(names)]
+    (place / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    (place / "qrels.txt").write_text(
+        "".join(f"q{at} 0 a{name} 1\nq{at} 0 b{name} 1\n" for at, name in enumerate(names))
+    )
+    (place / "dataset.json").write_text(json.dumps({"name": "mine", "licence": "CC0-1.0", "as_of": "2026-01-01"}))
+    runs = {"now.run": "ab", "then.run": "ba"}
+    for name, order in runs.items():
+        lines = [
+            f"q{at} Q0 {one}{word} {rank} {3 - rank} x\n"
+            for at, word in enumerate(names)
+            for rank, one in enumerate(order, 1)
+        ]
+        (tmp_path / name).write_text("".join(lines))
+    words = ["gate", str(place), "--baseline", str(tmp_path / "baseline.json")]
+    main([*words, f"r={tmp_path / 'then.run'}", "--update", "--because", "begun"], standalone_mode=False)
+    with pytest.raises(SystemExit) as ended:
+        main([*words, f"r={tmp_path / 'now.run'}"], standalone_mode=False)
+    assert ended.value.code == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "10 of 10 lists show what was replaced or has expired above what took its place, 0 before" in told

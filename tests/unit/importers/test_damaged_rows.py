@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import shutil
 import sqlite3
 
 import pytest
@@ -16,14 +15,11 @@ def state(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def damaged(store_root, tmp_path):
+def damaged(store_copy):
     """Copies a store and runs statements on one of its databases; the store before and after."""
 
     def make(folder, file, *statements):
-        place = tmp_path / folder
-        shutil.copytree(store_root / folder, place)
-        for path in (place, *place.rglob("*")):
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        place = store_copy(folder, folder)
         source = place / file if folder == "langgraph-sqlite" else place
         whole = load_store(source)
         with contextlib.closing(sqlite3.connect(place / file)) as db, db:
@@ -128,6 +124,20 @@ def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
     assert done.counts["impressions"] > 1
 
 
+def test_a_hard_negative_of_spec_kit_has_an_answer_where_one_is_judged(damaged):
+    whole, found = damaged(
+        "spec-kit",
+        "speckit-eval.db",
+        "UPDATE eval_queries SET category = 'hard_negative'",
+        "UPDATE eval_ground_truth SET relevance = 0 WHERE query_id = (SELECT min(id) FROM eval_queries)",
+    )
+
+    first = min(whole.queries, key=lambda query: int(query.id)).id
+    assert {query.id for query in found.queries if query.answerable is False} >= {first}
+    judged = {query.id for query in found.queries if any(found.qrels.get(query.id, {}).values())}
+    assert all(query.answerable for query in found.queries if query.id in judged)
+
+
 def test_a_list_of_spec_kit_that_is_no_json_is_empty_and_counted(damaged):
     _, found = damaged(
         "spec-kit",
@@ -149,11 +159,8 @@ def test_a_vector_that_is_cut_short_leaves_its_entry(damaged):
     assert count(found, "1 row has a vector that is cut short; read without")
 
 
-def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_root, tmp_path):
-    place = tmp_path / "store"
-    shutil.copytree(store_root / "cortex-mem", place)
-    for path in (place, *place.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_copy):
+    place = store_copy("cortex-mem")
     whole = load_store(place)
     index = min(place.rglob(".memory_index.json"))
     index.write_text('{"memories": ')

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, MachineError
+from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.importers import import_store, load_store, refresh
 from steelyard_eval.importers.postgres import connected, is_address
 
@@ -103,9 +103,56 @@ def test_nothing_can_be_written_and_views_are_not_read(database):
     with pytest.raises(ConfigError, match="has not the tables of a store that is known"):
         load_store(address)
     with pytest.raises(MachineError, match="read-only transaction"), connected(address) as db:
-        db._connection.execute("INSERT INTO kept VALUES (1)")
+        db._connection.execute("INSERT INTO public.kept VALUES (1)")
     with psycopg.connect(address) as again:
         assert again.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+CAST = """
+    CREATE TYPE odd AS (x int);
+    CREATE FUNCTION odd_text(x odd) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'evil ran'; END $$;
+    CREATE CAST (odd AS text) WITH FUNCTION odd_text(odd);
+    ALTER TABLE store ALTER COLUMN key TYPE odd USING ROW(1)::odd;
+"""
+POLICY = """
+    CREATE FUNCTION odd_row(x text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'evil ran'; END $$;
+    CREATE POLICY p ON store USING (odd_row(key)); ALTER TABLE store ENABLE ROW LEVEL SECURITY;
+    DROP ROLE IF EXISTS steelyard_reader; CREATE ROLE steelyard_reader LOGIN;
+    GRANT SELECT ON ALL TABLES IN SCHEMA public TO steelyard_reader;
+"""
+OPERATOR = """
+    CREATE FUNCTION odd_oid(a oid, b oid) RETURNS bool LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'evil ran'; END $$;
+    CREATE OPERATOR public.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = odd_oid);
+    DO $$ BEGIN
+        EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database());
+    END $$;
+"""
+CHILD = """
+    CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+    CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host 'evil.invalid', port '1');
+    CREATE USER MAPPING FOR PUBLIC SERVER far;
+    CREATE FOREIGN TABLE beyond () INHERITS (store) SERVER far;
+"""
+
+
+@live
+@pytest.mark.parametrize("attack", [CAST, POLICY, OPERATOR, CHILD], ids=["cast", "policy", "operator", "child"])
+def test_what_a_database_holds_is_never_run_or_followed(database, attack):
+    """A type's cast, the policy of a table, an operator before PostgreSQL's own, a table on another server."""
+    address, connection = database
+    fill(connection)
+    try:
+        connection.execute(attack)
+    except Exception as error:
+        pytest.skip(f"the attack cannot be made here: {error}")
+    if attack is POLICY:
+        address = address.replace("//me@", "//steelyard_reader@")
+    try:
+        load_store(address)
+    except (MachineError, DataError) as error:
+        assert not any(word in str(error) for word in ("evil ran", "evil.invalid"))
+        assert attack is not POLICY or "row-level security" in str(error)
 
 
 @live

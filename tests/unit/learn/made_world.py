@@ -5,9 +5,16 @@ from functools import cache
 import numpy as np
 
 from steelyard.fusion import parse_strategy
+from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.signal_table import NO_FACTS, SignalTable
-from steelyard_eval.learn.first_ten import lists_of
+from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
+from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
+from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.simulator import CandidateLists
+from steelyard_eval.learn.suggested import suggested
+from steelyard_eval.measures.metrics import Judgments
 
 QUERIES, CANDIDATES = 240, 25
 
@@ -30,9 +37,40 @@ def made(strategy="weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)", seed=0
         asked=NO_FACTS,
     )
     config = find_system("plain").config(10).with_strategy(parse_strategy(strategy))
-    return lists_of(table, config), relevant.astype(float)
+    qrels = {
+        name: {f"e{own:02}": 1 for own in np.flatnonzero(relevant[at * CANDIDATES :][:CANDIDATES])} or {"e00": 0}
+        for at, name in enumerate(table.queries)
+    }
+    judgments = Judgments.of(qrels, table.queries, table.entries)
+    queries = [Query(name, id=name) for name in table.queries]
+    return CandidateLists.of(table, config, judgments, queries), relevant.astype(float)
+
+
+def learned(lists, cells):
+    """What cells say, and the gain of every candidate by them: float64[G, n] on the logged queries."""
+    found = ClickGains.of(lists.pairs, cells)
+    values = found.values(lists.top[:, cells.queries])
+    return found, values - values[0]
+
+
+def tried(lists, cells, **parts):
+    """The candidate that acts alone suggest; 0, what is used today, for none."""
+    found, gains = learned(lists, cells)
+    return suggested(found, gains, lambda one: lists.top[[0, one]], parts) or 0
+
+
+def decided(lists, grades, cells, queries):
+    """What the labels of some queries decide with the acts on all: (verdict, candidate)."""
+    values = lists.pairs.values(lists.top, grades) / lists.pairs.ideal(grades).mean()
+    labels = (values - values[0])[:, queries]
+    _, gains = learned(lists, cells)
+    rows = np.flatnonzero(np.isin(cells.queries, queries))
+    at = np.searchsorted(queries, cells.queries[rows])
+    second = SecondMeasurement.of(gains, at, rows, cells.queries)
+    found = decide(Evidence.of(labels, labels, second=second), FROM_A_LOG)
+    return found.verdict, found.candidate or 0
 
 
 def truth(lists, grades):
     """float64[G]: the mean discounted gain of every candidate."""
-    return lists.values(grades, np.arange(len(lists.queries))).mean(axis=1)
+    return lists.pairs.values(lists.top, grades).mean(axis=1)

@@ -49,35 +49,46 @@ def changed(tmp_path, change):
     return path
 
 
-def test_the_starter_log_is_learned_from(learned):
+def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
     record = learned.record
     assert record["log"]["queries"] >= 150
     assert record["log"]["simulated"]
-    assert record["verdict"] == "ship"
+    assert (record["verdict"], record["labels"]) == ("try", None)
     assert [policy["how"] for policy in record["policies"]] == ["replayed"]
     assert record["policies"][0]["agreement"] == 1.0
-    assert all(view["gain"] - 3 * view["error"] > 0 for view in record["views"])
+    assert all(view["gain"] - 2 * view["error"] > 0 for view in record["views"])
     lifts = {row["kind"]: row["lift"] for row in record["acts"]["kinds"]}
     assert lifts["accepted"] > lifts["opened"] > 1 > lifts["dismissed"]
-    assert {row["half"] for row in record["halves"]} == {"earlier", "later"}
+    parts = {row["part"]: row["gain"] for row in record["pieces"]}
+    assert {"without the largest client", "without the busiest day", "earlier half"} < set(parts)
+    assert min(parts.values()) > 0
+    assert record["clients"]["count"] == 40
+    assert "judge 30 queries of the log" in record["steps"][-1]["what"]
     assert learned.config.provenance["learned_from"] == "feedback"
+    assert str(learned.config.strategy) == record["current"]["strategy"]
 
 
-def test_what_is_learned_is_better_by_the_labels_that_made_the_log(learned, data):
-    found = data.compare([learned.config, learned.record["current"]["strategy"]], timed=False)
+def test_what_is_suggested_is_better_by_the_labels_that_made_the_log(learned, data):
+    found = data.compare([learned.attempt, learned.record["current"]["strategy"]], timed=False)
     values = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
     assert values[0] > values[1] + 0.03
 
 
-def test_the_command_prints_the_same_and_writes_the_weights(tmp_path):
+def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
     found = run("learn", starter(), "--out", tmp_path / "w.json", "--document", tmp_path / "d.json")
     assert found.exit_code == 0, found.stderr
-    assert found.stdout.startswith("Use weighted_sum(")
-    assert "pooled with 59 labelled" in found.stdout.replace("\n", " ")
+    assert found.stdout.startswith("Ship: better than what you use today")  # over a fusion a gain takes 200 labels
+    assert "59 labelled queries decided; the acts in" in found.stdout.replace("\n", " ")
     assert "this log is simulated" in found.stderr
-    assert "naive" in found.stdout
     document = json.loads((tmp_path / "d.json").read_text())
     assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == document["verdict"] == "ship"
+    labels = document["labels"]
+    assert (labels["queries"], labels["logged"], labels["others"]) == (59, 59, 98)
+    assert 0 < labels["share"] <= 1
+    assert labels["worth"] > 59
+    assert labels["both_error"] < labels["error"]
+    assert {row["label"] for row in document["follows"]} >= {"the label", "bm25", "vector"}
+    assert document["warning"] == ""
 
 
 @pytest.mark.parametrize(
@@ -85,36 +96,16 @@ def test_the_command_prints_the_same_and_writes_the_weights(tmp_path):
     [
         ({"sampled": "failing"}, "do not stand for the others"),
         ({"pool": JudgedPool(("bm25",), 10)}, "the first 10 of bm25 alone was judged"),
-        ({"pool": JudgedPool(("bm25", "vector"), 5)}, "the first 5 of bm25, vector alone was judged"),
     ],
 )
-def test_labels_that_were_chosen_are_no_proof_and_promise_nothing(data, about, reason):
+def test_labels_that_were_chosen_are_no_proof(data, about, reason):
     found = learn(replace(data.dataset, **about))
     assert found.record["verdict"] == "try"
     assert str(found.config.strategy) == found.record["current"]["strategy"]
-    assert str(found.attempt.strategy) == found.record["chosen"]["strategy"]
-    assert found.sentence.startswith("Try weighted_sum(")
     assert reason in found.sentence
-    assert "expected" not in found.sentence
 
 
-@pytest.mark.parametrize(
-    "pool", [JudgedPool(), JudgedPool(("bm25", "vector"), 10), JudgedPool(("echovault",), 10)]
-)
-def test_labels_of_a_pool_that_holds_what_is_used_ship(data, pool):
-    assert learn(replace(data.dataset, sampled="log", pool=pool)).record["verdict"] == "ship"
-
-
-def test_a_log_alone_does_not_ask_how_labels_came_about(data):
-    found = learn(replace(data.dataset, sampled="failing"), labels=False)
-    assert found.record["verdict"] == "ship"
-
-
-def test_simple_rules_and_the_adaptive_one_never_ship(data, tmp_path):
-    found = data.learn(rule="ips")
-    assert found.record["verdict"] == "keep"
-    assert found.attempt != found.config
-    assert "proves nothing" in found.sentence
+def test_the_adaptive_rule_is_that_of_a_system_that_documents_one(tmp_path):
     result = run("learn", starter(), "--rule", "adaptive", "--out", tmp_path / "w.json")
     assert result.exit_code == 2
     assert "documents no rule that adapts weights" in result.stderr
@@ -132,18 +123,19 @@ def test_the_adaptive_rule_of_soleri_counts_and_moves_one_weight(tmp_path):
     assert f"{moved['tfidf']:g}*tfidf" in record["chosen"]["strategy"]
 
 
-def test_a_log_of_other_queries_is_foreign(tmp_path, data):
-    hits = []
+def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
+    """The same lists upside down under another name: entries, places and acts are all that is needed."""
 
-    def shifted(record):
-        hits.append(record["hits"])
-        return {**record, "hits": hits[len(hits) // 2]}
+    def other(record):
+        hits = [{**hit, "position": len(record["hits"]) - at} for at, hit in enumerate(record["hits"])]
+        return {**record, "policy": "elsewhere", "hits": hits}
 
-    path = changed(tmp_path, shifted)
-    found = run("learn", starter(), "--feedback", path, "-o", tmp_path / "w.json")
-    assert found.exit_code == 2
-    assert "the log is foreign" in found.stderr
-    assert not (tmp_path / "w.json").exists()
+    found = data.learn(changed(tmp_path, other), "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)")
+    policies = {policy["name"]: policy for policy in found.record["policies"]}
+    assert policies["elsewhere"]["how"] == "another engine's"
+    assert policies["elsewhere"]["agreement"] < 0.5
+    assert found.record["refusal"] is None
+    assert found.record["labels"]["share"] > 0
 
 
 TALLY = ("accepted",) * 18 + ("modified",) * 4 + ("dismissed",) * 10 + ("failed",)
@@ -165,7 +157,7 @@ def tally(tmp_path, actions):
 
 def test_acts_without_lists_change_nothing_and_say_why(tmp_path):
     found = run(
-        *("learn", starter(), "--feedback", tally(tmp_path, TALLY), "--current", "soleri"),
+        *("learn", starter(), "--feedback", tally(tmp_path, TALLY), "--current", "soleri", "--no-labels"),
         *("-o", tmp_path / "w.json", "--json"),
     )
     record = json.loads(found.stdout)
@@ -208,21 +200,9 @@ def test_ten_thousand_acts_of_one_client_change_nothing(tmp_path, data, learned)
     path = tmp_path / "flooded.jsonl"
     path.write_text(lines + (json.dumps({**shown, "client_id": "bot", "actions": acts}) + "\n") * 10_000)
     found = data.learn(path, labels=False)
-    assert (found.record["verdict"], found.record["chosen"]) == ("ship", learned.record["chosen"])
+    assert (found.record["verdict"], found.record["chosen"]) == ("try", learned.record["chosen"])
     aside = {row["rule"]: row["count"] for row in found.record["log"]["set_aside"]}
     assert sum(aside.values()) - sum(row["count"] for row in learned.record["log"]["set_aside"]) == 9_999
-
-
-def test_an_unknown_policy_is_reconstructed_from_its_lists(tmp_path):
-    path = tmp_path / "unnamed.jsonl"
-    with gzip.open(LOG, "rt") as stream:
-        lines = [json.loads(text) for text in stream]
-    kept = [{**one, "policy": "unknown"} for one in lines if "hits" in one]
-    path.write_text("".join(json.dumps(one) + "\n" for one in kept))
-    found = learn(load(starter()), path, "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", labels=False)
-    [policy] = found.record["policies"]
-    assert (policy["name"], policy["how"]) == ("unknown", "reconstructed")
-    assert policy["agreement"] == 1.0
 
 
 def test_simulation_is_deterministic(tmp_path):
@@ -243,9 +223,7 @@ def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
     assert run("act", log, "gone", first).exit_code == 2
     found = run("interleave", log, vault, "session tokens", "--system", "bm25", "--json")
     assert found.exit_code == 0, found.stderr
-    assert (
-        "no list of this log" in run("interleave", log).stdout or "all together" in run("interleave", log).stdout
-    )
+    assert run("interleave", log).stdout.startswith(("no list of this log", "No search tells whether"))
     assert len(log.read_text().splitlines()) >= 4
 
 
@@ -280,7 +258,8 @@ def test_a_user_who_prefers_tag_matches_shifts_the_weights_towards_tags(tagged, 
     found = tagged.learn(log, labels=False)
     before = weight_of(found.record["current"]["strategy"], "tags")
     assert found.record["refusal"] is None
-    assert weight_of(found.record["best"]["strategy"], "tags") > 1.5 * before
+    assert "tags" in found.record["best"]["strategy"]
+    assert weight_of(found.record["best"]["strategy"], "tags") > before
     ruled = tagged.learn(log, rule="adaptive", labels=False)
     assert weight_of(ruled.record["chosen"]["strategy"], "tags") < before
 

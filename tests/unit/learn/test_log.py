@@ -21,7 +21,7 @@ from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
-from steelyard_eval.learn.tally import Axes, History, Seen, Tally
+from steelyard_eval.learn.tally import Axes, Seen, Tally
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"
@@ -53,7 +53,7 @@ def log(tmp_path, lines, **options):
 
 def counted(found):
     """(query, entry, place from 1) -> (shows, acts)."""
-    tally = found.history.whole
+    tally = found.whole
     _, _, query, entry, place = found.axes.split(tally.key)
     keys = zip(query.tolist(), entry.tolist(), (place + 1).tolist(), strict=True)
     values = zip(tally.shown.tolist(), tally.acts.sum(axis=1).tolist(), strict=True)
@@ -92,7 +92,7 @@ def test_acts_may_follow_their_impression(tmp_path):
 
 def test_none_useful_is_one_act_about_every_entry(tmp_path):
     found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
-    assert found.history.whole.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
+    assert found.whole.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,22 @@ def test_a_client_counts_once_a_query_and_day_and_not_without_end(tmp_path):
     assert sum(count for rule, count in rules.items() if "(a program)" in rule) == 9_000 + 5
 
 
+def test_a_search_that_was_narrowed_is_a_query_of_its_own(tmp_path):
+    """The same words in one project and in all of them show other lists."""
+    lines = [impression("e1", user_query="new words", client_id=str(at)) for at in range(2)]
+    lines[1]["filter"] = {"project": "api"}
+    lines.append({**lines[1], "client_id": "2"})
+    lines.append(impression("e2", user_query="other", filter={"colour": "red"}))
+    found = log(tmp_path, lines, extensible=True)
+    assert [(text, str(filters)) for text, filters in found.added] == [
+        ("new words", ""),
+        ("new words", "project is 'api'"),
+    ]
+    assert counted(found)[2, 0, 1] == (1, 0)
+    assert counted(found)[3, 0, 1] == (2, 0)
+    assert any("has a filter that is none" in rule for rule in aside(found))
+
+
 def test_unknown_entries_count_as_places_that_differ(tmp_path):
     found = log(tmp_path, [impression(entries=("zz", "a"))])
     assert counted(found) == {(0, 8, 1): (1, 0), (0, 0, 2): (1, 0)}  # 8 stands for unknown entries
@@ -144,7 +160,7 @@ def test_unknown_entries_count_as_places_that_differ(tmp_path):
 
 def test_texts_that_are_not_queries_of_the_set_are_learned_from_where_they_can_be_embedded(tmp_path):
     found = log(tmp_path, [impression("e1", user_query="new words")], extensible=True)
-    assert found.added == ("new words",)
+    assert [text for text, _ in found.added] == ["new words"]
     assert list(counted(found)) == [(2, 0, 1), (2, 1, 2), (2, 2, 3)]
 
 
@@ -159,23 +175,29 @@ def test_a_log_may_be_compressed_and_a_broken_one_is_an_error(tmp_path):
         read_log(tmp_path / "none", known(), NOW)
 
 
-def test_the_periods_keep_every_count_and_halves_are_even():
-    history = History()
-    for at in range(100):
-        key, none = np.array([at]), np.array([np.nan])
-        history.add(1, Tally.of(key, np.array([-1]), none, np.array([False])))
-    assert history.whole.key.tolist() == list(range(100))
-    earlier, later = history.halves()
-    assert earlier.key.max() < later.key.min()
-    assert abs(len(earlier.key) - 50) <= 16
+def test_the_largest_client_the_busiest_day_and_the_earlier_half_are_counted_apart(tmp_path):
+    """Of 100 searches of 25 clients on 25 days a robot adds 40 on the last one: its weight brings it to 20."""
+    searches = [
+        impression(
+            client_id=f"c{at % 25}", timestamp=f"2025-09-{1 + at // 4:02}T10:00:00Z", entries=("abcdefgh"[at % 8],)
+        )
+        for at in range(100)
+    ]
+    robot = [impression(query, "ab", client_id="r", user_query="") for query in ("q1", "q2")]
+    days = [{**one, "timestamp": f"2025-09-{1 + at:02}T10:00:00Z"} for at in range(20) for one in robot]
+    found = log(tmp_path, searches + days)
+    assert sum(fold.shown.sum() for fold in found.folds) == pytest.approx(found.whole.shown.sum())
+    assert sum(len(fold.key) > 0 for fold in found.folds) > 1
+    assert found.apart["client"].shown.sum() == pytest.approx(2 * 20)  # two entries a search
+    assert found.whole.shown.sum() == pytest.approx(100 + 40)
+    assert 0 < found.apart["day"].shown.sum() < 10
+    assert 0.3 < found.apart["earlier"].shown.sum() / found.whole.shown.sum() < 0.6
 
 
-def test_halves_are_cut_nearest_to_the_middle():
-    """Of 1, 2 and 2 impressions the cut at 3 is half of one from the middle, that at 1 is one and a half."""
-    history, none = History(), np.array([np.nan])
-    for key, count in enumerate((1, 2, 2)):
-        history.add(count, Tally.of(np.array([key]), np.array([-1]), none, np.array([False])))
-    assert [half.key.tolist() for half in history.halves()] == [[0, 1], [2]]
+def test_searches_without_a_client_count_as_one_a_day(tmp_path):
+    found = log(tmp_path, [impression(timestamp=f"2025-09-{day:02}T10:00:00Z") for day in (1, 2, 3)])
+    assert len(found.clients.searches) == 3
+    assert found.census.impressions == 3
 
 
 def test_a_key_is_split_into_what_it_was_made_of():
@@ -188,7 +210,7 @@ def test_a_key_is_split_into_what_it_was_made_of():
 
 
 def test_nothing_counted_has_no_keys():
-    assert [len(part) for part in (History().whole.key, Tally.empty().shown)] == [0, 0]
+    assert [len(part) for part in (Tally.sum([]).key, Tally.empty().shown)] == [0, 0]
 
 
 def test_hashes_are_remembered():

@@ -40,11 +40,11 @@ def test_two_shows_by_hand():
     """
     lists, found, _ = logged(0, 50)
     own = int(lists.top[5, 0, 0])
-    other = next(row for row in range(int(lists.offsets[1])) if row != own)
+    other = next(row for row in range(int(lists.pairs.offsets[1])) if row != own)
     p, y = np.array([0.5, 0.25]), np.array([1.0, 0.0])
     first = np.zeros(2, dtype=np.int64)
     shown = Weighed(first, first, np.array([own, other]), np.ones(2), 1 / p, 1 / p**2, y / p, y / p**2)
-    value = valued(lists, cells_of(found, lists), shown, 5, 1.0)
+    value = valued(lists.pairs, cells_of(found, lists), shown, lists.top[5], "", 1.0)
     assert (value.ips.value, value.snips.value, value.effective) == pytest.approx((1.0, 1.0, 1.0))
     assert (value.mean_weight, value.largest) == pytest.approx((1.0, 2.0))
     assert "worth 1, and 100 are needed" in value.refusal
@@ -67,7 +67,7 @@ def test_all_three_estimates_are_unbiased_and_the_model_narrows_the_interval():
     found = []
     for seed in range(12):
         _, sessions, shown = logged(seed)
-        one = valued(lists, cells_of(sessions, lists), shown, candidate, 1.0)
+        one = valued(lists.pairs, cells_of(sessions, lists), shown, lists.top[candidate], "", 1.0)
         assert one.effective > 100
         found.append([(each.value, each.high - each.value) for each in (one.ips, one.snips, one.dr)])
     values, reach = np.moveaxis(np.array(found), 2, 0)
@@ -87,12 +87,12 @@ def learned(tmp_path, share):
     return json.loads(found.stdout)["off_policy"]
 
 
-def test_the_command_values_a_log_of_mixed_lists_and_refuses_one_without_overlap(tmp_path):
+def test_the_command_values_a_log_of_mixed_lists_as_far_as_they_overlap(tmp_path):
     value = learned(tmp_path, 0.5)
-    assert value["refusal"] == ""
-    for one in ("ips", "snips", "dr"):
-        assert value[one]["low"] < value["dr"]["value"] < value[one]["high"]
+    assert value["shows"] > 10_000
     assert value["effective"] > 100
+    assert 0.5 < value["mean_weight"] < 1.25
+    assert value["snips"]["low"] < value["snips"]["value"] < value["snips"]["high"]
     refused = learned(tmp_path, 0.0)
     assert refused is None or refused["refusal"]
 
@@ -107,12 +107,12 @@ def test_the_acts_expected_are_those_of_relevant_and_other_entries_by_their_chan
     lists = SimpleNamespace(queries=["p", "q"], rows=2)
     cells = SimpleNamespace(query=np.array([0, 1]), where=lambda _: [1])
     shown = SimpleNamespace(query=np.array([0, 1, 0]), place=np.array([0, 1, 0]))
-    assert _rewards(lists, cells, shown, np.array([0, 1, 2]), 1.0) == pytest.approx([0.275, 0.4, 0.0])
+    assert _rewards(lists, cells, shown, np.array([0, 1, -1]), 1.0) == pytest.approx([0.275, 0.4, 0.0])
 
 
 def test_the_query_after_the_judged_ones_is_the_first_that_was_logged():
     dataset = SimpleNamespace(queries=(Query("one", id="q1"), Query("two", id="q2")))
-    log = SimpleNamespace(added=("three",))
+    log = SimpleNamespace(added=(("three", Query("three").filters),))
 
     found = _asked(dataset, log, np.array([1, 2]))
 

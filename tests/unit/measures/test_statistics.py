@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard_eval.measures.statistics import (
+    TOO_FEW,
     Interval,
     _coins,
     benjamini_hochberg,
@@ -224,7 +225,7 @@ def test_equal_systems_do_not_differ():
 def test_one_unit_resolves_nothing():
     found = compare_paired([0.5, 0.5], [0.5, 0.49], ["a", "a"])
     assert (found.low, found.high, found.p) == (found.delta, found.delta, 1)
-    assert (found.mde, found.queries_needed, found.verdict) == (None, None, "unresolvable")
+    assert (found.mde, found.queries_needed, found.verdict) == (None, None, TOO_FEW)
 
 
 def test_verdicts():
@@ -232,10 +233,10 @@ def test_verdicts():
     cases = [
         ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.049}, "better"),
         ({"delta": -0.1, "low": -0.2, "high": -0.02, "p_holm": 0.01}, "worse"),
-        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, "unresolvable"),
-        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, "unresolvable"),
+        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, TOO_FEW),
+        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, TOO_FEW),
         ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "no difference"),
-        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, "unresolvable"),
+        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, TOO_FEW),
         ({"delta": 0.01, "low": 0.005, "high": 0.015, "p_holm": 0.01}, "better"),  # small, but there
     ]
     for fields, expected in cases:
@@ -280,7 +281,7 @@ def test_correction_can_take_a_verdict_back():
     wins = np.array([0.2, 0.3, 0.25, 0.4, 0.35, 0.3])
     found = compare_all({"good": wins, "copy": wins}, np.zeros(6))
     assert compare_paired(wins, np.zeros(6)).verdict == "better"
-    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, "unresolvable")] * 2
+    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, TOO_FEW)] * 2
 
 
 def test_same_seed_same_bytes():
@@ -293,3 +294,13 @@ def test_same_seed_same_bytes():
 
 def test_a_block_of_patterns_has_a_row_each():
     assert _coins(slice(5, 8), 4, np.random.default_rng(0)).shape == (3, 4)
+
+
+def test_a_difference_that_holm_leaves_open_says_why():
+    # Six wins of six: p = 2 / 64 = .031 alone, twice that beside another; the interval is far from 0.
+    one = [0.5, 0.6, 0.4, 0.5, 0.6, 0.4]
+    found = compare_all({"a": one, "b": one}, [0.0] * 6)["a"]
+
+    assert (found.verdict, found.low > 0) == (TOO_FEW, True)
+    assert found.why == "the interval is without 0, but p is 0.031 alone and 0.062 among 2 tried"
+    assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""

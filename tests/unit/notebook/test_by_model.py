@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ from steelyard.memory.entry import Entry
 from steelyard.net.endpoint import EndpointError
 from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
-from steelyard_eval.decide.model_labels import corrected
 from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.by_model import (
     agreed,
@@ -132,7 +133,7 @@ def test_a_model_counts_from_fifty_pairs_on_if_its_kappa_is_above_chance():
     assert not model_agreement(given(truth), given(random))["counts"]
     found = model_agreement(given(truth), given(lazy))
     assert not found["counts"]
-    assert "no better than chance" in agreed(found) or "no kappa" in agreed(found)
+    assert "no better than chance" in agreed(found)  # one grade for all explains nothing: kappa is 0
 
 
 def test_weighted_kappa_is_that_of_scikit_learn():
@@ -164,43 +165,9 @@ def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
 # What a person's labels make of a model's
 
 
-def test_a_model_that_says_nothing_leaves_the_labels_alone():
-    person = np.random.default_rng(2).normal(0.1, 0.3, (1, 30))
-    found = corrected(person, np.zeros((1, 90)), np.arange(30))
-
-    assert found.gain[0] == pytest.approx(person.mean())
-    assert found.error[0] == pytest.approx(person.std(ddof=1) / np.sqrt(30))
-    assert found.share[0] == 0
-
-
-def test_a_model_that_is_right_leaves_the_error_of_all_queries():
-    every = np.random.default_rng(3).normal(0.1, 0.3, (1, 400))
-    found = corrected(every[:, :40], every, np.arange(40))
-
-    assert found.share[0] == pytest.approx(1, abs=0.02)
-    assert found.gain[0] == pytest.approx(every.mean(), abs=0.005)
-    assert found.error[0] == pytest.approx(every.std(ddof=1) / np.sqrt(400), rel=0.1)
-
-
-@pytest.mark.parametrize("fault", ["lenient", "lazy", "opposite", "copies another"])
-def test_whatever_a_model_does_the_interval_covers(fault):
-    # 400 sessions of 40 judged queries of 200: 95% intervals cover 380 +- 3 * sqrt(400 * .95 * .05) = 13.
-    covered = 0
-    for seed in range(400):
-        rng = np.random.default_rng([seed, 9])
-        truth = rng.normal(0.05, 0.3, 200)
-        model = {
-            "lenient": truth * 0.5 + 0.2,
-            "lazy": np.zeros(200),
-            "opposite": -truth + 0.5,
-            "copies another": rng.normal(0.3, 0.3, 200),
-        }[fault]
-        ends = corrected(truth[None, :40], model[None], np.arange(40)).interval(0)
-        covered += ends.low <= 0.05 <= ends.high
-    assert 367 <= covered <= 396
-
-
 def test_the_prompt_says_its_scale_and_is_of_this_version():
     text = prompt_of("where", Entry("a", text="here"))
-    assert by_model.PROMPT == "relevance-1"
+    file = resources.files("steelyard_eval.notebook.label").joinpath(f"prompts/{by_model.PROMPT}.txt")
+    digest = sha256(file.read_bytes()).hexdigest()[:16]
+    assert (by_model.PROMPT, digest) == ("relevance-1", "e78cf7e4ba57e783"), "a changed text is relevance-2"
     assert all(f"{grade}: the entry" in text for grade in range(4))

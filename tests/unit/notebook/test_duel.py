@@ -11,10 +11,11 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
 from steelyard_eval.decide.contest import DuelPairs, gains_of
-from steelyard_eval.decide.duel import ENOUGH, Duels, fitted, sigmoid
+from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
 from steelyard_eval.decide.public import DEFAULT, reciprocal
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.duel_session import open_duel
+from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel
+from steelyard_eval.notebook.label.open import open_judging
 
 
 def duel(relevance, worth, query, known=None):
@@ -61,6 +62,11 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
     assert standing.next() == 1
     assert standing.next({1}) == 2
     assert made.standing(np.array([1.0, 1.0, 0.0])).next() is None
+
+
+def test_a_duel_without_pairs_does_not_stand():
+    made = duel(np.zeros(0), np.zeros((2, 0)), np.zeros(0, dtype=int))
+    assert not DuelStanding(made, np.zeros(0, dtype=bool), np.zeros(0)).stands
 
 
 def test_the_error_of_a_lead_is_that_of_independent_labels():
@@ -142,6 +148,23 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     assert session.next == first
     with pytest.raises(ConfigError, match="grade 7 is none of"):
         session.give(7)
+
+
+def test_the_second_judge_of_a_duel_sees_all_that_the_first_one_judged(session, data):
+    while len(session.given) < 12:
+        session.give(1)
+    few = session.pool.dataset
+    second = open_judging(
+        few, None, session.folder, "second", "judge", workspace=lambda: replace(data.workspace, dataset=few)
+    )
+    assert not isinstance(second, DuelSession)
+    assert {second.pool.pair(at) for at in second.order.tolist()} == set(session.given)
+
+
+def test_a_duel_leaves_open_what_the_judge_cannot_say(session):
+    session.give(None)
+    session.nothing()
+    assert (session.grades() == session.pool.known).all()
 
 
 def test_below_eighty_pairs_the_default_stands_and_the_words_say_what_it_takes(session):

@@ -10,7 +10,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard_eval.explain.configs import read_config
-from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.knobs import choices, weight_names
 
 pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
@@ -213,3 +213,11 @@ def test_messages_are_answered_once_and_errors_with_their_reason(explorer, monke
 def test_queries_without_labels_cannot_be_explored(data):
     with pytest.raises(ConfigError, match="two judged queries"):
         sy.load({"m1": "keys"}, {"q1": "keys"}, {"q1": ["m1"]}).explore()
+
+
+def test_it_opens_on_the_worst_query_that_shows_something():
+    """The third has the least value above 0 and a list; where nothing is relevant the first with a list."""
+    lists = [[], ["a"], ["b"], ["c"]]
+    assert _first(np.array([0.0, 0.9, 0.2, 0.0]), lists) == 2
+    assert _first(np.zeros(4), lists) == 1
+    assert _first(np.zeros(4), [[]] * 4) == 0

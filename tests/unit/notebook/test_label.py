@@ -440,6 +440,41 @@ class TestDrawn:
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {first} != {second}
         assert len(read_judgments(session.file)) > len(session.qrels.read_text().splitlines())
 
+    def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        unsure = session.next
+        session.give(None)
+        first = self.finish(session)
+        rows = [line.split() for line in session.qrels.read_text().splitlines()]
+
+        assert {row[0] for row in rows} == {first}  # the query is whole, although one of its pairs has no grade
+        assert unsure[1] not in {row[2] for row in rows}
+        assert -2 in session.grades()
+
+    def test_a_query_that_nothing_answers_does_not_hold_up_the_others(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        session.nothing()
+        second = self.finish(session)
+
+        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {second}
+        assert desk(session)["drawn"]["judged"] == 2
+
+    @pytest.mark.parametrize("key", ["id", "_id"])  # ours, and BEIR's
+    def test_what_was_said_to_have_no_answer_is_taken_back(self, folder, tmp_path, key):
+        data = load(folder)
+        source = folder / "queries.jsonl"
+        rows = [json.loads(line) for line in source.read_text().splitlines()]
+        source.write_text("".join(json.dumps({key: row["id"], "text": row["text"]}) + "\n" for row in rows))
+        session = open_session(data, "fts, bm25", tmp_path / "j", random=True, embedder="lsa")
+        query, _ = session.next
+        session.nothing()
+        said = tmp_path / "j" / "judge.queries.jsonl"
+        rows = [json.loads(line) for line in said.read_text().splitlines()]
+        assert [row[key] for row in rows if row.get("answerable") is False] == [query]
+
+        session.undo()
+        assert "answerable" not in said.read_text()
+
     def test_its_pairs_are_the_first_ten_of_every_contender(self, folder, tmp_path):
         session = self.open(folder, tmp_path / "j")
         query = self.finish(session)

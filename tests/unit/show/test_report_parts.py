@@ -6,14 +6,12 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from steelyard_eval.show.report.blocks import Pairs, TableBlock, TermList
-from steelyard_eval.show.report.charts import curve_chart
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import promised
 from steelyard_eval.show.report.gate_section import gate_page
 from steelyard_eval.show.report.leaderboard import cost
 from steelyard_eval.show.report.learning_section import learn_page
 from steelyard_eval.show.report.queries import pairs
-from steelyard_eval.show.report.shapes import Scale, Text
 from steelyard_eval.show.report.sides import sides
 
 from .test_gate_and_learn import GATE, LEARN
@@ -42,13 +40,6 @@ def test_columns_of_numbers_hold_numbers_and_columns_of_words_words(page):
             texts = [row.cells[at].text for row in table.rows]
             numbers = all(NUMBER.fullmatch(text) for text in texts)
             assert column.number == numbers, (table.name, column.name, texts)
-
-
-def test_a_scale_has_five_steps_at_most_and_five_where_they_fit():
-    for span, step in ((5.0, 1.0), (0.5, 0.1), (5.1, 2.0), (10.0, 2.0), (11.0, 5.0), (1e-3, 2e-4)):
-        scale = Scale.of([0.0, span], 0, 100)
-        assert scale.step == pytest.approx(step)
-        assert len(scale.ticks()) <= 6
 
 
 def share(label, value, metric="Judged@10"):
@@ -107,7 +98,7 @@ def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
     results = {
         "primary": "nDCG@10",
         "baseline": "fts",
-        "configurations": [{"label": label} for label in labels],
+        "configurations": [{"label": label, "strategy": label} for label in labels],
         "results": [share("fts", 0.4, "nDCG@10"), share("vector", 0.5, "nDCG@10")],
         "timing": [
             {"label": label, "p50_ms": ms, "embedding_calls": calls}
@@ -118,17 +109,3 @@ def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
     assert f"{axis} to the right" in figure.note
     assert "fts" in listed.text
     assert "vector" in listed.text
-
-
-@pytest.mark.parametrize(("pixels", "side"), [(59.5, "start"), (60.5, "end")])
-def test_a_name_that_would_leave_the_chart_stands_on_the_other_side_of_its_line(pixels, side):
-    """Names take 60 pixels."""
-    curve = [{"weight": 0.0, "value": 0.1}, {"weight": 1.0, "value": 0.2}]
-
-    def texts(weight):
-        chart = curve_chart(curve, None, "m", {"signal": "fts", "current": weight, "chosen": 1.0})
-        return {shape.text: shape for shape in chart.shapes if isinstance(shape, Text)}
-
-    found = texts(0.5)
-    left, right = found["0.0"].x, found["1.0"].x
-    assert texts(pixels / (right - left))["current"].anchor == side

@@ -7,21 +7,22 @@ import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.inputs import open_regular
+from steelyard.base.machine import VARIABLE, budget
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.net import wire
-from steelyard.stores.sqlite import Vault, budget, damage, guard
+from steelyard.stores.sqlite import Vault, damage, guard
 from steelyard.systems import analyses, find_system
 
 
 def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
-    monkeypatch.setenv(budget.VARIABLE, "999999999")
-    assert budget.budget() == 999_999_999 * 1_048_576
-    monkeypatch.setenv(budget.VARIABLE, "1000000000")
+    monkeypatch.setenv(VARIABLE, "999999999")
+    assert budget() == 999_999_999 * 1_048_576
+    monkeypatch.setenv(VARIABLE, "1000000000")
     with pytest.raises(ConfigError, match="must be a whole number of MiB"):
-        budget.budget()
+        budget()
 
 
 def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):

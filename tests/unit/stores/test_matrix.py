@@ -1,5 +1,6 @@
 """Vectors searched in memory are found as sqlite-vec finds them: the same ids and the same float64 bits."""
 
+import os
 from dataclasses import replace
 from threading import Thread
 
@@ -9,12 +10,13 @@ import pytest
 import sqlite_vec
 
 from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.machine import VARIABLE
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.budget import PRECISION, PRECISIONS, VARIABLE
 from steelyard.stores.sqlite.matrix import Matrix
+from steelyard.stores.sqlite.precision import PRECISION, PRECISIONS
 from steelyard.stores.sqlite.scan import add_products
 from steelyard.stores.sqlite.segments import Codes, Rows
 
@@ -191,7 +193,25 @@ def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):
     fast.upsert(Entry(name) for name in names)
     fast.put_vectors(SPACE, names, np.ones((300, 4), np.float32))
     probe = np.array([1, 2, 3, 4], np.float32)
+    scanned, scan = [], fast._scanned
+    monkeypatch.setattr(fast, "_scanned", lambda asked: scanned.append(asked) or scan(asked))
     assert fast.nearest(SPACE, probe, EVERYTHING, 3, True) == plain.nearest(SPACE, probe, EVERYTHING, 3, True)
+    assert bool(scanned) is (os.environ[PRECISION] == "int8")  # float keeps the vectors that it compares
+
+
+@pytest.mark.parametrize(("alike", "asked"), [(3, [4]), (4, [4, 8]), (8, [4, 8, 16])])
+def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, alike, asked):
+    with Vault(tmp_path / "vault", create=True) as vault:
+        names = [f"e{at:02d}" for at in range(20)]
+        near = np.array([[1.0, 0.0 if at < alike else at / 10] for at in range(20)], np.float32)
+        vault.upsert(Entry(name) for name in names)
+        vault.put_vectors(SPACE, names, near)
+        vault._matrix = lambda *_: None
+        counts, ask = [], vault._neighbours
+        vault._neighbours = lambda what, count: counts.append(count) or ask(what, count)
+        found = vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 3, True)
+        assert [one.id for one in found] == names[:3]
+        assert counts == asked
 
 
 def test_all_vectors_come_in_the_order_of_ids(pair):

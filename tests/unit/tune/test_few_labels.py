@@ -7,8 +7,11 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.common.answer import LONGEST
 from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.few_labels import Few, leader, less_one_error, reconsidered
+from steelyard_eval.decide.few_labels import TOO_FEW, Few, ahead_by, duelled, leader, reconsidered
+from steelyard_eval.decide.posterior import PriorGains
+from steelyard_eval.decide.promise import OVER_FUSION
 from steelyard_eval.decide.public import DEFAULT, PublicGains, as_good, public_table
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
 from steelyard_eval.decide.without_labels import Advice, advise
@@ -52,7 +55,7 @@ def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
 
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
-    assert "the nearest to your x that was run there" in found.sentence("your x")
+    assert "the nearest to your x that was run there" in found.in_words("your x")
 
 
 @pytest.mark.parametrize(
@@ -85,15 +88,16 @@ def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_th
 
     assert found.verdict == "try"
     assert str(found.attempt.strategy) == DEFAULT
-    assert "Nothing was measured on your notes. On ten public collections this was better than your bm25" in (
-        found.sentence
+    assert found.sentence.startswith(
+        "Try: nothing was measured on your notes; on ten public collections it beat your bm25 on 10, by +"
     )
+    assert len(found.sentence) <= LONGEST
 
 
 @pytest.mark.parametrize(
     ("label", "config", "model", "why"),
     [
-        ("half", config_of(DEFAULT), "minilm", "No method without labels tells"),
+        ("half", config_of(DEFAULT), "minilm", "Without labels no method tells"),
         ("mine.run", None, "minilm", "was not run on the public collections"),
         ("odd", config_of("rrf(bm25, vector, k=33)"), "minilm", "was not run on the public collections"),
         ("bm25", config_of("", "bm25"), "", "There are no vectors"),
@@ -104,13 +108,11 @@ def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, wh
 
     assert (found.verdict, found.attempt) == ("keep", None)
     assert why in found.sentence
-    assert "better than" not in found.sentence
+    assert " beat " not in found.sentence
 
 
 def test_another_embedder_than_was_measured_is_named():
-    assert (
-        "measured with MiniLM, not with your embedder" in advise("bm25", config_of("", "bm25"), 10, "e5").sentence
-    )
+    assert "with MiniLM's vectors" in advise("bm25", config_of("", "bm25"), 10, "e5").sentence
 
 
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
@@ -129,12 +131,14 @@ def test_what_was_shown_counts_collections_and_names_the_worst():
 # The rules of few labels
 
 
-def test_the_lower_end_is_the_mean_less_a_standard_error_pooled_with_what_is_known():
+def test_a_posterior_starts_from_what_is_known_and_lies_ahead_by_its_deviations():
     rows = np.array([[0.1, 0.3]])
-    # mean .2; variance .02, error sqrt(.02 / 2) = .1
-    assert less_one_error(rows, np.arange(2)) == pytest.approx([0.1])
-    # variance (2 * .02 + 10 * .08) / 12 = .07, error sqrt(.07 / 2)
-    assert less_one_error(rows, np.arange(2), np.array([0.08])) == pytest.approx([0.2 - np.sqrt(0.035)])
+    # Known: 0 with a variance of .08, worth ten queries. Mean (2 * .2 + 10 * 0) / 12; variance between queries
+    # (2 * .02 + 10 * .08) / 12 = .07, and of the mean .07 / 12.
+    known = PriorGains(np.array([0.0]), np.array([0.08]), np.array([10.0]))
+    assert ahead_by(rows, np.arange(2), known, 0.5) == pytest.approx([0.4 / 12 - 0.5 * np.sqrt(0.07 / 12)])
+    # Nothing known: the mean .2 less half of sqrt(.02 / 2) = .1.
+    assert ahead_by(rows, np.arange(2), PriorGains.none(1), 0.5) == pytest.approx([0.15])
 
 
 def evidence(current, default, third, n):
@@ -144,22 +148,45 @@ def evidence(current, default, third, n):
     return Evidence.of(rows.astype(np.float32), rows.astype(np.float32))
 
 
-FEW = Few(np.array([1, 2]), np.zeros(2), 1)
-TRY = Advice("try", "", attempt=object())
+FEW = Few(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
+TRY = Advice("try", "", "", attempt=object(), shown=PublicGains(np.array([0.1])))
+KEEP = Advice("keep", "", "")
 
 
-def test_the_leader_is_the_default_until_another_one_is_ahead_by_an_error():
-    assert leader(evidence(0, 0.1, 0.1, 20), FEW) == 1
-    assert leader(evidence(0, 0.1, 0.2, 20), FEW) == 2
+def test_the_default_stands_until_the_posterior_of_another_one_is_ahead():
+    assert leader(evidence(0, 0.1, 0.1, 20), FEW, TRY) == 1
+    assert leader(evidence(0, 0.1, 0.2, 20), FEW, TRY) == 2
+
+
+def test_what_is_used_stands_where_nothing_is_known_to_be_better():
+    assert leader(evidence(0, -0.1, 0.0, 20), FEW, KEEP) is None
+    assert leader(evidence(0, -0.1, 0.2, 20), FEW, KEEP) == 2
+
+
+def test_labels_outweigh_the_table_when_they_are_more_than_its_ten_queries():
+    """The default lost by .1 here and gained .1 elsewhere: (n * .1 - 10 * .1) / (n + 10) changes sign at ten."""
+    assert leader(evidence(0, -0.1, -0.2, 8), FEW, TRY) == 1
+    assert leader(evidence(0, -0.1, -0.2, 14), FEW, TRY) is None
+
+
+def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
+    wave = np.tile([0.0, 0.2], 10)
+    rows = np.array([wave * 0, wave * 0, wave * 0 - 1, wave]).astype(np.float32)
+    # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Twice the spread: 2.2.
+    assert leader(Evidence.of(rows, rows), FEW, TRY, 3) == 3
+    rows[3] = 0.1 + 2 * (rows[3] - 0.1)
+    assert leader(Evidence.of(rows, rows), FEW, TRY, 3) == 1
+    few = Few(np.array([1, 3]), np.zeros(2), np.zeros(2), 1)
+    assert leader(Evidence.of(rows, rows), few, TRY) == 3
 
 
 @pytest.mark.parametrize(
     ("n", "third", "advice", "verdict", "candidate", "public"),
     [
         (5, -0.2, TRY, "try", 1, True),  # few labels: the default
-        (19, -0.2, Advice("keep", ""), "keep", None, True),  # nothing better is known elsewhere
-        (20, -0.2, TRY, "keep", None, False),  # the labels speak: the leader, which is behind
-        (20, 0.004, TRY, "try", 2, False),  # ahead by a standard error
+        (19, -0.2, KEEP, "keep", None, True),  # nothing better is known elsewhere
+        (20, -0.2, TRY, "keep", None, False),  # the labels outweigh the table: the default is behind
+        (20, 0.01, TRY, "try", 2, False),  # and the third is ahead
     ],
 )
 def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
@@ -171,18 +198,34 @@ def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(14, "try"), (15, "ship"), (20, "ship")])
-def test_below_fifteen_labels_nothing_ships(n, verdict):
+def test_without_labels_only_public_collections_speak():
+    own = evidence(0, -0.1, 0.3, 20)
+    shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
+
+    found, rests = reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, 0)
+    assert (found.verdict, found.candidate, rests) == ("try", 1, True)
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(19, "try"), (20, "ship")])
+def test_below_twenty_labels_nothing_ships(n, verdict):
     own = evidence(0, 0.2, 0.3, n)
     shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
 
     found, _ = reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
     assert (found.refusal is None) is (verdict == "ship")
+    assert reconsidered(shipped, own, ALL_FAMILIES, None, TRY, n)[0].verdict == verdict
 
 
-def test_of_few_labels_a_try_stands_where_it_is_ahead_of_the_default():
-    for third, candidate in ((0.201, 1), (0.3, 2)):
-        own = evidence(0, 0.2, third, 10)
-        named = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2)
-        assert reconsidered(named, own, ALL_FAMILIES, FEW, TRY, 10)[0].candidate == candidate
+def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
+    own = evidence(0, 0.2, 0.1, 20)
+    refused = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2, more=None, refusal=TOO_FEW)
+
+    assert reconsidered(refused, own, ALL_FAMILIES, FEW, TRY, 20) == (refused, False)
+
+
+def test_a_duel_led_by_what_is_used_keeps_it():
+    own = evidence(0, 0.2, 0.3, 20)
+    shipped = decide(own, ALL_FAMILIES)
+    assert duelled(shipped, own, ALL_FAMILIES, FEW, 1, False, OVER_FUSION).candidate == 2
+    assert duelled(shipped, own, ALL_FAMILIES, FEW, 1, True, OVER_FUSION).verdict == "keep"

@@ -1,27 +1,35 @@
 """Floors from a data set: from the command to the file and back into search."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Floor, parse_stages
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.tune.floor import find_floor, promises_of
 
+BM25 = "weighted_sum(1*bm25, normalize=theoretical)"
 FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """60 entries of two words each, 50 queries for a word of one, 24 queries for words that no entry has."""
-    place = tmp_path_factory.mktemp("set") / "mine"
+    return written(tmp_path_factory.mktemp("set") / "mine", [f"nothing{at} whatever" for at in range(24)])
+
+
+def written(place, unanswerable):
+    """The data set with these questions that nothing answers."""
     place.mkdir()
     names = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(60)]
     corpus = [{"id": name, "text": f"{name} of the {names[at - 1]}"} for at, name in enumerate(names)]
     asked = [{"id": f"q{at}", "text": f"{name} of"} for at, name in enumerate(names[:50])]
-    asked += [{"id": f"n{at}", "text": f"nothing{at} whatever", "answerable": False} for at in range(24)]
+    asked += [{"id": f"n{at}", "text": text, "answerable": False} for at, text in enumerate(unanswerable)]
     for name, rows in (("corpus", corpus), ("queries", asked)):
         (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (place / "qrels.txt").write_text("".join(f"q{at} 0 {name} 1\n" for at, name in enumerate(names[:50])))
@@ -74,9 +82,53 @@ def test_queries_without_an_answer_have_no_ndcg(folder):
     assert len(labelled.queries) == 50
 
 
-def test_promises_that_exclude_each_other_are_told(folder):
+def test_every_query_is_asked_once(folder):
+    asked = []
+
+    def search(query):
+        asked.append(query.id)
+        return ["wordaa"]
+
+    record = compare(folder, [search, "bm25"], embedder="none", timed=False).to_json()
+    assert sorted(asked) == sorted([*(f"q{at}" for at in range(50)), *(f"n{at}" for at in range(24))])
+    assert [(row["queries"], row["none"], row["false_answers"]) for row in record["silence"]] == [
+        (50, 24, 24),
+        (50, 24, 0),
+    ]
+
+
+def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
     record = find_floor(folder, FUSED, lost=0.1, false=0.1, embedder="lsa").record
-    assert record["floor"] is not None or "No floor keeps both" in record["sentence"]
+    lost, false = record["claims"]
+    assert (false["queries"], false["units"], false["measured"]) == (24, 24, 0.0)
+    assert record["floor"] is not None
+    assert lost["measured"] <= 0.1
+
+
+def test_promises_that_exclude_each_other_are_told(tmp_path):
+    """The unanswerable questions score as the others do, so none of 24 is silenced without losing all of these."""
+    alike = [f"word{chr(97 + at)}a of it" for at in range(24)]
+    found = find_floor(written(tmp_path / "mine", alike), "vector", lost=0.1, false=0.1, embedder="lsa")
+    assert found.record["floor"] is None
+    assert "No floor keeps both" in found.record["sentence"]
+    assert not [stage for stage in found.config.finish if isinstance(stage, Floor)]
+    assert set(found.config.retrievers) == {"vector"}  # and not those that the floor would have read
+
+
+def test_what_the_floor_reads_never_changes_what_is_ranked(folder):
+    with pytest.raises(ConfigError, match=r"ranks whatever any retriever finds, so bm25, .* with on, such as"):
+        find_floor(folder, "soleri", embedder="lsa")
+    own = find_floor(folder, "soleri", on="weighted_sum(1*cosine)", embedder="lsa")
+    assert "bm25" not in own.config.retrievers
+
+
+def test_lists_that_are_all_empty_are_compared(folder):
+    never = replace(
+        find_system("bm25").config(10, "", {}),
+        finish=parse_stages(["at_least(99)", f"floor(0.5, on={BM25})", "cut(10)"]),
+    )
+    record = compare(folder, [never], embedder="lsa", timed=False).to_json()
+    assert (record["silence"][0]["lost"], record["silence"][0]["curve"]) == (0.0, [])
 
 
 @pytest.mark.parametrize("text", ["lost=0", "wrong=10%", "lost=lots", "lost=200%"])

@@ -26,10 +26,10 @@ from steelyard_eval.decide.composite import PARTS, composite, smoothing
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.grid import LINE, grid, measured
 from steelyard_eval.decide.priors import PriorTable, key_of, shipped
-from steelyard_eval.decide.promise import usual_over
+from steelyard_eval.decide.promise import NO_GAIN, Gain, usual_over
 from steelyard_eval.decide.refusal import Refusal
+from steelyard_eval.decide.wording import is_stated, sentence
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.measures.statistics import Interval
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -37,7 +37,6 @@ from steelyard_eval.tune import layout
 from steelyard_eval.tune.families import Start, starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.recommendation import recommend
-from steelyard_eval.tune.recommendation_sentence import is_stated, sentence
 from steelyard_eval.tune.source import Live
 from steelyard_eval.tune.tuned_parameters import settings
 
@@ -212,7 +211,9 @@ def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found):
     document = found.to_json()
 
     assert document["verdict"] == "ship"
-    assert document["sentence"].startswith(f"Use {document['chosen']['strategy']}")
+    assert document["sentence"].startswith("Ship: +")
+    assert document["formula"].startswith(document["chosen"]["strategy"])
+    assert document["steps"][0]["command"] == "steelyard search VAULT QUERY --weights search-weights.json"
     assert "over your echovault" in document["sentence"]  # what dataset.json names
     assert document["current"]["label"] == "echovault"
     assert (
@@ -311,7 +312,8 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     assert "Traceback" not in ended.stderr
     assert not record["whole"]
     assert record["verdict"] == "try"
-    assert "the search was broken off; run it again to prove it" in record["sentence"]
+    assert record["sentence"] == "Try: not proven, because the search was broken off."
+    assert record["steps"][-1]["what"] == "run it again to prove it"
     assert str(SearchConfig.load(out).strategy) == record["current"]["strategy"]
     attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
     assert str(attempt.effective) == record["chosen"]["strategy"]
@@ -359,41 +361,43 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
     assert " ".join(ended.stdout.split("\n\n")[0].split()) == record["sentence"]
     assert "Pareto" in ended.stdout
     assert str(SearchConfig.load(out).effective) == record["chosen"]["strategy"]
-    assert record["sentence"].split(":")[0] in (tmp_path / "report" / "report.html").read_text()
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert record["sentence"].removeprefix("Ship: ") in page
+    places = [page.index(record["sentence"][6:]), page.index(f"--weights {out}"), page.index(record["formula"])]
+    assert places == sorted(places)  # what to expect, what to do, the formula
 
 
 # Words
 
 
 def test_the_three_sentences():
-    gain, none = Interval(0.0612, 0.02, 0.1), Interval(0, 0, 0)
-    ship = Decision("ship", 3, gain, 0.02, 0.1, None)
-    attempt = Decision("try", 3, gain, 0.1, 0.1, 37)
-    keep = Decision("keep", None, none, 0.0, 0.0551, 183)
+    # Phi(-0.0612 / 0.0298) = Phi(-2.054) = .02, and 1.96 * .0298 = .0584; Phi(-1.2816) = .1
+    ship = Decision("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
+    attempt = Decision("try", 3, Gain.of(0.0128155, 0.01), 0.1, 37)
+    keep = Decision("keep", None, NO_GAIN, 0.0551, 183)
 
-    assert sentence(ship, "X", "echovault", "nDCG@10") == (
-        "Use X: +0.061 nDCG@10 expected over your echovault (1 in 50 that it is worse)."
+    assert sentence(ship, "echovault", "nDCG@10") == (
+        "Ship: +0.061 nDCG@10 expected over your echovault, 95% sure of +0.003 to +0.120; "
+        "1 in 50 that it is worse."
     )
-    assert sentence(attempt, "X", "bm25", "nDCG@10") == (
-        "Try X, unproven: likely better than your bm25 (1 in 10 that it is worse); "
-        "label about 40 more queries to settle it."
+    assert sentence(attempt, "bm25", "nDCG@10") == (
+        "Try: likely better than your bm25 (1 in 10 that it is worse), not proven; "
+        "about 40 more labelled queries would settle it."
     )
-    assert sentence(ship, "X", "mine", "nDCG@10", 100) == (
-        "Use X: better than your mine (1 in 50 that it is worse), "
-        "by how much fewer than 100 labelled queries cannot tell."
+    assert sentence(ship, "mine", "nDCG@10", 100) == (
+        "Ship: better than your mine (1 in 50 that it is worse); "
+        "how much better takes 100 labelled queries to tell."
     )
     refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
-    assert sentence(refused, "X", "bm25", "nDCG@10") == (
-        "Try X, unproven: the search was broken off; run it again."
-    )
-    assert sentence(keep, "", "echovault", "nDCG@10") == (
-        "Keep your echovault: nothing found beats it by more than 0.055 nDCG@10; "
+    assert sentence(refused, "bm25", "nDCG@10") == "Try: not proven, because the search was broken off."
+    assert sentence(keep, "echovault", "nDCG@10") == (
+        "Keep your echovault: nothing that was tried beats it by more than 0.055 nDCG@10 (95% sure); "
         "about 180 more labelled queries would halve that."
     )
 
 
 def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
-    ship = Decision("ship", 3, Interval(0.06, 0.02, 0.1), 0.02, 0.1, None)
+    ship = Decision("ship", 3, Gain.of(0.06, 0.02), 0.1, None)
     fewest = [
         usual_over(config).stated
         for config in (
@@ -430,7 +434,7 @@ def test_without_labels_the_answer_is_the_default_who_agrees_and_what_to_label_f
     record = found.to_json()
 
     assert record["verdict"] == "try"
-    assert "Nothing was measured on your notes. On ten public collections this was better" in record["sentence"]
+    assert "nothing was measured on your notes; on ten public collections it beat your bm25" in record["sentence"]
     assert str(found.config.strategy) == "bm25"
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
     assert {row["id"] for row in record["label_first"]} == {query.id for query in bare.queries}
@@ -463,5 +467,5 @@ def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
     found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
 
     assert found.record["verdict"] == "try"
-    assert "The 2 labelled queries of your notes prove nothing yet. On ten public" in found.sentence
+    assert "the 2 labelled queries of your notes prove nothing yet; on ten public" in found.sentence
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"

@@ -24,12 +24,12 @@ from steelyard_eval.datasets import load
 from steelyard_eval.decide.grid import _corners, shares
 from steelyard_eval.decide.posterior import PriorGains
 from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
+from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.terminal import recommendation
 from steelyard_eval.tune.cost import _mark_front
 from steelyard_eval.tune.families import PRESETS, available, starts
 from steelyard_eval.tune.recommendation import recommend
-from steelyard_eval.tune.recommendation_sentence import named
 from steelyard_eval.tune.source import Live, Recorded
 from steelyard_eval.tune.tuned_parameters import of_retrievers
 
@@ -105,9 +105,9 @@ def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
     two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
 
     assert "bound" in answer(two, "bm25")
-    assert "Nothing was measured" in answer(one, "bm25")["sentence"]
+    assert "nothing was measured" in answer(one, "bm25")["sentence"]
     none = replace(space, dataset=replace(space.dataset, queries=()))
-    assert "Nothing was measured" in answer(none, "bm25")["sentence"]
+    assert "nothing was measured" in answer(none, "bm25")["sentence"]
 
 
 def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none():

@@ -290,7 +290,8 @@ def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(s
     record = found.to_json()
 
     assert record["verdict"] == "ship"
-    assert record["sentence"].startswith(f"Use {record['tuned']}")
+    assert record["sentence"].startswith("Ship: better than your current setting")
+    assert record["formula"] == record["tuned"]
     assert record["promise"]["value"] > 0
     assert record["promise"]["harm"] < 0.05
     inside = record["in_sample"]["value"] - record["baseline"]["value"]  # the gain on the labels it was chosen by
@@ -332,7 +333,7 @@ def test_under_keep_the_file_vouches_for_the_current_strategy(space):
     assert vouched["in_sample"] == vouched["baseline"]
     assert vouched["promise"]["value"] == 0.0
     assert vouched["plateau"] == []
-    assert found.record["sentence"].startswith("Keep your current setting: nothing found beats it by more than")
+    assert found.record["sentence"].startswith("Keep your current setting: nothing that was tried beats it by")
 
 
 def test_under_try_the_file_holds_the_current_weights_and_another_what_is_worth_trying(space, tmp_path):
@@ -468,7 +469,8 @@ def test_ctrl_c_ships_nothing_and_ends_with_130(tmp_path, monkeypatch):
     assert "interrupted" in ended.stderr
 
 
-def test_a_bar_passes_everything_through_and_asks_how_it_goes_after_each_item():
+def test_a_bar_passes_everything_through_and_asks_how_it_goes_after_each_item(monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     asked = []
     assert list(bar("test")([1, 2, 3], lambda: asked.append(1) or "well")) == [1, 2, 3]
     assert len(asked) == 3

@@ -21,6 +21,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RetrieverConfig
 from steelyard.table.signal_table import RETRIEVERS, SignalTable, entry_facts, query_facts
 from steelyard.testing import random_table, same_bits, select_queries
+from steelyard_eval.decide.grid import grid
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import oracle, run_lines
 from steelyard_eval.recording.replay import replay
@@ -136,6 +137,17 @@ def test_queries_without_judgments_are_refused():
 
     with pytest.raises(DataError, match="query 'q1' and 0 others have no judgments"):
         Form.of(table, config, config.strategy, Judgments.of(qrels, table.queries, table.entries))
+
+
+def test_a_grid_of_whole_lists_is_that_of_lists_cut_below_the_metric():
+    table, _, judgments = case(3)
+    [metric] = parse_measures(["nDCG@10"])
+    text = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
+
+    whole, cut = (grid(table, [configured(text, limit)], judgments, metric, columns=71) for limit in (None, 10))
+
+    assert whole.metric.shape[0] > 30
+    np.testing.assert_array_equal(whole.metric, cut.metric)
 
 
 def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steelyard.base.errors import VaultError, visible
+from steelyard.base.machine import budget
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.postings import Counted
-from steelyard.stores.sqlite.budget import budget
 from steelyard.stores.sqlite.fts5 import ranking, ranks_by_bm25, readable
 from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases
 from steelyard.stores.sqlite.schema import index_statements, where

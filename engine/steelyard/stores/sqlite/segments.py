@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices, Vectors
 from steelyard.stores.base import COSINE
-from steelyard.stores.sqlite.budget import PRECISIONS
+from steelyard.stores.sqlite.precision import PRECISIONS
 
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""

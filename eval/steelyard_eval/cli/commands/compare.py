@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from steelyard.base.files import canonical, write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
 from steelyard_eval.cli.commands.manners import note
@@ -28,8 +27,9 @@ from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.compare.verification import refuse_differences
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
+from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import intents_of
-from steelyard_eval.show.terminal import comparison, layers, silence, tests, unlabelled, verification
+from steelyard_eval.show.terminal import comparison, layers, silence, stale, tests, unlabelled, verification
 
 RERANK = (
     "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
@@ -129,7 +129,11 @@ def record(
 @limit_option
 @click.option("--runs", type=click.Path(), help="Write TREC runs to this folder.")
 @click.option("--verify", is_flag=True, help="Compute every metric of the runs again with ir_measures.")
-@click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.",
+)
 @intents_option
 @embedder_option
 @jobs_option
@@ -168,8 +172,9 @@ def compare(
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
+    data = load(dataset, intents)
     found = run_compare(
-        load(dataset, intents),
+        data,
         contenders_of(contenders, more, weights, lists),
         strategies_of(strategies),
         systems=listed(systems) if systems is not None else None,
@@ -185,8 +190,9 @@ def compare(
         seed=seed,
     )
     document = found.to_json()
+    keep(data, "compare", document)
     if out:
-        write_text(out, canonical(document))
+        found.save(out)
     for notice in document["notices"]:
         note(notice)
     facts = document["dataset"]
@@ -196,7 +202,8 @@ def compare(
     head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
     head += f", intents {document['intents']}" if document["intents"] else ""
     parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
-    parts += [silence(document), layers(document), verification(document["verification"]) if verify else ""]
+    parts += [silence(document), stale(document), layers(document)]
+    parts += [verification(document["verification"])] if verify else []
     put(document, as_json, "\n\n".join(filter(None, parts)))
     if verify:
         refuse_differences(document["verification"])

@@ -48,7 +48,7 @@ def floor(
     data = load(dataset)
     found = find_floor(
         data,
-        contender or data.system or "plain",
+        contender or None,
         lost=None if lost == "none" else share_of(lost),
         false=None if false is None else share_of(false),
         on=on,

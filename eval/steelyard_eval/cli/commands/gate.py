@@ -29,6 +29,7 @@ from steelyard_eval.gate.faces import write_faces
 from steelyard_eval.gate.gating import Gate
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.starting import start
+from steelyard_eval.recording.runs import keep
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
@@ -105,6 +106,7 @@ def gate(
         _update(own, named, because, accept_worse, as_json)
         return
     found = own.check(named)
+    keep(data, "gate", found.to_json())
     for notice in found.record["notices"]:
         note(notice)
     write_faces(found.record, strict=strict, markdown=markdown, junit=junit, out=out, github=github)

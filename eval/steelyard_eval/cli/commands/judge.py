@@ -14,27 +14,26 @@ import click
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.manners import note as tell_user
-from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, split_option
+from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.by_model import agreed, ask, cost, judge_name, model_agreement, opened
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.open import open_session
+from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import (
     COPIED,
     QUERIES,
     WANTED,
     copied,
+    draw_from_log,
     logged_queries,
     reminders,
     save_queries,
 )
 
-DEFAULT = "bm25, vector"
-"""Of whole queries, and of a second judge."""
 INDENT = 9
 REMINDER = 300
 """Characters of an entry that reminds of what there is."""
@@ -47,11 +46,13 @@ KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n
 @click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
 @click.option("--random", is_flag=True, help="Whole queries drawn at random, whose labels can carry a ship.")
+@click.option("--from-log", is_flag=True, help="The same, of the distinct queries of a log, for steelyard learn.")
+@click.option("--feedback", type=click.Path(), metavar="LOG", help="That log; the data set's own by default.")
 @click.option("--model", is_flag=True, help="Let the language model of LLM_BASE_URL and LLM_MODEL judge, too.")
 @click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Pairs that --model judges.")
 @click.option("--yes", is_flag=True, help="Ask the model without asking you first.")
 @click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged; prints kappa.")
-@split_option
+@click.option("--split", help="train, dev, test or all; all by default.")
 @embedder_option
 @seed_option
 @json_option
@@ -61,6 +62,8 @@ def judge(
     out: str,
     name: str,
     random: bool,
+    from_log: bool,
+    feedback: str | None,
     model: bool,
     most: int,
     yes: bool,
@@ -72,7 +75,7 @@ def judge(
 ) -> None:
     """Label pairs of query and entry, those first that tell most about the choice between contenders.
 
-    Without a CONTENDER all kinds of strategies are chosen between, by duel: the next pair is where those that lead
+    Without a CONTENDER the usual strategies are chosen between, by duel: the next pair is where those that lead
     now part most. After every answer it says who leads, how sure that is and how many more it takes, and it ends
     when the verdict stands. Labels of a duel are worth a try, never a ship.
 
@@ -85,24 +88,29 @@ def judge(
     file of its own, and its labels count for nothing until 50 of the pairs are judged by you as well.
 
     With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
-    labels of queries that are judged whole stand for the others, so what they prove can ship.
+    labels of queries that are judged whole stand for the others, so what they prove can ship. With --from-log
+    they are drawn from the distinct queries of a log, each as likely as another: then `steelyard learn` decides by
+    them, from 15 on, and what was done in the log makes them worth more. New ones are added to queries.jsonl.
     """
+    if feedback and not from_log:
+        raise click.UsageError("--feedback names the log of --from-log; add it")
     if model:
-        if contenders or random or second_to:
+        if contenders or random or from_log or second_to:
             raise click.UsageError(
-                "--model judges what the duel does; leave out contenders, --random, --second-to"
+                "--model judges what the duel does; leave out contenders, --random, --from-log, --second-to"
             )
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
+    asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
     if not as_json and not load(dataset).queries:
         _write_queries(load(dataset), seed)
-    if contenders or random or second_to:
-        given = list(contenders) or DEFAULT
-        session = open_session(
-            load(dataset), given, Path(out), name, second_to, split, seed, random=random, embedder=embedder
-        )
-    else:
-        session = open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder)
+    given = list(contenders) or None
+    session = open_judging(
+        *(load(dataset), given, Path(out), name, second_to, split, seed),
+        random=random or from_log,
+        queries=asked,
+        embedder=embedder,
+    )
     if not as_json:
         _work(session)
     found = desk(session)

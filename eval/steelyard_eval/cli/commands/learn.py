@@ -17,13 +17,21 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
 )
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.importers import from_soleri, from_ubi
+from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.learn.simulation import simulate_log
+from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.learn.use.kinds import KINDS
+from steelyard_eval.learn.use.made import write_transcripts
+from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 
-RULES = ("classes", "naive", "ips", "dr", "adaptive")
+MOST_DUELS = 3
+"""Interleaved rankings that are told of."""
+RULES = ("labels", "adaptive")
 MODELS = (
     *("pbm", "noisy", "trust", "cascade", "dbn", "agent", "hetero", "wild"),
     *("attract", "attract1", "tags"),
@@ -33,20 +41,29 @@ CURRENT = (
     "What ranked the log, and is used today: a system, a strategy or a weights file. By default the policy that "
 )
 CURRENT += "ranked most of it, else the data set's system."
+TRANSCRIPTS = "Write it as 50 sessions of a coding agent instead, to try learn --from transcripts:FOLDER."
+FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where its program keeps it."
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.option("--feedback", type=click.Path(), metavar="LOG", help="The data set's own feedback.jsonl by default.")
+@click.option("--from", "source", metavar="KIND[:PATH]", help=FROM)
+@click.option("--keep-queries", is_flag=True, help="Of --from: write the texts of queries into the log, too.")
+@click.option("--dry-run", is_flag=True, help="Of --from: print what would be written, and write nothing.")
 @click.option("--current", metavar="CONTENDER", type=completion.CONFIGURATION, help=CURRENT)
 @click.option(
     "--rule",
-    default="classes",
+    default="labels",
     show_default=True,
     type=click.Choice(RULES),
-    help="The learner, or a rule to compare it with, whose choice never ships.",
+    help="Labels decide and acts sharpen them; or the rule of Soleri, which never ships.",
 )
-@click.option("--labels/--no-labels", default=True, help="Pool 30 labelled queries or more with the log.")
+@click.option(
+    "--labels/--no-labels",
+    default=True,
+    help="Labels decide from 15 labelled queries on; without them nothing ships.",
+)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
 @floor_option
@@ -56,6 +73,9 @@ CURRENT += "ranked most of it, else the data set's system."
 def learn(
     dataset: str,
     feedback: str | None,
+    source: str | None,
+    keep_queries: bool,
+    dry_run: bool,
     current: str | None,
     rule: str,
     labels: bool,
@@ -68,20 +88,39 @@ def learn(
 ) -> None:
     """Learn weights from a feedback log, and say whether they should replace those that are used today.
 
-    Corrects for what was shown and where. Under ship the file has the learned weights. Under try and keep it has
-    the current ones, and what is worth trying goes beside it as *.try.json.
+    Corrects for what was shown and where. With --from the log is first read from what another program keeps:
+    sessions of coding agents, traces, exports. Nothing leaves this machine, and the log that is written holds ids,
+    places, scores and acts, and no text of what was read.
+
+    Under ship the file has the learned weights. Under try and keep it has the current ones, and what is worth
+    trying goes beside it as *.try.json.
     """
     data = load(dataset, intents)
-    found = run_learn(data, feedback, current, rule=rule, labels=labels, embedder=embedder)
+    log: str | HeldLog | None = feedback
+    if source:
+        use = gather(data, source, log=feedback, keep_queries=keep_queries)
+        if dry_run:
+            put(use.to_json(), as_json, "".join([*use.lines, str(use)]))
+            return
+        use.write()
+        log = use.held
+        note(str(use))
+    elif dry_run or keep_queries:
+        raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
+    found = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
+    keep(data, "learn", found.to_json())
     found, floors = floored(found, data, floor, embedder)
     for sentence in floors:
         note(sentence)
+    found, files = found.saved(out)
+    for duel in duels(feedback)[:MOST_DUELS] if feedback and not source else ():
+        if duel.other and duel.decided:
+            note(duel.sentence())
     if document:
         found.save(document)
-    files = [str(path) for path in found.save_weights(out)]
     if found.record["log"]["simulated"]:
         note("this log is simulated: it shows how learning works, and nothing about people")
-    put(found.to_json(), as_json, f"{learned(found.record)}\n\nwritten: {', '.join(files)}")
+    put(found.to_json(), as_json, "\n".join([learned(found.record), "", *files]))
 
 
 @click.command()
@@ -108,6 +147,7 @@ def learn(
 )
 @click.option("--signal", metavar="NAME", help="The signal that attracts (models attract and tags).")
 @click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
+@click.option("--transcripts", type=click.Path(), metavar="FOLDER", help=TRANSCRIPTS)
 @embedder_option
 @seed_option
 @json_option
@@ -121,6 +161,7 @@ def simulate(
     kind: str,
     signal: str | None,
     out: str,
+    transcripts: str | None,
     embedder: str,
     seed: int,
     as_json: bool,
@@ -139,7 +180,11 @@ def simulate(
         signal=signal,
         embedder=embedder,
     )
-    found.save(out)
+    if transcripts:
+        files = write_transcripts(data, found.lines, transcripts)
+        out = f"{transcripts} ({len(files)} files)"
+    else:
+        found.save(out)
     counts = found.record
     text = f"{out}: {counts['sessions']} sessions of {counts['queries']} queries, {counts['acts']} acts, simulated"
     put({**counts, "file": out}, as_json, text)

@@ -57,11 +57,22 @@ EXAMPLES = {
     ],
     "init": ["steelyard init", "steelyard init mine --current prod.run"],
     "learn": [
+        "steelyard learn mine --from transcripts --dry-run",
+        "steelyard learn mine --from otel:traces.jsonl",
         "steelyard learn mine -o search-weights.json",
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
         "steelyard learn mine --feedback prod.jsonl --current soleri --rule adaptive",
     ],
+    "loop": [
+        "steelyard loop mine",
+        "steelyard loop mine --from otel:traces/ --adopt --strict",
+    ],
+    "runs": [
+        "steelyard runs mine",
+        "steelyard runs mine 5 7",
+    ],
     "simulate": [
+        "steelyard simulate mine --policy echovault --transcripts week",
         "steelyard simulate mine --model pbm --sessions 10000 -o feedback.jsonl",
         "steelyard simulate mine --policy echovault --policy bm25 --explore interleave",
     ],
@@ -97,6 +108,11 @@ EXAMPLES = {
         'steelyard search memory.db "how do we rotate keys" -k 5',
         'steelyard search agent.db team=shared/team.db "rotate keys" --system soleri',
         'steelyard search memory.db "rotate keys" --weights search-weights.json --explain',
+    ],
+    "serve": [
+        "steelyard serve memory.db --weights search-weights.json --log feedback.jsonl",
+        "steelyard serve memory.db --mimic echovault --scope project=api",
+        "steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377",
     ],
     "get": ["steelyard get memory.db m1 m2"],
     "list": ["steelyard list memory.db --filter tags=auth --filter superseded=false"],
@@ -151,12 +167,12 @@ def _spell(option: click.Option) -> None:
 
 
 def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    from steelyard_eval.common.memory_limit import bounded, read_size
+    from steelyard_eval.common import memory_limit
 
     if ctx.resilient_parsing:
         return
     try:
-        ctx.with_resource(bounded(read_size(value) if value else None))
+        ctx.with_resource(memory_limit.bounded(memory_limit.read_size(value) if value else None))
     except ValueError as error:
         raise click.BadParameter(f"{value!r}: {error}", ctx, param) from None
 

@@ -19,9 +19,10 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
 )
 from steelyard_eval.datasets import load
+from steelyard_eval.recording.runs import keep
+from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.show.terminal import recommendation, tuning
 from steelyard_eval.tune import tune as run_tune
-from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.floor import floored
 from steelyard_eval.tune.recommendation import recommend as run_recommend
 
@@ -75,11 +76,12 @@ def tune(
         seed=seed,
         ablate=ablate,
     )
+    keep(data, "tune", found.to_json())
     found, floors = floored(found, data, floor, embedder)
     for notice in (*found.record["notices"], *floors):
         note(notice)
-    files = [str(path) for path in save_weights(out, found.config, found.attempt)]
-    put(found.to_json(), as_json, f"{tuning(found.to_json())}\nwritten: {', '.join(files)}")
+    found, files = found.saved(out)
+    put(found.to_json(), as_json, "\n".join([tuning(found.to_json()), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
@@ -136,16 +138,12 @@ def recommend(
         recording=recording,
     )
     found, floors = floored(found, data, floor, embedder)
+    found, files = found.saved(out)
     document = found.to_json()
+    keep(data, "recommend", document)
     for notice in (*document["notices"], *floors):
         note(notice)
-    files = [
-        str(path)
-        for path in [
-            *found.save_weights(out),
-            *(found.report(folder) if folder else []),
-        ]
-    ]
-    put(document, as_json, f"{recommendation(document)}\nwritten: {', '.join(files) or 'nothing'}")
+    files += [str(path) for path in (found.report(folder, Runs(data)) if folder else [])]
+    put(document, as_json, "\n".join([recommendation(document), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete

@@ -7,17 +7,21 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.datasets import load
 from steelyard_eval.show.report import load_results, write_report
+from steelyard_eval.show.runs_kept import Runs
 
 
 @click.command()
 @click.argument("results", type=click.Path())
 @click.option("--out", type=click.Path(), default="reports/report", show_default=True)
+@click.option("--data", metavar="DATASET", type=click.Path(), help="Show the trend of its kept runs, too.")
 @json_option
-def report(results: str, out: str, as_json: bool) -> None:
+def report(results: str, out: str, data: str | None, as_json: bool) -> None:
     """Write HTML, Markdown, JSON and CSV from the document of compare, recommend, tune, gate or learn (--json).
 
     From a feedback log (*.jsonl): how far the layered searches of `search --log` went, in total.
     """
-    files = [str(path) for path in write_report(load_results(Path(results)), Path(out))]
+    runs = Runs(load(data)).runs if data else ()
+    files = [str(path) for path in write_report(load_results(Path(results)), Path(out), runs)]
     put({"files": files}, as_json, "\n".join(files))

@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
-from steelyard_eval.decide.provenance import estimate, origin
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.provenance import estimate, harm, origin
 from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
@@ -45,8 +45,7 @@ def adopted(
     gains = values - current
     numbers = np.array(bench.units)
     left, seen = shrinkage(gains, numbers), difference_interval(gains, bench.units)
-    promise = Interval(*(left * value for value in astuple(seen)))
-    harm = float(posterior(Moments.of(gains[None, :], numbers), PriorGains.none(1)).harm()[0])
+    promise = Gain.within(Interval(*(left * value for value in astuple(seen))), len(np.unique(numbers)))
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
         **origin(bench.dataset, fingerprint, 0, now),
@@ -55,7 +54,7 @@ def adopted(
         "certificate": "none",
         "in_sample": estimate(mean_interval(values, bench.units), len(values)),
         "baseline": estimate(mean_interval(current, bench.units), len(values)),
-        "promise": {"metric": str(bench.measure), **estimate(promise, len(values)), "harm": harm},
+        "promise": {"metric": str(bench.measure), **estimate(promise, len(values)), **harm(promise)},
     }
     if held_out is not None:
         after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())

@@ -74,7 +74,7 @@ class Exploration:
         self.pins: list[tuple[SearchConfig, Rival]] = []
         self.query = 0
         self._begin(begin.label, bench.config(begin))
-        self.query = int(np.argmin(self.values))
+        self.query = _first(self.values, self.against.lists)
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
 
@@ -295,6 +295,15 @@ class Exploration:
         answers = used.answers(bench.held_out, bench.limit, bench.dataset.entries)
         ranked = answers.ranked(bench.held_out, bench.limit)
         return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
+
+
+def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:
+    """The query to begin with: the worst that shows something relevant, else anything, else the first."""
+    hits = np.array([bool(own) for own in lists], dtype=np.bool_)
+    for wanted in (hits & (values > 0), hits):
+        if wanted.any():
+            return int(np.flatnonzero(wanted)[np.argmin(values[wanted])])
+    return 0
 
 
 def _lists(ranked: Ranked) -> list[list[str]]:

@@ -168,8 +168,9 @@ function render({ model, el }) {
     parts.bars.replaceChildren(...found.categories.map(category));
     parts.strip.replaceChildren(...strip(found.differences));
     parts.strip.setAttribute("aria-label", `differences per query, sorted: ${parts.counts.textContent}`);
-    parts.worst.replaceChildren(...found.worst.map(chooser));
-    parts.best.replaceChildren(...found.best.map(chooser));
+    const nobody = (rows) => (rows.length ? [] : [make("li", { class: "sy-none" }, "no query")]);
+    parts.worst.replaceChildren(...nobody(found.worst), ...found.worst.map(chooser));
+    parts.best.replaceChildren(...nobody(found.best), ...found.best.map(chooser));
   }
 
   function interval(mean, low, high) {
@@ -220,11 +221,12 @@ function render({ model, el }) {
     const low = Math.min(0, ...sums.map((sum) => sum[0])), high = Math.max(1e-12, ...sums.map((sum) => sum[1]));
     parts.key.replaceChildren(...names.map((name, at) =>
       make("span", {}, make("i", { class: `sy-c${at % 8}` }), name)));
-    parts.now.replaceChildren(...found.now.map((row, at) => make("li", {}, grade(row.grade),
+    const none = (rows) => (rows.length ? [] : [make("li", { class: "sy-none" }, "nothing found")]);
+    parts.now.replaceChildren(...none(found.now), ...found.now.map((row, at) => make("li", {}, grade(row.grade),
       make("span", { class: "sy-entry" }, make("span", { class: "sy-text", title: `${row.id}: ${row.text}` }, row.title), stack(row.parts, names, low, high)),
       moved(row.before, at + 1))));
     const here = new Set(found.now.map((row) => row.id));
-    parts.before.replaceChildren(...found.before.map((row) => make("li", { class: here.has(row.id) ? null : "sy-gone" },
+    parts.before.replaceChildren(...none(found.before), ...found.before.map((row) => make("li", { class: here.has(row.id) ? null : "sy-gone" },
       grade(row.grade), make("span", { class: "sy-text", title: `${row.id}: ${row.text}` }, row.title))));
   }
 

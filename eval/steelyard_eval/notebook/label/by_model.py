@@ -139,8 +139,8 @@ def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> fl
     >>> weighted_kappa(np.array([0.0, 3.0]), np.array([0.0, 3.0])), weighted_kappa(np.ones(2), np.ones(2))
     (1.0, None)
     """
-    expected = float(((one[:, None] - other[None, :]) ** 2).mean())
-    return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 0 else None
+    expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())  # over all pairs
+    return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 
 
 def agreed(found: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.labels import JudgedPool, stated
+from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.notebook.label import whole
 from steelyard_eval.notebook.label.duel_session import DuelSession
 from steelyard_eval.notebook.label.kappa import agreement
@@ -50,7 +51,8 @@ def _drawn(session: Session) -> Record:
     """How many drawn queries are judged whole, of how many, and whether dataset.json says so by itself."""
     pool = session.pool
     judged = len(whole.judged_whole(pool, session.grades()))
-    return {"judged": judged, "queries": len(whole.drawn(pool)), "written": bool(whole.statement(pool))}
+    told = {"judged": judged, "queries": len(whole.drawn(pool)), "written": bool(whole.statement(pool))}
+    return {**told, "decide": max(WITH_A_LOG - judged, 0)}
 
 
 def _unstated(pool: Pool) -> Record:
@@ -68,7 +70,9 @@ def sentence(record: Record) -> str:
         return _duelled(record["duel"])
     shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
     if drawn := record["drawn"]:
-        return " ".join([f"{drawn['judged']} of {drawn['queries']} drawn queries are whole.", *shown])
+        whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are whole"
+        enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
+        return " ".join([f"{whole_}; {enough}.", *shown])
     return " ".join(shown) or f"{record['left']} pairs left."
 
 

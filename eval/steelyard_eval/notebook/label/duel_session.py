@@ -6,20 +6,19 @@ from collections.abc import Callable
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Contender, Named, Setting, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.contest import contest, gains_of
+from steelyard_eval.decide.contest import contest, gains_of, graded
 from steelyard_eval.decide.duel import ENOUGH, DuelStanding
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT
-from steelyard_eval.notebook.label.pool import PLACES, Firsts, pooled
+from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled
 from steelyard_eval.notebook.label.session import JUDGE, Pair, Session
 from steelyard_eval.recording.workspace import Workspace
 
@@ -32,6 +31,7 @@ PAUSE = 180.0
 class DuelSession(Session):
     """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands."""
 
+    unsure: ClassVar[int | None] = None
     model = ""
     """Of the vectors."""
     _seen: tuple[int, DuelStanding] | None = None
@@ -41,23 +41,10 @@ class DuelSession(Session):
         """Where the contenders stand by the grades of the data set and of this judge."""
         if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
             pool = self.pool
-            made = contest(pool.labels, pool.gain, pool.query, self.model)
-            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(self._graded()))
+            made = contest(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
+            grades = graded(self.grades(), pool.query, pool.queries, pool.dataset)
+            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(grades))
         return self._seen[1]
-
-    def _graded(self) -> Indices:
-        """int64[P]: the grades, and 0 for what the data set's labels leave out where they mean that.
-
-        They do where dataset.json says that they are complete, and where they have no grade of 0, for then only
-        what is relevant was written down. Taken as unknown, the rest would look as relevant as what was.
-        """
-        found, pool = self.grades(), self.pool
-        qrels = pool.dataset.qrels
-        said = pool.dataset.pool is not None and pool.dataset.pool.complete
-        if said or not any(grade == 0 for own in qrels.values() for grade in own.values()):
-            labelled = np.array([query.id in qrels for query in pool.queries])
-            found[(found < 0) & labelled[pool.query]] = 0
-        return found
 
     @property
     def next(self) -> Pair | None:
@@ -101,17 +88,25 @@ def open_duel(
     embedder: str = "auto",
     workspace: Callable[[], Workspace] | None = None,
 ) -> DuelSession:
-    """A duel over one contender of every kind (`public.CONTENDERS`), as far as the data set can supply them."""
+    """A duel over the usual contenders; see `duel_pool`."""
     space = workspace() if workspace else Workspace.open(dataset, embedder)
+    session = DuelSession(duel_pool(dataset, split, seed, space), folder, judge)
+    session.model = space.model
+    return session
+
+
+def duel_pool(dataset: Dataset, split: str | None, seed: int, space: Workspace) -> Pool:
+    """The pairs of a duel over the usual contenders (`public.CONTENDERS`), as far as there are any.
+
+    Raises ConfigError where no query finds anything.
+    """
     named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space)]
     queries = dataset.split(split or "all")
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
     found = [_firsts(row.ranked.lists()) for row in rows]
     if not any(ranks for ranks, _ in found):
         raise ConfigError(f"no query of {dataset.name} finds anything; there is nothing to judge")
-    session = DuelSession(pooled(dataset, [row.label for row in rows], queries, found, seed), folder, judge)
-    session.model = space.model
-    return session
+    return pooled(dataset, [row.label for row in rows], queries, found, seed)
 
 
 def _supplied(one: Named | ListContender, space: Workspace) -> bool:

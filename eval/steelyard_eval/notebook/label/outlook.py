@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.measures.statistics import ALPHA, POWER, mean_interval
 from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.pool import Pool
@@ -51,21 +52,22 @@ class Standing:
 
 
 def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> list[Standing]:
-    """Each contender against the first one, from the grades of the pool (int64[P], -1 for none).
+    """Each contender against the first one, from the grades of the pool (int64[P], see `Session.grades`).
 
     Labels count as far as the order of the pool has no gap, because only then it is known what they stand for; or
     those of whole `queries`, int64[d], which were drawn at random.
+    What the judge cannot say counts as not relevant.
     """
     if queries is not None:
         return _of_queries(pool, grades, queries)
-    judged = grades[pool.order] >= 0
+    judged = grades[pool.order] != UNJUDGED
     count = len(judged) if judged.all() else int(np.argmin(judged))
     weights = np.where(pool.known >= 0, 1.0, 0.0)
     weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
     every = np.arange(len(pool.queries))
     early = count < min(ENOUGH, len(pool.order))
-    total = int((pool.known >= 0).sum()) + count
+    total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
     return [_standing(pool, at, gains, every, (count, total), early) for at in range(1, len(pool.labels))]
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from steelyard.base.files import STRICT_JSON, write_texts
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole
 from steelyard_eval.notebook.label.pool import Pool
 
@@ -28,6 +29,9 @@ MEANING = ("not relevant", "related", "relevant", "answers it")
 JUDGE = "judge"
 NOTHING = ""
 """In place of the entry: nothing answers the query."""
+UNSURE = -2
+"""In place of a grade: asked, and the judge cannot say."""
+QUERIES = "queries.jsonl"
 Pair = tuple[str, str]
 
 
@@ -73,6 +77,9 @@ class Session:
     DataError
         For a file that does not hold judgments, naming its line.
     """
+
+    unsure: ClassVar[int | None] = UNSURE
+    """What `grades` has where the judge cannot say; None where such pairs stay without a grade."""
 
     def __init__(
         self,
@@ -174,7 +181,10 @@ class Session:
         return wanted
 
     def undo(self) -> Pair | None:
-        """Take the last judgment back, and save; the pair is the next one again. None without any."""
+        """Take the last judgment back, and save; the pair is the next one again. None without any.
+
+        What was skipped since stays skipped.
+        """
         if not self.given:
             return None
         *kept, last = self.given
@@ -183,12 +193,20 @@ class Session:
         return last
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
-        """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one."""
+        """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
+
+        `unsure` stands for those of which the judge cannot say, and for the others of a query without an answer.
+        """
+        own = (self.given if given is None else given).items()
         found = self.pool.known.copy()
-        for pair, judgment in (self.given if given is None else given).items():
-            grade = judgment.grade if judgment.grade is not None or not self.random else 0
+        for pair, judgment in own:
+            grade = self.unsure if judgment.grade is None else judgment.grade
             if pair in self.pool.places and grade is not None:
                 found[self.pool.places[pair]] = grade
+        if self.unsure is not None:
+            nothing = {query for (query, entry), _ in own if entry == NOTHING}
+            without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
+            found[without[self.pool.query] & (found == UNJUDGED)] = self.unsure
         return found
 
     def _second(self) -> Indices:
@@ -206,17 +224,14 @@ class Session:
         self.given = given
 
     def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
-        """The queries of the data set, those marked that nothing answers; no file where none is."""
-        marked, source = (
-            {query for query, entry in given if entry == NOTHING},
-            self.pool.dataset.path / "queries.jsonl",
-        )
-        if not marked or not source.is_file():
+        """The queries of the data set, those marked that nothing answers; no file where none is or was."""
+        marked = {query for query, entry in given if entry == NOTHING}
+        source, target = self.pool.dataset.path / QUERIES, self.folder / f"{self.judge}.{QUERIES}"
+        if not source.is_file() or not (marked or target.exists()):
             return {}
         rows = (STRICT_JSON.decode(line) for line in read_text(source).splitlines() if line.strip())
-        named = ({**row, "answerable": False} if row.get("id") in marked else row for row in rows)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)
-        return {self.folder / f"{self.judge}.queries.jsonl": text}
+        named = ({**row, "answerable": False} if row.get("id", row.get("_id")) in marked else row for row in rows)
+        return {target: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)}
 
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         own = {pair: one.grade for pair, one in given.items() if one.grade is not None}

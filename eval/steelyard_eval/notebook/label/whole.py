@@ -17,6 +17,7 @@ from steelyard.base.files import canonical
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.labels import FAIR, JudgedPool, stated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.pool import PLACES, Pool
 
 STREAM = 3
@@ -53,9 +54,9 @@ def order(pool: Pool) -> Indices:
 
 
 def judged_whole(pool: Pool, grades: Indices) -> Indices:
-    """int64[d]: the drawn queries up to the first that lacks a grade; `grades` is int64[P], -1 for none."""
+    """int64[d]: the drawn queries up to the first that was not asked in full; for `grades` see Session."""
     queries = drawn(pool)
-    lacking = np.isin(queries, pool.query[_asked(pool) & (grades < 0)])
+    lacking = np.isin(queries, pool.query[_asked(pool) & (grades == UNJUDGED)])
     found: Indices = queries[: int(np.argmax(lacking)) if lacking.any() else len(queries)]
     return found
 

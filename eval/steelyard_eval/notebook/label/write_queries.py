@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.files import write_text
+from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.groups import wording
 from steelyard_eval.datasets.log_schema import decode
 from steelyard_eval.datasets.logs import lines_of
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
 
 WANTED = 20
 """Queries from which on labels choose better than the default."""
+DRAWN = 120
+"""Queries of a log that are drawn, in order: judging ends where the verdict stands."""
+MOST = 100_000
 RUN = 4
 """Words in a row that are a copy."""
 SHARE = 0.6
@@ -34,12 +42,15 @@ COPIED = (
 )
 
 
-def logged_queries(dataset: Dataset, seed: int = 0, count: int = WANTED) -> list[str]:
-    """Distinct queries of the data set's log, drawn at random; empty without a log."""
-    if dataset.feedback is None:
+def logged_queries(
+    dataset: Dataset, seed: int = 0, count: int = WANTED, log: str | Path | None = None
+) -> list[str]:
+    """Distinct queries of a log, the data set's own by default, drawn at random; empty without a log."""
+    path = log or dataset.feedback
+    if path is None:
         return []
     found: dict[str, str] = {}
-    for _, line in lines_of(dataset.feedback):
+    for _, line in lines_of(path):
         try:
             text = str(decode(line).user_query).strip()
         except ValueError:
@@ -48,6 +59,38 @@ def logged_queries(dataset: Dataset, seed: int = 0, count: int = WANTED) -> list
             found.setdefault(wording(text), text)
     texts = list(found.values())
     return [texts[at] for at in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]
+
+
+def draw_from_log(dataset: Dataset, seed: int = 0, log: str | Path | None = None) -> list[str]:
+    """Ids of up to `DRAWN` distinct queries of a log, each as likely as another however often it was asked.
+
+    Those that the data set does not have are appended to its queries.jsonl; where that is sealed by a hash, or has
+    recorded vectors line by line, they are left out. Raises ConfigError where no query is left.
+    """
+    texts = logged_queries(dataset, seed, MOST, log)
+    known = {wording(query.text): query.id for query in reversed(dataset.queries)}
+    if _sealed(dataset):
+        texts = [text for text in texts if wording(text) in known]
+    if not texts:
+        raise ConfigError(f"{dataset.name} has no log with queries that it can take; name one with --feedback")
+    drawn = texts[:DRAWN]
+    new = {wording(text): text for text in drawn if wording(text) not in known}
+    own = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
+    if new:
+        file = dataset.path / QUERIES
+        before = read_text(file).rstrip("\n") if file.is_file() else ""
+        rows = [json.dumps({"id": own[key], "text": text}, ensure_ascii=False) for key, text in new.items()]
+        write_text(file, "".join(f"{row}\n" for row in [before, *rows] if row))
+    return [(known | own)[wording(text)] for text in drawn]
+
+
+def _sealed(dataset: Dataset) -> bool:
+    """Whether its queries.jsonl cannot grow."""
+    if dataset.in_memory or any(dataset.path.glob("queries.*.npy")):
+        return True
+    record = FolderReader(dataset.path).json_object(MANIFEST) or {}
+    files = record.get("files")
+    return isinstance(files, dict) and QUERIES in files
 
 
 def reminders(dataset: Dataset, seed: int = 0) -> list[Entry]:

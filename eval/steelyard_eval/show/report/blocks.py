@@ -5,10 +5,11 @@ The HTML and the Markdown template draw the same blocks, so that every kind of r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from steelyard_eval.show.report.shapes import Chart
+from steelyard_eval.show.picture import Chart
 
 
 @dataclass(frozen=True)
@@ -116,16 +117,20 @@ Block = Paragraph | TermList | TableBlock | Figure | Pairs
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, the fragment that links lead to, and blocks. A section without blocks is left out."""
+    """A heading, the fragment that links lead to, and blocks. A section without blocks is left out.
+
+    One that is folded shows its heading until it is opened.
+    """
 
     id: str
     title: str
     blocks: tuple[Block, ...] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report; `badge` is the verdict in one word."""
+    """A whole report; `badge` is the verdict in one word, `record` has the steps and the formula of the answer."""
 
     title: str
     badge: str
@@ -134,3 +139,9 @@ class Page:
     description: str
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...] = field(default=())
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """The answer without the word that is on the badge."""
+        return self.answer.removeprefix(f"{self.badge.capitalize()}: ")

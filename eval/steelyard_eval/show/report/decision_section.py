@@ -8,6 +8,9 @@ from typing import Any
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
+from steelyard_eval.measures.statistics import TIE
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import curve as curve_plot
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -18,7 +21,6 @@ from steelyard_eval.show.report.blocks import (
     TableRow,
     TermList,
 )
-from steelyard_eval.show.report.charts import best_point, curve_chart
 from steelyard_eval.show.report.sentences import decision
 
 Record = Mapping[str, Any]
@@ -121,17 +123,29 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
 
 def weight(record: Record, metric: str) -> tuple[Block, ...]:
     """The curve of the first weight, of a tuning or of what a recommendation chose; nothing without one."""
-    plateau = record.get("plateau")
-    chart = curve_chart(record.get("curve") or (), plateau, metric, record.get("axis") or {})
-    if chart is None:
+    plateau, points = (
+        record.get("plateau"),
+        sorted((one["weight"], one["value"]) for one in record.get("curve") or ()),
+    )
+    if len({at for at, _ in points}) < 2:
         return ()
-    best = best_point(sorted((point["weight"], point["value"]) for point in record["curve"]))
-    note = f"{metric} on the queries that were tuned on; dot: its best, {number(best[1])} at {number(best[0])}."
+    best = best_point(points)
+    axis = record.get("axis") or {}
+    where = f"{number(best[1])} at {number(best[0])}"
+    title = f"{metric} against the weight of {axis.get('signal') or 'the first signal'}; best {where}"
+    note = f"{metric} on the queries that were tuned on; its best is {where}."
     match plateau:
         case [int() | float() as low, int() | float() as high]:
             note += f" Shaded: the plateau of the chosen weight, {number(low)} to {number(high)}."
     note += " A curve that is flat around the chosen weight means that its exact value matters little."
-    return (Figure(chart, note),)
+    return (Figure(picture(curve_plot(record["curve"], metric, axis, plateau), title), note),)
+
+
+def best_point(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The middle one of the highest points."""
+    highest = max(value for _, value in points)
+    top = [point for point in points if point[1] >= highest - TIE]
+    return top[len(top) // 2]
 
 
 def ablation(record: Record) -> tuple[Block, ...]:

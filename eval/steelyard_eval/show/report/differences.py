@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
 from steelyard_eval.common.markup import MISSING, interval, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
@@ -17,10 +19,14 @@ from steelyard_eval.measures.statistics import (
     compare_paired,
     difference_interval,
 )
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import Span, difference, spans
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
-from steelyard_eval.show.report.charts import Span, difference, forest_chart
-from steelyard_eval.show.report.leaderboard import COLOURS
+from steelyard_eval.show.report.leaderboard import COLOURS, chosen, notable
 from steelyard_eval.show.report.sides import Sides
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 Record = Mapping[str, Any]
 _NUMBERS = ("difference", "p", "corrected p", "wins / ties / losses", "detectable", "queries needed")
@@ -29,17 +35,35 @@ FEW = 5
 
 
 def differences(results: Record) -> tuple[Block, ...]:
-    """The forest of all differences to the baseline and the table of the tests."""
+    """The forest of the differences to the baseline of what the leaderboard shows."""
+    shown = {one["label"] for one in notable(results)}
+    rows = [row for row in difference_rows(results) if row.label in shown]
+    if not rows:
+        return ()
+    note = (
+        f"Right of the line is better than {results['baseline']}. Filled: better or worse by the corrected test; "
+        "hollow: not decided, or chosen on these queries and therefore not tested; diamond: the choice. Within "
+        f"the band (\u00b1{MARGIN}) differences do not matter."
+    )
+    title = "Differences to the baseline with 95% intervals; the leaderboard has the same numbers"
+    return (Figure(picture(_forest(results, rows), title), note),)
+
+
+def difference_figure(results: Record) -> MatplotlibFigure:
+    """The differences of all challengers to the baseline."""
+    return _forest(results, difference_rows(results))
+
+
+def _forest(results: Record, rows: Sequence[Span]) -> MatplotlibFigure:
+    return spans(rows, f"difference in {results['primary']}", 0.0, str(results.get("baseline") or ""), MARGIN)
+
+
+def comparisons(results: Record) -> tuple[Block, ...]:
+    """The table of the tests."""
     if not results["configurations"]:
         return ()
-    chart = forest_chart(
-        _spans(results),
-        "differences",
-        "Differences to the baseline with 95% intervals",
-        "difference to the baseline",
-    )
     if not results["comparisons"]:
-        return (*_figure(chart), Paragraph("No comparisons were made."))
+        return (Paragraph("No comparisons were made."),)
     columns = (
         TableColumn("challenger", number=False),
         TableColumn("baseline", number=False),
@@ -48,39 +72,27 @@ def differences(results: Record) -> tuple[Block, ...]:
         TableColumn("verdict", number=False),
     )
     rows = tuple(_row(record) for record in results["comparisons"])
-    caption = "Differences, challenger minus baseline, over the same queries."
-    return (*_figure(chart), TableBlock("Comparisons", caption, columns, rows))
-
-
-def _figure(chart: Any) -> tuple[Figure, ...]:  # noqa: ANN401 -- a chart or None
-    note = (
-        "Right of the line is better than the baseline. Filled: better or worse by the corrected test; hollow: "
-        "not decided, or chosen on these queries and therefore not tested. Within the band "
-        f"(\u00b1{MARGIN}) differences do not matter."
+    return (
+        TableBlock("Comparisons", "Differences, challenger minus baseline, over the same queries.", columns, rows),
     )
-    return (Figure(chart, note),) if chart else ()
 
 
-def _spans(results: Record) -> list[Span]:
-    """Every tested challenger, then what was tuned here, by size."""
-    primary = [c for c in results["comparisons"] if c["metric"] == results["primary"]]
-    tested = [
-        difference(
-            c["challenger"],
-            c["delta"],
-            c,
-            c["verdict"],
-            "filled" if c["verdict"] in ("better", "worse") else "hollow",
-        )
-        for c in primary
-    ]
-    known = {c["challenger"] for c in primary}
-    tuned = [
-        difference(row["label"], row["gain"]["mean"], row["gain"], "not tested", "hollow")
+def difference_rows(results: Record) -> list[Span]:
+    """Every tested challenger and what was tuned here, by size."""
+    choice = chosen(results)
+    tested = {c["challenger"]: c for c in results["comparisons"] if c["metric"] == results["primary"]}
+    tuned = {
+        row["label"]: row["gain"]
         for row in results.get("leaderboard", ())
-        if row.get("gain") and row["label"] not in known
+        if row.get("gain") and row["label"] not in tested
+    }
+    found = [
+        difference(c, label, "filled" if c["verdict"] in COLOURS else "hollow", c["delta"], c["verdict"])
+        for label, c in tested.items()
     ]
-    return sorted([*tested, *tuned], key=lambda span: (-span.value, span.label))
+    found += [difference(gain, label, "hollow", gain["mean"]) for label, gain in tuned.items()]
+    marked = [replace(row, look="choice") if row.label == choice else row for row in found]
+    return sorted(marked, key=lambda row: (-row.value, row.label))
 
 
 def _row(record: Record) -> TableRow:
@@ -98,7 +110,7 @@ def _row(record: Record) -> TableRow:
         Cell(" / ".join(number(record.get(key), 0) for key in ("wins", "ties", "losses"))),
         Cell(number(record.get("mde")), order=record.get("mde")),
         Cell(number(record.get("queries_needed"), 0), order=record.get("queries_needed")),
-        Cell(record["verdict"], colour=COLOURS.get(record["verdict"], "")),
+        Cell(record["verdict"], record.get("why") or "", colour=COLOURS.get(record["verdict"], "")),
     )
     return TableRow(cells)
 
@@ -108,7 +120,7 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
     found = by_category(results, two) if two else {}
     if len(found) < 2 or two is None:
         return ()
-    rows, spans = [], []
+    rows = []
     drawn = {name: own for name, own in found.items() if len(own) >= FEW}
     tested = {name: tested_change(own) for name, own in drawn.items()}
     changes = {name: change for name, (change, _) in tested.items()}
@@ -119,12 +131,6 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
         left, right = (sum(values) / len(own) for values in zip(*((a, b) for _, a, b in own), strict=True))
         change = changes.get(name)
         rows.append(_category(name, len(own), left, right, change, corrected.get(name)))
-        if change is not None:
-            ends = {"low": change.low, "high": change.high}
-            sure = corrected[name] < ALPHA
-            spans.append(
-                difference(f"{name} ({len(own)})", right - left, ends, "", "filled" if sure else "hollow")
-            )
     columns = (
         TableColumn("category", number=False),
         TableColumn("queries"),
@@ -137,9 +143,33 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
         f"Mean {results['primary']} of {two.left} (before) and {two.right} (after). Exploratory: corrected over "
         "the categories for the false discovery rate only."
     )
-    chart = forest_chart(spans, "categories", "Differences by category with 95% intervals", "after minus before")
+    table = TableBlock("Categories", caption, columns, tuple(rows))
+    if not changes:
+        return (table,)
     note = f"{two.right} minus {two.left}. In brackets: the number of queries; fewer than {FEW} are not drawn."
-    return (*([Figure(chart, note)] if chart else []), TableBlock("Categories", caption, columns, tuple(rows)))
+    return (
+        Figure(picture(category_figure(results, two), "Differences by category with 95% intervals"), note),
+        table,
+    )
+
+
+def category_figure(results: Record, two: Sides) -> MatplotlibFigure:
+    """The difference in every category that has enough queries, the largest first; filled: p below 0.05."""
+    drawn = {name: own for name, own in by_category(results, two).items() if len(own) >= FEW}
+    if not drawn:
+        raise ConfigError(f"no category has {FEW} queries, so there is nothing to plot")
+    tested = {name: tested_change(own) for name, own in drawn.items()}
+    corrected = benjamini_hochberg([p for _, p in tested.values()])
+    rows = [
+        difference(
+            {"low": change.low, "high": change.high},
+            f"{name} ({len(drawn[name])})",
+            "filled" if p < ALPHA else "hollow",
+            change.mean,
+        )
+        for (name, (change, _)), p in zip(tested.items(), corrected, strict=True)
+    ]
+    return spans(rows, f"difference in {results['primary']}", 0.0, two.left, MARGIN)
 
 
 def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:

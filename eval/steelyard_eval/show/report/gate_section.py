@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import difference, places, spans
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -21,9 +23,11 @@ from steelyard_eval.show.report.blocks import (
     TableRow,
     TermList,
 )
-from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.show.report.glossary import glossary
 from steelyard_eval.show.report.queries import move
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 Record = Mapping[str, Any]
 PLOTTED = 3
@@ -43,9 +47,9 @@ def gate_page(record: Record, sha256: str) -> Page:
         Section("history", "Baseline", _baseline(record)),
     ]
     terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
     facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))
-    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),), folded=True))
     settings = {
         "split": record.get("split"),
         "budget": number(record.get("budget"), 3),
@@ -55,6 +59,7 @@ def gate_page(record: Record, sha256: str) -> Page:
         title=f"Gate of {record['dataset']['name']}",
         badge=record["verdict"],
         answer=record["sentence"],
+        record=record,
         caveat="",
         description="",
         facts=tuple((name, str(value)) for name, value in settings.items() if value),
@@ -81,14 +86,8 @@ def _findings(record: Record) -> tuple[Block, ...]:
 def _contenders(record: Record) -> tuple[Block, ...]:
     if not record["contenders"]:
         return ()
-    spans = [
-        difference(f"{row['label']}, {part['name']}", part["delta"], part, part["verdict"], _look(part))
-        for row in record["contenders"]
-        for part in row["against"]
-    ]
-    chart = forest_chart(spans, "changes", "Change of nDCG@10 with 95% intervals", "change of nDCG@10")
-    note = "Left of the line is worse than before. Filled: fails. Hollow: passes, or is not decided."
-    figure = (Figure(chart, note),) if chart else ()
+    note = "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; hollow: open."
+    figure = (Figure(picture(change_figure(record), "Change of nDCG@10 with 95% intervals"), note),)
     columns = (
         TableColumn("contender", number=False),
         TableColumn("verdict", number=False),
@@ -99,8 +98,21 @@ def _contenders(record: Record) -> tuple[Block, ...]:
     return (*figure, TableBlock("Contenders", "nDCG@10 against the committed baseline.", columns, rows))
 
 
-def _look(part: Record) -> str:
-    return "filled" if part["verdict"] == "fail" else "hollow"
+def change_figure(record: Record) -> MatplotlibFigure:
+    """The change of every contender since the baseline and the anchor."""
+    looks = {"pass": "filled", "fail": "cross"}
+    rows = [
+        difference(
+            part,
+            f"{row['label']}, {part['name']}",
+            looks.get(part["verdict"], "hollow"),
+            part["delta"],
+            part["verdict"],
+        )
+        for row in record["contenders"]
+        for part in row["against"]
+    ]
+    return spans(rows, "change of nDCG@10", 0.0, "baseline", dashed=-record["budget"])
 
 
 def _contender(row: Record) -> TableRow:
@@ -234,13 +246,13 @@ def _past(record: Record) -> Iterator[Figure]:
     lines = list(record.get("history", ()))
     begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)
     contenders = sorted(record["contenders"], key=lambda row: row["verdict"] != "fail")
-    for at, row in enumerate(contenders[:PLOTTED]):
+    for row in contenders[:PLOTTED]:
         label = row["label"]
         now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
         values = tuple(float(own["nDCG@10"]) for own in now)
         title = f"nDCG@10 of {label} at each update of the baseline"
-        chart = places_chart([Series(label, values, "filled")], f"history-{at}", title, "update")
-        if chart and len(values) > 1:
+        if len(values) > 1:
+            chart = picture(places({label: values}, "update", "nDCG@10", low=None), title)
             yield Figure(
                 chart, "Since corpus, queries and labels last changed; the line falls where search got worse."
             )

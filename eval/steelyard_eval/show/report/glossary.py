@@ -15,7 +15,7 @@ COLUMNS = {
     "difference": "how much higher its mean is than the baseline's, on the same queries, with the interval that "
     "contains the true difference in 95 of 100 such samples of queries.",
     "verdict": f"better and worse: the corrected p is below {ALPHA}, and 0 is outside the interval. No "
-    f"difference: the whole interval is within \u00b1{MARGIN}. Unresolvable: these queries cannot decide it, "
+    f"difference: the whole interval is within \u00b1{MARGIN}. Too few queries to tell: these cannot decide it, "
     "which does not mean that the two are equal.",
     "p50 ms": "half of the searches took less time than this, on the machine that measured it.",
     "p95 ms": "95 of 100 searches took less time than this.",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import MISSING, interval, number, system_name
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import CostPoint, Span, spans
+from steelyard_eval.show.plots import cost as cost_plot
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
-from steelyard_eval.show.report.charts import CostPoint, cost_chart, interval_chart
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 Record = Mapping[str, Any]
 COLOURS = {"better": "good", "worse": "bad"}
+SHOWN = 8
+"""Configurations on the first screens."""
 
 
 def ranked(results: Record) -> list[Record]:
@@ -37,19 +44,31 @@ def configurations(results: Record) -> list[Record]:
     return sorted(results["configurations"], key=lambda c: place.get(c["label"], len(place)))
 
 
+def notable(results: Record) -> list[Record]:
+    """What the first screen shows: the best configurations, and wherever they are the baseline and the choice."""
+    named = {results.get("baseline"), chosen(results)}
+    return [one for at, one in enumerate(configurations(results)) if at < SHOWN or one["label"] in named]
+
+
+def chosen(results: Record) -> str:
+    """The label of what a recommendation chose; empty where there is none."""
+    strategy = (results.get("chosen") or {}).get("strategy")
+    same = (one["label"] for one in results["configurations"] if strategy and one["strategy"] == strategy)
+    return next(same, "")
+
+
 def leaderboard(results: Record) -> tuple[Block, ...]:
-    """The table of all configurations and the chart of their means."""
+    """The best configurations: the primary metric, the difference to the baseline, and what a search costs."""
     if not results["configurations"]:
         return ()
-    names, baseline = metrics(results), results.get("baseline") or ""
+    baseline = results.get("baseline") or ""
     columns = (
         TableColumn("configuration", number=False),
-        TableColumn("family", number=False),
-        *(TableColumn(name) for name in names),
+        TableColumn(results["primary"]),
         TableColumn("difference"),
         TableColumn("verdict", number=False),
-        *(TableColumn(name) for name in ("p50 ms", "p95 ms", "embedding calls")),
-        TableColumn("front", number=False),
+        TableColumn("p50 ms"),
+        TableColumn("embedding calls"),
     )
     against = f", against {baseline}" if baseline else ""
     optimism = (
@@ -58,34 +77,92 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
         if any(row.get("tuned") for row in results.get("leaderboard", ()))
         else ""
     )
+    rest = len(results["configurations"]) - len(notable(results))
+    more = f" {rest} more are in the table of all metrics." if rest else ""
     caption = (
         f"Best {results['primary']} first, with 95% intervals; differences and verdicts are on "
-        f"{results['primary']}{against}.{optimism}"
+        f"{results['primary']}{against}.{optimism}{more}"
     )
-    table = TableBlock("Leaderboard", caption, columns, tuple(_rows(results, names)))
-    chart = interval_chart(ranked(results), results["primary"], baseline)
-    note = "Dot: mean; line: 95% interval." + (
-        f" Hollow dot and dashed line: the baseline, {baseline}." if baseline else ""
-    )
-    note += " Whether two differ is decided by the paired differences below, not by whether intervals overlap."
-    return (table, *([Figure(chart, note)] if chart else []))
+    return (TableBlock("Leaderboard", caption, columns, tuple(_rows(results))),)
 
 
-def _rows(results: Record, names: Sequence[str]) -> list[TableRow]:
+def _rows(results: Record) -> list[TableRow]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
-    tested = tests(results)
+    tested, places = tests(results), numbers(results)
     rows = []
-    for at, one in enumerate(configurations(results), 1):
+    for one in notable(results):
         label = one["label"]
         is_baseline = label == results.get("baseline")
-        head = Cell(f"{at}. {label}", system_name(one, apart_from=label), order=at)
-        cells = [_value(values.get((label, name))) for name in names]
-        rest = [_change(tested.get(label), gains.get(label)), _verdict(one, tested.get(label), is_baseline)]
-        costs = _costs(timing.get(label, {}))
-        rows.append(TableRow((head, Cell(one.get("family") or MISSING), *cells, *rest, *costs), is_baseline))
+        about = ", ".join(filter(None, (one.get("family"), system_name(one, apart_from=label))))
+        took = timing.get(label, {})
+        cells = (
+            Cell(
+                f"{places[label]}. {label}",
+                "chosen" if label == chosen(results) else about,
+                order=int(places[label]),
+            ),
+            _value(values.get((label, results["primary"]))),
+            _change(tested.get(label), gains.get(label)),
+            _verdict(one, tested.get(label), is_baseline),
+            Cell(number(took.get("p50_ms"), 2), order=took.get("p50_ms")),
+            Cell(number(took.get("embedding_calls"), 0), order=took.get("embedding_calls")),
+        )
+        rows.append(TableRow(cells, is_baseline))
     return rows
+
+
+def numbers(results: Record) -> dict[str, str]:
+    """The place of each configuration in the leaderboard, which names it in the chart of quality against cost."""
+    return {one["label"]: str(at) for at, one in enumerate(configurations(results), 1)}
+
+
+def all_metrics(results: Record) -> tuple[Block, ...]:
+    """Every configuration with every metric and all that was measured of its cost."""
+    names = metrics(results)
+    values = {(record["label"], record["metric"]): record for record in results["results"]}
+    timing = {record["label"]: record for record in results.get("timing", ())}
+    columns = (
+        TableColumn("configuration", number=False),
+        *(TableColumn(name) for name in names),
+        *(TableColumn(name) for name in ("p50 ms", "p95 ms", "embedding calls")),
+        TableColumn("front", number=False),
+    )
+    rows = tuple(
+        TableRow(
+            (
+                Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
+                *(_value(values.get((one["label"], name))) for name in names),
+                *_costs(timing.get(one["label"], {})),
+            ),
+            one["label"] == results.get("baseline"),
+        )
+        for at, one in enumerate(configurations(results), 1)
+    )
+    caption = "Means with 95% intervals over the same queries."
+    return (TableBlock("All metrics", caption, columns, rows),) if rows else ()
+
+
+def means_figure(results: Record, metric: str) -> MatplotlibFigure:
+    """Means with their intervals, best first; the line is at the baseline."""
+    found = sorted(
+        (r for r in results["results"] if r["metric"] == metric), key=lambda r: (-r["mean"], r["label"])
+    )
+    baseline, choice = results.get("baseline"), chosen(results)
+    rows = [
+        Span(
+            one["label"],
+            one["mean"],
+            one.get("low"),
+            one.get("high"),
+            number(one["mean"]),
+            "choice" if one["label"] == choice else "hollow" if one["label"] == baseline else "filled",
+        )
+        for one in found
+    ]
+    mark = next((row.value for row in rows if row.label == baseline), None)
+    return spans(rows, f"{metric}, mean and 95% interval", mark, str(baseline or ""))
 
 
 def _value(record: Record | None) -> Cell:
@@ -108,7 +185,7 @@ def _verdict(one: Record, tested: Record | None, is_baseline: bool) -> Cell:
         return Cell("baseline")
     if tested is None:
         return Cell("tuned here, not tested" if one.get("kind") == "tuned" else "not compared")
-    return Cell(tested["verdict"], colour=COLOURS.get(tested["verdict"], ""))
+    return Cell(tested["verdict"], tested.get("why") or "", colour=COLOURS.get(tested["verdict"], ""))
 
 
 def _costs(timing: Record) -> tuple[Cell, ...]:
@@ -122,35 +199,41 @@ def _costs(timing: Record) -> tuple[Cell, ...]:
 
 def cost(results: Record) -> tuple[Block, ...]:
     """Quality against latency, or where nothing was timed against the queries that were embedded."""
-    numbers = {one["label"]: str(at) for at, one in enumerate(configurations(results), 1)}
+    points, key = cost_points(results)
+    if len({point.cost for point in points}) < 2:
+        return ()
+    note = (
+        f"{results['primary']} upwards, {key} to the right; the numbers are those of the leaderboard. The line "
+        "joins the configurations that no other beats in both. Diamond: the choice; hollow: the baseline."
+    )
+    names = {place: label for label, place in numbers(results).items()}
+    fronts = [f"{point.name}. {names[point.name]}" for point in points if point.front]
+    title = f"{results['primary']} against {key}; the table of all metrics has the same numbers"
+    figure = Figure(picture(cost_plot(points, results["primary"], key), title), note)
+    return (figure, Paragraph(f"On the line: {'; '.join(fronts)}.", "soft"))
+
+
+def cost_points(results: Record) -> tuple[list[CostPoint], str]:
+    """What the figure of quality against cost is made of, and the name of the cost."""
     timing = {record["label"]: record for record in results.get("timing", ())}
     key, name = ("p50_ms", "p50 ms") if _known(timing, "p50_ms") else ("embedding_calls", "embedding calls")
+    places = numbers(results)
     found = [
         (record, timing[record["label"]][key])
         for record in ranked(results)
         if timing.get(record["label"], {}).get(key) is not None
     ]
-    if len({value for _, value in found}) < 2:
-        return ()
-    points = [
+    return [
         CostPoint(
-            numbers[record["label"]],
-            record["label"],
+            places[record["label"]],
             value,
             record["mean"],
             not any(_beats(other, (record, value)) for other in found),
             record["label"] == results.get("baseline"),
+            record["label"] == chosen(results),
         )
         for record, value in found
-    ]
-    chart = cost_chart(points, results["primary"], name)
-    note = (
-        f"{results['primary']} upwards, {name} to the right; the numbers are those of the leaderboard. The line "
-        "joins the configurations that no other beats in both."
-    )
-    fronts = [f"{point.name}. {point.label}" for point in points if point.front]
-    listed = Paragraph(f"On the line: {'; '.join(fronts)}.", "soft")
-    return (Figure(chart, note), listed) if chart else ()
+    ], name
 
 
 def _known(timing: Mapping[str, Record], key: str) -> bool:

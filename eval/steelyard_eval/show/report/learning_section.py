@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.measures.statistics import normal_interval
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import difference, places, spans
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -20,8 +22,10 @@ from steelyard_eval.show.report.blocks import (
     TableRow,
     TermList,
 )
-from steelyard_eval.show.report.charts import Series, difference, forest_chart, places_chart
 from steelyard_eval.show.report.glossary import glossary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 Record = Mapping[str, Any]
 
@@ -33,25 +37,26 @@ def learn_page(record: Record, sha256: str) -> Page:
         Section("gain", "Expected gain", _gain(record)),
         Section("strategies", "Strategies", _strategies(record)),
         Section("acts", "How people act on lists", _acts(record)),
-        Section("parts", "Halves of the log and intents", _parts(record)),
+        Section("follows", "What acts follow", _follows(record)),
+        Section("parts", "Parts of the log", _parts(record)),
         Section("propensities", "Value by logged probabilities", _off_policy(record)),
-        Section("rivals", "What simpler rules would do", _rivals(record)),
         Section("log", "The log", _log(record)),
     ]
     terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
+    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
     facts = (
         ("tool", record["tool"]),
         ("data set (SHA-256)", record["dataset"].get("sha256") or MISSING),
         ("report.json (SHA-256)", sha256),
     )
-    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),)))
+    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),), folded=True))
     log = record["log"]
     counts = (("searches", "impressions"), ("distinct queries", "queries"), ("acts", "acts"))
     return Page(
         title=f"Learned from feedback on {record['dataset']['name']}",
         badge=record["verdict"],
         answer=record["sentence"],
+        record=record,
         caveat="",
         description="",
         facts=(*((name, number(log[key], 0)) for name, key in counts), ("span", str(log["span"]))),
@@ -62,6 +67,7 @@ def learn_page(record: Record, sha256: str) -> Page:
 def _refusal(record: Record) -> tuple[Block, ...]:
     refusal = record.get("refusal")
     warnings = [f"Refused: {refusal['reason']}. {refusal['remedy']}."] if refusal else []
+    warnings += [record["warning"]] if record.get("warning") else []
     warnings += ["This log is simulated."] if record["log"].get("simulated") else []
     return tuple(Paragraph(text, "warning") for text in warnings)
 
@@ -74,29 +80,26 @@ def _gain(record: Record) -> tuple[Block, ...]:
     ]
     if labels := record.get("labels"):
         views.append((f"{labels['queries']} labelled queries", labels["gain"], labels["error"]))
-        views.append(("labels and log", labels["pooled_gain"], labels["pooled_error"]))
+        if labels["share"]:
+            views.append(("labels, sharpened by acts", labels["both_gain"], labels["both_error"]))
     title = "Expected gain in nDCG@10 with 95% intervals, by view"
     unseen = number(100 * record["unseen"], 0)
     facts = (
         ("new first places that were never shown", f"{unseen}%"),
         ("the gain is gone where unseen entries count", number(record.get("flip"), 2)),
-        ("queries needed", number(record.get("queries_needed"), 0)),
         ("candidates", number(record.get("candidates"), 0)),
     )
     note = (
-        "What nobody was shown has no feedback. Each row counts such entries at a share of what their signals "
-        "suggest: all of it (1), half or a quarter. A gain that only one row has is a guess about them."
+        "Labels decide, where there are enough; acts alone prove nothing. What nobody was shown has no feedback: "
+        "those rows count such entries at a share of what their signals suggest, all of it (1), half or a quarter."
     )
-    return (*_forest("views", title, views, note), TermList(facts))
+    return (*_forest(title, views, note), TermList(facts))
 
 
-def _forest(name: str, title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
+def _forest(title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
     around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
-    spans = [
-        difference(label, own.mean, {"low": own.low, "high": own.high}, "", "filled") for label, own in around
-    ]
-    chart = forest_chart(spans, name, title, "gain in nDCG@10")
-    return (Figure(chart, note),) if chart else ()
+    found = [difference({"low": own.low, "high": own.high}, label, "filled", own.mean) for label, own in around]
+    return (Figure(picture(spans(found, "gain in nDCG@10", 0.0, "current"), title), note),) if found else ()
 
 
 def _strategies(record: Record) -> tuple[Block, ...]:
@@ -105,22 +108,13 @@ def _strategies(record: Record) -> tuple[Block, ...]:
         ("chosen", chosen.get("strategy") or MISSING),
         ("best found", record["best"]["strategy"]),
         ("current", record["current"]["strategy"]),
-        *(
-            (f"{one['intent']} queries alone would choose", one["strategy"])
-            for one in record.get("intents", ())
-            if one.get("verdict") == "ship"
-        ),
     )
     return (TermList(pairs, code=True),)
 
 
 def _acts(record: Record) -> tuple[Block, ...]:
     acts, seen = record["acts"], record["examination"]
-    series = [
-        Series("relevant entries", tuple(acts["relevant"]), "filled"),
-        Series("other entries", tuple(acts["other"]), "hollow"),
-    ]
-    chart = places_chart(series, "acts", "Acts per show by place, of relevant entries and of others", "place")
+    title = "Acts per show by place, of relevant entries and of others"
     note = (
         "Filled: relevant entries; hollow: others. The closer the two lines, the less an act tells of relevance."
     )
@@ -141,18 +135,40 @@ def _acts(record: Record) -> tuple[Block, ...]:
         for one in acts["kinds"]
     )
     columns = (TableColumn("act", number=False), TableColumn("acts"), TableColumn("lift"))
-    figure = (Figure(chart, note),) if chart else ()
+    figure = (Figure(picture(act_figure(record), title), note),) if acts["relevant"] or acts["other"] else ()
     table = (TableBlock("Acts", "What each kind of act is worth.", columns, rows),) if rows else ()
     return (*figure, TermList(facts), *table)
 
 
-def _parts(record: Record) -> tuple[Block, ...]:
-    rows = [
-        (f"{one.get('half') or one.get('intent')} ({one['queries']})", one["gain"], one["error"])
-        for one in (*record.get("halves", ()), *record.get("intents", ()))
+def act_figure(record: Record) -> MatplotlibFigure:
+    """Acts per show by place."""
+    acts = record["acts"]
+    series = {"relevant entries": acts["relevant"], "other entries": acts["other"]}
+    return places(series, "place", "acts per show")
+
+
+def follow_figure(record: Record) -> MatplotlibFigure:
+    """How much the label and each signal raise the chance of an act, given the place."""
+    found = [
+        difference({"low": one["low"], "high": one["high"]}, one["label"], "filled", one["delta"])
+        for one in record["follows"]
     ]
-    note = "The number of distinct queries is in brackets. Halves of the log are learned alone: they should agree."
-    return _forest("parts", "Gain by half of the log and by intent with 95% intervals", rows, note)
+    return spans(found, "logarithm of the odds of an act, highest to lowest value", 0.0, "nothing")
+
+
+def _follows(record: Record) -> tuple[Block, ...]:
+    """What raises the chance of an act: labels should, and signals should not."""
+    if not record.get("follows"):
+        return ()
+    title = "How much the label and each signal raise the chance of an act, given the place, with 95% intervals"
+    note = "Measured on labelled queries. Where a signal lies above 0, acts follow it whatever an entry is worth."
+    return (Figure(picture(follow_figure(record), title), note),)
+
+
+def _parts(record: Record) -> tuple[Block, ...]:
+    rows = [(f"{one['part']} ({one['queries']})", one["gain"], one["error"]) for one in record.get("pieces", ())]
+    note = "The number of distinct queries is in brackets. Each part is learned alone: they should agree."
+    return _forest("Gain by acts alone, by part of the log, with 95% intervals", rows, note)
 
 
 def _off_policy(record: Record) -> tuple[Block, ...]:
@@ -179,17 +195,6 @@ def _off_policy(record: Record) -> tuple[Block, ...]:
 
 def _with_ends(found: Record) -> str:
     return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
-
-
-def _rivals(record: Record) -> tuple[Block, ...]:
-    rows = tuple(
-        TableRow(
-            (Cell(one["rule"]), Cell(number(one["gain"], signed=True), order=one["gain"]), Cell(one["strategy"]))
-        )
-        for one in record.get("rivals", ())
-    )
-    columns = (TableColumn("rule", number=False), TableColumn("gain"), TableColumn("would use", number=False))
-    return (TableBlock("Rules", "What each would choose, as the learner sees it.", columns, rows),) if rows else ()
 
 
 def _log(record: Record) -> tuple[Block, ...]:

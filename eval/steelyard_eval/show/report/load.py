@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from steelyard.base.errors import DataError, Fault, nearest, shown
-from steelyard.base.files import STRICT_JSON, canonical
+from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
 from steelyard_eval.show.report.log import SUFFIXES, of_log
@@ -21,6 +22,7 @@ _REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`,
 _TUNING = {"verdict", "strategy", "objective"}
 """Keys that identify the document of a tuning."""
 _LARGEST = 1e300  # beyond it differences overflow
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _FAULTS_SHOWN = 10
 _LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
 
@@ -56,8 +58,6 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
         # Twice: infinite and unpaired values are faults with a place, not an exception without one.
         plain = _with_comparison(json.loads(json.dumps(results, sort_keys=True)))
         faults = list(dict.fromkeys(_faults(plain, source)))
-        if not faults:
-            canonical(plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"{source}: not JSON values: {error}. {_REMEDY}") from None
     if faults:
@@ -115,9 +115,23 @@ def _shape_faults(record: object, source: str) -> Iterator[Fault]:
         yield Fault(source, 0, shown(violation.place), violation.value, violation.rule, _REMEDY)
 
 
+def _sound(value: object) -> bool:
+    """Whether all numbers are finite and all texts Unicode.
+
+    Raises RecursionError for what is nested too deep to be written, too: this takes two frames a level.
+    """
+    if isinstance(value, str):
+        return value.isascii() or not _SURROGATES.search(value)
+    if isinstance(value, Mapping):
+        return all(_sound(key) and _sound(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(_sound(item) for item in value)
+    return not isinstance(value, int | float) or -_LARGEST < value < _LARGEST
+
+
 def _value_faults(record: object, source: str) -> Iterator[Fault]:
-    """Numbers that are not finite, text that is not Unicode. A loop: nesting is as deep as the file likes."""
-    waiting: list[tuple[str, object]] = [("", record)]
+    """Numbers that are not finite, text that is not Unicode, with their places."""
+    waiting: list[tuple[str, object]] = [] if _sound(record) else [("", record)]
     while waiting:
         place, value = waiting.pop()
         if isinstance(value, Mapping):
@@ -127,7 +141,7 @@ def _value_faults(record: object, source: str) -> Iterator[Fault]:
             waiting += [(f"{place}.{index}".lstrip("."), item) for index, item in enumerate(value)]
         elif isinstance(value, int | float) and not -_LARGEST < value < _LARGEST:
             yield Fault(source, 0, shown(place), shown(value), "must be a finite number", _REMEDY)
-        elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        elif isinstance(value, str) and _SURROGATES.search(value):
             yield Fault(
                 source, 0, shown(place), shown(value), "must be Unicode, not half a surrogate pair", _REMEDY
             )

@@ -62,7 +62,10 @@ def _statistics(primary: str) -> Iterator[tuple[str, str]]:
     )
     yield "Better, worse", f"the corrected p is below {ALPHA}, and 0 is outside the interval."
     yield "No difference", f"otherwise, when the whole interval of the difference is within \u00b1{MARGIN}."
-    yield "Unresolvable", "neither: these queries cannot decide it. It does not mean that the two are equal."
+    yield (
+        "Too few queries to tell",
+        "neither. It does not mean that the two are equal.",
+    )
     yield (
         "Detectable, needed",
         f"the smallest difference found with 80% power at two-sided {ALPHA:.0%}, and about how many queries would "

@@ -9,6 +9,7 @@ from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.show import layers_table as layers
 from steelyard_eval.show import silence_table as silence
+from steelyard_eval.show import stale_table as stale
 from steelyard_eval.show.report.blocks import (
     Cell,
     Page,
@@ -21,9 +22,9 @@ from steelyard_eval.show.report.blocks import (
 )
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
-from steelyard_eval.show.report.differences import categories, differences
+from steelyard_eval.show.report.differences import categories, comparisons, differences
 from steelyard_eval.show.report.glossary import glossary
-from steelyard_eval.show.report.leaderboard import cost, leaderboard, metrics, ranked, tests
+from steelyard_eval.show.report.leaderboard import all_metrics, cost, leaderboard, metrics, ranked, tests
 from steelyard_eval.show.report.method import facts, method
 from steelyard_eval.show.report.queries import disagreements, pairs
 from steelyard_eval.show.report.sentences import answer, caveat, decision
@@ -42,6 +43,7 @@ def page(results: Record, sha256: str) -> Page:
         title=f"{subject} on {results['dataset']['name']}",
         badge=_badge(results, measured),
         answer=_answer(results, means, measured),
+        record=results if measured or not results.get("tuning") else results["tuning"],
         caveat="" if results.get("sentence") or not measured else caveat(means, baseline),
         description=results["dataset"].get("description") or "",
         facts=facts(results),
@@ -52,27 +54,29 @@ def page(results: Record, sha256: str) -> Page:
 def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ...]:
     two, record = sides(results), results.get("tuning") or {}
     chosen = results.get("chosen") or {}
-    curve = weight(record or chosen, results["primary"])
     shown = [
         Section("notices", "Before you read on", _notices(results)),
         Section("decision", "Recommendation", promised(results)),
         Section("tuning", "Tuning", tuned(record, alone=not measured) if record else ()),
         Section("leaderboard", "Leaderboard", leaderboard(results)),
-        Section("differences", "Paired differences", differences(results)),
-        Section("categories", "Categories of queries", categories(results, two)),
+        Section("differences", "Differences to the baseline", differences(results)),
         Section("cost", "Quality against cost", cost(results)),
-        Section("silence", "What is shown where nothing fits", _silence(results)),
-        Section("layers", "Layered searches", _layers(results)),
-        Section("weight", "What the weight changes", curve),
-        Section("ablation", "What signals and labels are worth", ablation(record)),
-        Section("queries", "Queries", (*pairs(results, two), *disagreements(results))),
-        Section("labels", "How far the labels reach", coverage(results)),
-        Section("strategies", "Strategies", _strategies(results)),
+        Section("weight", "What the weight changes", weight(record or chosen, results["primary"]), measured),
+        Section("queries", "Queries", (*pairs(results, two), *disagreements(results)), folded=True),
+        Section("categories", "Categories of queries", categories(results, two), folded=True),
+        Section("metrics", "All metrics", all_metrics(results), folded=True),
+        Section("tests", "Tests", comparisons(results), folded=True),
+        Section("silence", "What is shown where nothing fits", _silence(results), folded=True),
+        Section("stale", "What was replaced or has expired", _stale(results), folded=True),
+        Section("layers", "Layered searches", _layers(results), folded=measured),
+        Section("ablation", "What signals and labels are worth", ablation(record), folded=True),
+        Section("labels", "How far the labels reach", coverage(results), folded=True),
+        Section("strategies", "Strategies", _strategies(results), folded=True),
     ]
     terms = glossary(shown, metrics(results))
-    shown.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else ()))
-    shown.append(Section("method", "Method", (TermList(method(results)),) if measured else ()))
-    shown.append(Section("provenance", "Where this comes from", _provenance(results, sha256)))
+    shown.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
+    shown.append(Section("method", "Method", (TermList(method(results)),) if measured else (), folded=True))
+    shown.append(Section("provenance", "Where this comes from", _provenance(results, sha256), folded=True))
     return tuple(section for section in shown if section.blocks)
 
 
@@ -105,6 +109,11 @@ def _silence(results: Record) -> tuple[TableBlock, ...]:
         *_plain_table("Silence", text, silence.COLUMNS, silence.rows(results)),
         *_plain_table("Floors", more, silence.CURVE, silence.curves(results)),
     )
+
+
+def _stale(results: Record) -> tuple[TableBlock, ...]:
+    text = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
+    return _plain_table("Stale", text, stale.COLUMNS, stale.rows(results))
 
 
 def _plain_table(

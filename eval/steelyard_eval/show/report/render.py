@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -14,14 +15,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from steelyard.base.files import canonical, write_texts
+from steelyard_eval.common.answer import below_in_html, below_in_markdown
 from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
-from steelyard_eval.show.report.blocks import Page
+from steelyard_eval.recording.runs import KeptRun
+from steelyard_eval.show.latex import latex
+from steelyard_eval.show.picture import picture
+from steelyard_eval.show.plots import trend
+from steelyard_eval.show.report.blocks import Figure, Page, Section, TableBlock
 from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
 from steelyard_eval.show.report.data import MOST, Packed, pack
 from steelyard_eval.show.report.gate_section import gate_page
 from steelyard_eval.show.report.learning_section import learn_page
 from steelyard_eval.show.report.load import checked, kind_of
 from steelyard_eval.show.report.page import page
+from steelyard_eval.show.runs_kept import trends
 
 _TEMPLATES = "templates"
 PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
@@ -33,12 +40,15 @@ PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
 
 
-def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
-    """Write report.html, report.md and report.json into `out`, for a comparison also CSV files and timing.json.
+def write_report(results: Mapping[str, Any], out: str | Path, runs: Sequence[KeptRun] = ()) -> list[Path]:
+    """Write report.html, report.md, summary.md and report.json into `out`.
 
-    Returns their paths. The same results give the same bytes. Timing is in timing.json and not in report.json, so
-    that report.json can be compared byte for byte with that of another run. The page stays below a megabyte: the
-    lists of single queries are packed, and where they do not fit, fewer of them are in the page.
+    Of a comparison also CSV files, leaderboard.tex and timing.json; summary.md has ten lines, for a pull request.
+
+    With `runs` that are kept of the data set the page has their trend. Returns the paths. The same results give
+    the same bytes. Timing is in timing.json and not in report.json, so that report.json can be compared byte for
+    byte with that of another run. The page stays below a megabyte: the lists of single queries are packed, and
+    where they do not fit, fewer of them are in the page.
 
     Raises DataError when the results are not those of a job that has a report, MachineError when `out` cannot be
     written.
@@ -46,25 +56,46 @@ def write_report(results: Mapping[str, Any], out: str | Path) -> list[Path]:
     plain = checked(results)
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"})
     kind = kind_of(plain)
-    content = PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest())
+    content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), runs)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": _page(content, plain if kind == "results" else {}),
-        "report.md": _markdown().get_template("report.md.j2").render(page=content),
+        "report.md": _markdown().get_template("report.md.j2").render(page=content, below=below_in_markdown),
+        "summary.md": _markdown().get_template("summary.md.j2").render(page=content, table=_first_table(content)),
         "report.json": json_text,
     }
     if kind == "results":
         texts |= {"leaderboard.csv": leaderboard_csv(plain), "queries.csv": queries_csv(plain)}
+        texts |= {"leaderboard.tex": latex(plain)} if plain["results"] else {}
         texts["timing.json"] = canonical(plain.get("timing", []))
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
 
 
+def _with_trend(content: Page, runs: Sequence[KeptRun]) -> Page:
+    """The page with what was measured before, in front of what is folded."""
+    found = trends(runs)
+    if found is None:
+        return content
+    note = "The best contender of each run with its interval, and what was used then; `steelyard runs` has all."
+    title = "The metric over the kept runs, oldest first"
+    section = Section("trend", "Over time", (Figure(picture(trend(*found), title), note),))
+    at = next((at for at, one in enumerate(content.sections) if one.folded), len(content.sections))
+    return replace(content, sections=(*content.sections[:at], section, *content.sections[at:]))
+
+
+def _first_table(content: Page) -> TableBlock | None:
+    """The table that a summary shows the first rows of."""
+    blocks = (block for section in content.sections if not section.folded for block in section.blocks)
+    return next((block for block in blocks if isinstance(block, TableBlock)), None)
+
+
 def _page(content: Page, results: Mapping[str, Any]) -> str:
     """The page with as many lists as there is room for."""
     template = _html().get_template("report.html.j2")
     shared = {"page": content, "policy": policy(), "badges": BADGES, "style": _asset("report.css")}
+    shared["below"] = below_in_html
     shared["script"] = _asset("report.js")
     bare = template.render(packed=Packed(""), **shared)
     packed = pack(results, MOST - len(bare.encode()) - 1000)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard_eval.common.markup import MISSING, interval, listed, number, p_value
-from steelyard_eval.measures.statistics import MARGIN, TIE
+from steelyard_eval.measures.statistics import MARGIN, TIE, TOO_FEW
 
 Record = Mapping[str, Any]
-VERDICTS = ("better", "worse", "no difference", "unresolvable")
+VERDICTS = ("better", "worse", "no difference", TOO_FEW)
 
 
 def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: str, baseline: str) -> str:
@@ -80,7 +80,8 @@ def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> s
     """The verdicts on the challengers of a baseline that has the highest mean."""
     counts = Counter(record["verdict"] for label, record in tested.items() if label in means)
     others = len(means) - 1
-    found = [(counts[verdict], verdict) for verdict in VERDICTS if counts[verdict]]
+    words = {TOO_FEW: "open for want of queries"}
+    found = [(counts[verdict], words.get(verdict, verdict)) for verdict in VERDICTS if counts[verdict]]
     missing = others - counts.total()
     found += [(missing, "not compared")] if missing > 0 else []
     if len(found) == 1:

@@ -22,7 +22,7 @@ LACKS = {
 
 def write(config: SearchConfig) -> Parts:
     """The share of each list under `blend`; raises Lost, with the reasons, for what it cannot rank alike."""
-    fusion = hybrid(config.effective, LACKS)
+    fusion = hybrid(config.effective, ("minmax",), LACKS)
     return {"blend": fusion.shares() | {"limit": config.limit}}, index_notes(config, fusion.weights)
 
 

@@ -14,6 +14,18 @@
     return (value < 0 ? MINUS : signed ? "+" : "") + size;
   };
 
+  /* A link to a section that is folded opens it. */
+  const reveal = () => {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const fold = target && target.closest("details");
+    if (!fold) return;
+    fold.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  for (const link of document.querySelectorAll("nav a")) link.addEventListener("click", () => setTimeout(reveal));
+  reveal();
+
   /* Tables: a click on a head sorts, a second one turns the order round; long tables have a filter. */
   const key = (row, at) => {
     const cell = row.cells[at];
@@ -63,7 +75,7 @@
       head.append(button);
       button.addEventListener("click", () => sort(table, head, at));
     });
-    if (rows > 12 || (rows > 3 && table.closest("#leaderboard"))) filter(table);
+    if (rows > 12) filter(table);
   }
 
   /* The lists of all queries. */

@@ -1,0 +1,32 @@
+"""The memory of this machine, and how much of it the vectors of one space, or the postings of one keyword index,
+may take.
+"""
+
+from __future__ import annotations
+
+import os
+
+from steelyard.base.errors import ConfigError, shown
+
+VARIABLE = "STEELYARD_MEMORY"
+"""Names a number of MiB; 0 leaves all searches to SQLite. Without it a quarter of the machine's memory."""
+FALLBACK = 2**32
+"""Bytes where the machine does not tell its memory."""
+
+
+def memory_bytes() -> int:
+    """The bytes of memory of this machine."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return FALLBACK
+
+
+def budget() -> int:
+    """The most bytes of vectors or postings; ConfigError where the environment names no number of MiB."""
+    named = os.environ.get(VARIABLE, "")
+    if not named:
+        return memory_bytes() // 4
+    if not (named.isascii() and named.isdecimal() and len(named) < 10):
+        raise ConfigError(f"{VARIABLE} is {shown(named)}; it must be a whole number of MiB, 0 or more")
+    return int(named) * 2**20

@@ -1,0 +1,73 @@
+"""The command loop: everything from a week of use to a file to try or to ship."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.manners import note
+from steelyard_eval.cli.commands.options import embedder_option, json_option, put
+from steelyard_eval.learn.loop import WEIGHTS
+from steelyard_eval.learn.loop import loop as run_loop
+from steelyard_eval.learn.use.gather import summary
+
+CURRENT = "What you use today; the file --weights by default, where there is one, else what the data set names."
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="KIND[:PATH]",
+    help="Logs of other programs, as in learn; repeatable. The transcripts on this machine by default.",
+)
+@click.option("--current", metavar="CONTENDER", type=completion.CONFIGURATION, help=CURRENT)
+@click.option("--weights", type=click.Path(), default=WEIGHTS, show_default=True, help="What is in use.")
+@click.option("--baseline", type=click.Path(), default="reports/baseline.json", show_default=True)
+@click.option("--report", "reports", type=click.Path(), default="reports/loop", show_default=True)
+@click.option("--adopt", is_flag=True, help="Let what ships replace --weights.")
+@click.option("--strict", is_flag=True, help="Exit with 3 where the gate cannot tell.")
+@click.option("--keep-queries", is_flag=True, help="Write the texts of queries into the logs, too.")
+@embedder_option
+@json_option
+def loop(
+    dataset: str,
+    sources: tuple[str, ...],
+    current: str | None,
+    weights: str,
+    baseline: str,
+    reports: str,
+    adopt: bool,
+    strict: bool,
+    keep_queries: bool,
+    embedder: str,
+    as_json: bool,
+) -> None:
+    """Run the whole loop once: refresh the data set, read what use left behind, learn, recommend, gate, report.
+
+    What is worth trying or shipping goes beside --weights as *.try.json or *.ship.json; --weights itself is only
+    replaced with --adopt. The same input gives the same files, and one run is kept (steelyard runs). Exit
+    codes: 0 fine, 1 what is in use got worse, 2 bad input, 3 the gate cannot tell
+    under --strict.
+    """
+    found = run_loop(
+        dataset,
+        sources,
+        current,
+        weights=weights,
+        baseline=baseline,
+        reports=reports,
+        adopt=adopt,
+        strict=strict,
+        keep_queries=keep_queries,
+        embedder=embedder,
+    )
+    for own in found.record["use"]:
+        note(summary(own))
+    put(found.to_json(), as_json, str(found))
+    if found.exit_code:
+        sys.exit(found.exit_code)

@@ -1,0 +1,104 @@
+"""What a command answers, in the one order that every face shows: verdict and gain, what to do, the formula below.
+
+recommend, tune, learn and gate write it into their documents; terminal, Markdown and HTML read it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from steelyard.base.escape import visible
+from steelyard_eval.common.console import painted, wrapped
+from steelyard_eval.common.markup import legible, markdown, markdown_code
+
+Record = Mapping[str, Any]
+LONGEST = 200
+"""Characters of a sentence, which has no formula."""
+NAMED = 40
+"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do: in words, and the command or the file; either may be empty."""
+
+    what: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The answer of a command.
+
+    Attributes
+    ----------
+    sentence : verdict, gain with its interval and odds, in at most `LONGEST` characters.
+    steps : what to do now.
+    formula : the strategy that it is about; empty where there is none.
+    """
+
+    sentence: str
+    steps: tuple[Step, ...] = ()
+    formula: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The part of a document that is the answer."""
+        return {"sentence": self.sentence, "steps": [*map(asdict, self.steps)], "formula": self.formula or None}
+
+
+def name_of(label: str) -> str:
+    """A contender in a sentence: by its name, unless that is long."""
+    return f"your {label}" if len(label) <= NAMED else "what you use today"
+
+
+def in_terminal(record: Record) -> str:
+    """The answer of a document as text for a terminal."""
+    steps = [wrapped(visible(": ".join(_marked(step, str, str))), 4) for step in _steps(record)]
+    formula = wrapped(visible(record["formula"]), 4) if record.get("formula") else ""
+    return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula)))
+
+
+def in_markdown(record: Record) -> str:
+    """The answer of a document as Markdown."""
+    return "\n\n".join(filter(None, (f"**{markdown(record['sentence'])}**", below_in_markdown(record))))
+
+
+def below_in_markdown(record: Record) -> str:
+    """What stands below the sentence, as Markdown."""
+    steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in _steps(record)]
+    formula = markdown_code(record["formula"]) if record.get("formula") else ""
+    return "\n\n".join(filter(None, ("\n".join(steps), formula)))
+
+
+def in_html(record: Record) -> Markup:
+    """The answer of a document as HTML, for a notebook."""
+    return Markup("<p><b>{}</b></p>{}").format(legible(record["sentence"]), below_in_html(record))
+
+
+def below_in_html(record: Record) -> Markup:
+    """What stands below the sentence, as HTML."""
+    code = Markup("<code>{}</code>").format
+    steps = [
+        Markup("<li>{}</li>").format(Markup(": ").join(_marked(step, escape, lambda text: code(legible(text)))))
+        for step in _steps(record)
+    ]
+    listed = Markup("<ul class='steps'>{}</ul>").format(Markup("").join(steps)) if steps else Markup("")
+    formula = Markup("<p>{}</p>").format(code(legible(record["formula"]))) if record.get("formula") else ""
+    return listed + escape(formula)
+
+
+def _steps(record: Record) -> Sequence[Record]:
+    found: Sequence[Record] = record.get("steps") or ()
+    return found
+
+
+def _marked(step: Record, words: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:
+    """The parts of a step that are not empty."""
+    if step["what"]:
+        yield words(step["what"])
+    if step["command"]:
+        yield code(step["command"])

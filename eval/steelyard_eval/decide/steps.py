@@ -1,0 +1,35 @@
+"""What to do with a verdict: which file to search with, and what would settle the rest."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from steelyard_eval.common.answer import Step
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.recording.rankings import spelled
+
+WEIGHTS = Path("search-weights.json")
+"""Where weights go, unless another file is named."""
+
+
+def beside(path: Path) -> Path:
+    """search-weights.try.json for search-weights.json."""
+    return path.with_name(f"{path.name.removesuffix('.json')}.try.json")
+
+
+def using(path: Path) -> str:
+    """The command that searches with a weights file."""
+    return shlex.join(["steelyard", "search", "VAULT", "QUERY", "--weights", str(path)])
+
+
+def to_do(verdict: str, dataset: Dataset, remedy: str = "", *, labels: bool = True) -> tuple[Step, ...]:
+    """What to do under a verdict: which file to search with, and what would settle the rest.
+
+    `remedy` says it in words, and `labels` whether more of them are one.
+    """
+    judge = (spelled("judge", dataset, "--random", options={}) or "") if labels else ""
+    more = Step(remedy or "label more of your queries", judge)
+    if verdict == "ship":
+        return (Step("search with it", using(WEIGHTS)),)
+    return (Step("try it", using(beside(WEIGHTS))), more) if verdict == "try" else (more,)

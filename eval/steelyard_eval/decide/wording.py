@@ -1,0 +1,119 @@
+"""The words of an answer: what to do, what to expect of it, how sure that is; how a configuration is written."""
+
+from __future__ import annotations
+
+from steelyard.config.search_config import SearchConfig
+from steelyard.systems import find_system, written_name
+from steelyard_eval.common.answer import LONGEST, Conclusion, name_of
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.decision import Decision
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.steps import to_do
+
+FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
+"""Odds near even, down to halfway to the next."""
+
+
+def is_stated(decision: Decision, queries: int, fewest: int) -> bool:
+    """Whether the gain is printed: of what ships, from so many labelled queries on."""
+    return decision.verdict == "ship" and queries >= fewest
+
+
+def named(config: SearchConfig) -> str:
+    """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
+    usual = find_system(config.name).config(config.limit).depths
+    deep = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
+    depths = f" at depth {', '.join(map(str, sorted(deep)))}" if deep else ""
+    system, _, parameters = written_name(config).rstrip("]").partition("[")
+    moved = f" with {parameters}" if parameters else ""
+    return f"{'' if system == 'plain' else f'{system} with '}{config.effective}{moved}{depths}"
+
+
+def depths_read(config: SearchConfig) -> dict[str, int | None]:
+    """The depth of every retriever whose list the strategy uses."""
+    used = config.effective.signals()
+    return {name: depth for name, depth in config.depths.items() if name in used}
+
+
+def answer_of(
+    decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str
+) -> Conclusion:
+    """The answer that a decision is; `fewest` as for `sentence`, `formula` what was decided on."""
+    refusal = decision.refusal
+    steps = to_do(decision.verdict, dataset, refusal.remedy if refusal else "", labels=refusal is None)
+    return Conclusion(sentence(decision, current, metric, fewest), steps, formula)
+
+
+def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> str:
+    """One sentence to act on; a gain that is not stated, for want of `fewest` labelled queries, is left open.
+
+    >>> decision = Decision("ship", 3, Gain.of(0.0612, 0.0211), 0.1, None)
+    >>> sentence(decision, "echovault", "nDCG@10")
+    'Ship: +0.061 nDCG@10 expected over your echovault, 95% sure of +0.020 to +0.103; 1 in 500 that it is worse.'
+    """
+    own = name_of(current)
+    if decision.verdict == "ship" and not fewest:
+        return f"Ship: {in_words(decision.gain, metric, f'expected over {own}')}."
+    if decision.verdict == "ship":
+        likely = f"better than {own} ({odds(decision.gain)})"
+        return f"Ship: {likely}; how much better takes {fewest} labelled queries to tell."
+    if decision.verdict == "try" and decision.refusal:
+        reason = f"Try: not proven, because {decision.refusal.reason}."
+        return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
+    if decision.verdict == "try":
+        return f"Try: likely better than {own} ({odds(decision.gain)}), not proven{_more(decision)}."
+    return (
+        f"Keep {own}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure); "
+        f"about {rough(decision.more)} more labelled queries would halve that."
+    )
+
+
+def in_words(gain: Gain, metric: str, over: str) -> str:
+    """A gain in words, with its interval and odds; both are left out where nothing is known of them.
+
+    >>> in_words(Gain.of(-0.02, 0.01), "nDCG@10", "against the baseline")
+    '-0.020 nDCG@10 against the baseline, 95% sure of -0.040 to -0.000; 1 in 40 that it is better'
+    """
+    sure = "" if gain.worse is None else f", 95% sure of {gain.low:+.3f} to {gain.high:+.3f}; {odds(gain)}"
+    return f"{gain.mean:+.3f} {metric} {over}{sure}"
+
+
+def _more(decision: Decision) -> str:
+    return "" if decision.more is None else f"; about {rough(decision.more)} more labelled queries would settle it"
+
+
+def odds(gain: Gain) -> str:
+    """How likely it is that a gain is a loss; of a loss, that it is a gain.
+
+    >>> odds(Gain.of(0.01, 0.01)), odds(Gain.of(-0.01, 0.01))
+    ('1 in 6 that it is worse', '1 in 6 that it is better')
+    """
+    worse = 0.5 if gain.worse is None else gain.worse
+    return f"{one_in(min(worse, 1 - worse))} that it is {'worse' if worse <= 0.5 else 'better'}"
+
+
+def one_in(probability: float) -> str:
+    """A probability of at most a half in words: 1 in so many, in one digit from 20 on.
+
+    >>> one_in(0.02), one_in(0.2), one_in(0.38), one_in(0.0019), one_in(0.00001)
+    ('1 in 50', '1 in 5', '2 in 5', '1 in 500', 'less than 1 in 1,000')
+    """
+    if probability < 0.001:
+        return "less than 1 in 1,000"
+    for least, words in FEW:
+        if probability >= least:
+            return words
+    number = round(1 / probability)
+    step = 10 ** (len(str(number)) - 1) if number >= 20 else 1
+    return f"1 in {round(number / step) * step:,}"
+
+
+def rough(more: int | None) -> str:
+    """A rough number of queries that are still needed, in two digits.
+
+    >>> rough(37), rough(183)
+    ('40', '180')
+    """
+    number = more or 1
+    step = 10 ** max(len(str(number)) - 2, 1 if number >= 20 else 0)
+    return f"{max(step, round(number / step) * step):,}"

@@ -1,0 +1,194 @@
+"""What labels and acts decide together: `recommend` on the labels, which the acts on other queries sharpen.
+
+Labels of `WITH_A_LOG` questions or more decide, by the matrices and gates of all that choose (`decide.rule`), and
+the acts are a second measurement of the same candidates on the log's queries. With fewer labels acts may suggest a
+try, and nothing ships: no log tells an act that follows a signal from one that follows worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.base.arrays import Indices, Ints
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.datasets.groups import questions, unit_numbers
+from steelyard_eval.decide.few_labels import WITH_A_LOG
+from steelyard_eval.decide.prediction_powered import SecondMeasurement
+from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
+from steelyard_eval.learn.case import LogCase
+from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_shown
+from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.suggested import suggested
+from steelyard_eval.measures.metrics import Measure, parse_measures
+from steelyard_eval.recording.workspace import judged
+from steelyard_eval.tune.families import starts
+from steelyard_eval.tune.layout import Layout, Measured, lay_out, record_all, serving
+from steelyard_eval.tune.recommendation import METRICS
+from steelyard_eval.tune.recommendation_document import RecommendationCase
+from steelyard_eval.tune.source import Live
+
+OBJECTIVE = Measure("nDCG", PLACES)
+CLICKED = 400
+"""Logged queries on which candidates are valued by acts: with more of them some dozens of labels tell no more."""
+
+
+@dataclass(frozen=True)
+class LogDecision:
+    """The decision on one log.
+
+    Attributes
+    ----------
+    case : what was read.
+    labelled : the queries whose labels decide; empty where there are too few.
+    sampled : int64[S], the logged queries on which candidates were valued.
+    layout : the candidates; recordings : those of the sampled queries.
+    gains : float32[C, S], what the acts say that each candidate gains.
+    recommended : the decision on the labels; None without.
+    """
+
+    case: LogCase
+    labelled: tuple[Query, ...]
+    sampled: Indices
+    layout: Layout
+    recordings: tuple[Measured, ...]
+    gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    recommended: RecommendationCase | None
+
+    @cached_property
+    def learned(self) -> ClickGains:
+        """What the acts on the sampled queries say."""
+        whole, own = self.case.learned, self.sampled
+        clients = [cells.on(own) for cells in whole.clients]
+        return ClickGains(whole.pairs, whole.cells.on(own), whole.examination, whole.classes, clients)
+
+    def config(self, candidate: int) -> SearchConfig:
+        """The configuration of a candidate, as it is written where labels decided on it."""
+        case = self.recommended
+        if case is not None and case.picked is not None and candidate == case.decision.candidate:
+            return case.picked
+        return self.layout.grid.config(candidate)
+
+    def lists(self, config: SearchConfig) -> Ints:
+        """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
+        table = serving(self.recordings, config).table
+        found = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
+        found[self.sampled] = rows_shown(table, config, rows_of(self.case.pairs, table))
+        return found
+
+    def both(self, candidate: int) -> Ints:
+        """int32[2, Q, PLACES]: the lists of what is used today and of a candidate."""
+        return np.stack([self.lists(self.case.config), self.lists(self.config(candidate))])
+
+    @cached_property
+    def favourite(self) -> int | None:
+        """The candidate of largest gain by the acts; None where nothing gains."""
+        means = self.gains.mean(axis=1, dtype=np.float64)
+        return int(means.argmax()) if means.max() > 0 else None
+
+    @cached_property
+    def candidate(self) -> int | None:
+        """What ships, or is worth a try; None under keep."""
+        if self.recommended is not None:
+            return self.recommended.decision.candidate
+        if self.case.listless:
+            return None
+        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
+        return suggested(self.learned, self.gains, self.both, apart)
+
+    @property
+    def verdict(self) -> str:
+        """ship, try or keep."""
+        if self.recommended is not None:
+            return self.recommended.decision.verdict
+        return "keep" if self.candidate is None else "try"
+
+    @property
+    def share(self) -> float:
+        """How much of what the acts say was used, beside the labels."""
+        return 0.0 if self.recommended is None else self.recommended.evidence.share
+
+    @property
+    def worth(self) -> float:
+        """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
+        if self.recommended is None or self.share == 0:
+            return float(len(self.labelled))
+        evidence, at = (
+            self.recommended.evidence,
+            self.candidate if self.candidate is not None else self.favourite or 0,
+        )
+        own = self.recommended.labels_alone.of_metric.deviation[at]
+        return float(len(self.labelled) * (own / evidence.of_metric.deviation[at]) ** 2)
+
+
+def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:
+    """Lay all candidates out over the labelled and the logged queries, and decide."""
+    source = Live(case.space)
+    dataset = source.dataset
+    own = judged(dataset, dataset.queries) if labels else ()
+    labelled = own if questions(own) >= WITH_A_LOG else ()
+    sampled = _sampled(case, labelled)
+    clicked = [case.queries[at] for at in sampled.tolist()]
+    tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
+    if labelled:
+        laid = lay_out(source, labelled, tried.starts, OBJECTIVE)
+        recordings = record_all(source, clicked, tried.starts)
+    else:  # nothing reads these labels: candidates are laid out as if each query had one
+        stand_in = {query.id: {case.table.entries[0]: 1} for query in clicked}
+        laid = lay_out(source, clicked, tried.starts, OBJECTIVE, stand_in)
+        recordings = laid.recordings
+    found = LogDecision(case, labelled, sampled, laid, recordings, _gains(case, sampled, laid, recordings), None)
+    if not labelled:
+        return found
+    used = Contender(case.label, case.config, "system")
+    measures = parse_measures([str(OBJECTIVE), *METRICS])
+    second = None if case.listless else _second(found)
+    gates = ALL_FAMILIES if second is None else FROM_A_LOG
+    recommended = RecommendationCase(
+        source, labelled, measures, laid, used, PLACES, 0, now, tried.left_out, second, gates
+    )
+    return LogDecision(case, labelled, sampled, laid, recordings, found.gains, recommended)
+
+
+def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
+    """int64[S]: the logged queries that are labelled, and others drawn at random."""
+    own = {query.id for query in labelled}
+    known = np.array([query.id in own for query in case.queries])
+    acted = np.isin(np.arange(len(known)), case.cells.queries)
+    others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:CLICKED]
+    return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
+
+
+def _gains(
+    case: LogCase, sampled: Indices, laid: Layout, recordings: tuple[Measured, ...]
+) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """float32[C, S]: what the acts say that each candidate gains on the sampled queries."""
+    learned, found = case.learned, []
+    rows: dict[int, Indices] = {}
+
+    def row_of(own: Measured) -> Indices:
+        return rows.setdefault(id(own), rows_of(case.pairs, own.table))
+
+    today = serving(recordings, case.config)
+    base = learned.values(rows_shown(today.table, case.config, row_of(today)))
+    for block in laid.grid.blocks:
+        own = serving(recordings, block.config)
+        values = learned.values(first_rows(own.table, block, row_of(own)))
+        found.append((values - base).astype(np.float32))
+    return np.concatenate(found)
+
+
+def _second(found: LogDecision) -> SecondMeasurement | None:
+    """The acts as a second measurement of what the labels measure."""
+    case = found.case
+    number = {query.id: at for at, query in enumerate(found.labelled)}
+    names = [case.queries[at].id for at in found.sampled.tolist()]
+    rows = np.flatnonzero([name in number for name in names])
+    at = np.array([number[names[row]] for row in rows.tolist()], dtype=np.int64)
+    groups = unit_numbers([*(case.queries[own] for own in found.sampled.tolist())])
+    return SecondMeasurement.of(found.gains, at, rows, groups)

@@ -1,0 +1,81 @@
+"""What acts follow beside worth: how much a signal raises the chance of an act, given the label and the place.
+
+Within a query, acts fall on what was shown in proportion to ``place ** -e * exp(w . (grade, signals))``, fitted as
+in `examination.conditional` on labelled queries alone. Where acts follow worth, the signals' weights are about 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.examination import LOUDEST, conditional
+from steelyard_eval.learn.first_ten import LoggedPairs
+
+FEWEST = 10
+"""Labelled queries with an act, below which nothing is said."""
+SURE = 2.0
+"""Standard errors above 0 from which on acts follow a signal."""
+LOOSE = 0.1
+"""Precision of the weights' prior around 0."""
+
+
+@dataclass(frozen=True)
+class Follows:
+    """One weight: `delta` is the logarithm of how many times as likely the highest value is acted upon."""
+
+    label: str
+    delta: float
+    error: float
+
+    @property
+    def followed(self) -> bool:
+        """Whether acts follow it."""
+        return self.delta > SURE * self.error
+
+    def to_json(self) -> dict[str, object]:
+        """As plain JSON values, with a 95% interval."""
+        reach = 1.96 * self.error
+        return {"label": self.label, "delta": self.delta, "low": self.delta - reach, "high": self.delta + reach}
+
+
+WORTH = "the label"
+
+
+def follows(pairs: LoggedPairs, cells: Cells, qrels: Mapping[str, Mapping[str, int]]) -> list[Follows]:
+    """The weights of the label and of every signal; empty where too few labelled queries have acts."""
+    labelled = np.array([name in qrels for name in pairs.queries])
+    acted = sums(cells.query, cells.positive, len(pairs.queries)) > 0
+    own = cells.where((labelled & acted)[cells.query])
+    if len(own.queries) < FEWEST or not pairs.names:
+        return []
+    names = [pairs.queries[at] for at in own.query.tolist()]
+    ids = [pairs.entries[at] for at in pairs.entry[own.row].tolist()]
+    grade = np.array([max(qrels[name].get(id_, 0), 0) for name, id_ in zip(names, ids, strict=True)], dtype=float)
+    design = np.column_stack(
+        [grade / max(float(grade.max()), 1.0), pairs.features[own.row], -np.log(own.place + 1.0)]
+    )
+    acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)
+    penalty = np.full(design.shape[1], LOOSE)
+    fitted, covariance = conditional(design, own.query, np.log(own.shown), acts, penalty, ())
+    errors = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
+    return [
+        Follows(name, float(weight), float(error))
+        for name, weight, error in zip((WORTH, *pairs.names), fitted, errors, strict=False)
+    ]
+
+
+def warning(found: list[Follows]) -> str:
+    """A sentence that names what acts follow most beside worth; empty where it is nothing."""
+    others = [one for one in found if one.label != WORTH and one.followed]
+    if not others:
+        return ""
+    most = max(others, key=lambda one: one.delta)
+    return (
+        f"given the label and the place, acts follow {most.label}: its highest value is acted upon "
+        f"{np.exp(most.delta):.1f} times as often as its lowest"
+    )

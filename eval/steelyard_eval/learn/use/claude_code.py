@@ -1,0 +1,62 @@
+"""Claude Code: a file of JSON lines a session, with the messages and the calls of tools inside them.
+
+Fields as seen at 2.1.219: `message.content` is a text, or blocks of the types text, tool_use and tool_result. What
+a subagent did has `isSidechain`, and is a session of its own. What the model only thinks is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from steelyard_eval.learn.use.records import Record, seconds, text_of
+from steelyard_eval.learn.use.session import AgentSaid, Event, PersonAsked
+from steelyard_eval.learn.use.tools import Calls
+
+_OURS = ("<command-", "<local-command", "<system-reminder", "Caveat:", "[Request interrupted")
+"""How texts begin that the program writes in a person's name."""
+
+
+def matches(record: Record) -> bool:
+    """Whether a line is of such a session."""
+    return isinstance(record.get("message"), dict) or ("sessionId" in record and "type" in record)
+
+
+def thread(record: Record) -> str:
+    """Which agent of the file a line is of."""
+    return f"{record.get('sessionId') or ''}{record.get('agentId') or ''}{bool(record.get('isSidechain'))}"
+
+
+def events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
+    """The events of one agent."""
+    for record in records:
+        message = record.get("message")
+        if not isinstance(message, dict):
+            continue
+        time = seconds(record.get("timestamp"))
+        content = message.get("content")
+        if record.get("type") == "assistant":
+            yield from _answer(content, calls, time)
+        elif record.get("type") == "user" and not record.get("isMeta"):
+            yield from _question(content, calls, time)
+
+
+def _answer(content: Any, calls: Calls, time: float | None) -> Iterator[Event]:  # noqa: ANN401 -- JSON
+    for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        if not isinstance(block, dict):
+            continue
+        if block.get("type") == "text" and isinstance(block.get("text"), str):
+            yield AgentSaid(block["text"])
+        elif block.get("type") == "tool_use":
+            yield from calls.made(str(block.get("id")), str(block.get("name") or ""), block.get("input"), time)
+
+
+def _question(content: Any, calls: Calls, time: float | None) -> Iterator[Event]:  # noqa: ANN401 -- JSON
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    answers = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_result"]
+    for block in answers:
+        failed = block.get("is_error") is True
+        yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
+    text = text_of([block for block in blocks if isinstance(block, dict) and block.get("type") == "text"])
+    if text and not answers and not text.lstrip().startswith(_OURS):
+        yield PersonAsked(text)

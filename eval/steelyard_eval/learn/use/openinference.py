@@ -1,0 +1,78 @@
+"""OpenInference, as Phoenix exports it: RETRIEVER spans, and RERANKER spans that put their documents in order.
+
+Attributes are those of its published conventions; no export was at hand to try it on. They may be dotted keys, a
+tree of objects, or columns of a table with `attributes.` before them; spans come as lines, as a list, or as OTLP.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.otel import ids_of, raw_spans, times_of
+from steelyard_eval.learn.use.records import Record, loaded
+from steelyard_eval.learn.use.session import UseSession
+from steelyard_eval.learn.use.spans import ANSWER, SEARCH, TOOL, TraceSpan, sessions
+
+KIND = "openinference.span.kind"
+DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
+_PLACE = re.compile(r"\.(\d+)\.document\.(id|score|content|metadata)")
+
+
+def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
+    """The sessions in some files."""
+    return sessions(files, corpus, system, faults, _spans)
+
+
+def _spans(record: Record) -> Iterable[TraceSpan]:
+    for span, attributes in list(raw_spans(record)) or [(record, record)]:
+        has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
+        kind = str(has.get(KIND) or span.get("span_kind") or "").upper()
+        key, trace = ids_of(span)
+        begun, ended = times_of(span)
+        conversation = str(has.get("session.id") or "")
+        asked, given = has.get("input.value"), has.get("output.value")
+        if kind in DOCUMENTS:
+            asked = has.get("reranker.query") or asked
+            yield TraceSpan(
+                key, trace, SEARCH, conversation, begun, ended, "", asked, _documents(has, DOCUMENTS[kind])
+            )
+        elif kind == "TOOL":
+            yield TraceSpan(
+                key, trace, TOOL, conversation, begun, ended, str(has.get("tool.name") or ""), asked, given
+            )
+        elif kind in ("LLM", "AGENT", "CHAIN"):
+            root = not (span.get("parent_id") or span.get("parentSpanId"))
+            yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked if root else None, given)
+        elif trace:
+            yield TraceSpan(key, trace, "", conversation)
+
+
+def _flat(value: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 -- any JSON value
+    """A tree as dotted keys; places of lists are numbers."""
+    if depth > 8 or not isinstance(value, dict | list) or not value:
+        return {prefix: value}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    found: dict[str, Any] = {}
+    for name, inner in pairs:
+        found |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
+    return found
+
+
+def _documents(has: Mapping[str, Any], root: str) -> list[dict[str, Any]] | None:
+    """The documents of a span, in their order; None where it captured none."""
+    found: dict[int, dict[str, Any]] = {}
+    for name, value in has.items():
+        if name.startswith(root) and (place := _PLACE.match(name, len(root))):
+            found.setdefault(int(place[1]), {})[place[2]] = value
+    for document in found.values():
+        metadata = loaded(document.pop("metadata", None))
+        if "id" not in document and isinstance(metadata, dict):
+            document["id"] = next(
+                (metadata[key] for key in ("id", "doc_id", "memory_id") if key in metadata), None
+            )
+    return [found[at] for at in sorted(found)] or None

@@ -1,0 +1,107 @@
+"""OpenTelemetry's GenAI spans: `search_memory` and `retrieval`, with the tools and answers that follow them.
+
+Attributes are those of the semantic conventions for GenAI (status Development). Queries, records and documents are
+opt-in there: a program has to be told to capture content. OTLP in JSON is read, and lines of ReadableSpan.to_json.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.records import Record, loaded, objects, seconds
+from steelyard_eval.learn.use.session import UseSession
+from steelyard_eval.learn.use.spans import ANSWER, CHANGE, SEARCH, TOOL, TraceSpan, sessions
+
+_VALUES = ("stringValue", "doubleValue", "boolValue", "intValue", "bytesValue")
+
+
+def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
+    """The sessions in some files."""
+    return sessions(files, corpus, system, faults, _spans)
+
+
+def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, Any]]]:
+    """The spans of a record of either form, with their attributes as plain values."""
+    if isinstance(record.get("resourceSpans"), list):
+        for resource in objects(record["resourceSpans"]):
+            for scope in objects(resource.get("scopeSpans")):
+                for span in objects(scope.get("spans")):
+                    yield span, _listed(span.get("attributes"))
+    elif isinstance(record.get("attributes"), dict):
+        yield record, record["attributes"]
+    elif isinstance(record.get("attributes"), list):
+        yield record, _listed(record["attributes"])
+
+
+def ids_of(span: Record) -> tuple[str, str]:
+    """The ids of a span and of its trace."""
+    context = span.get("context") if isinstance(span.get("context"), dict) else {}
+    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""  # type: ignore[union-attr]  # a dict
+    own = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""  # type: ignore[union-attr]  # a dict
+    return f"{trace}/{own}".replace("0x", ""), str(trace).removeprefix("0x")
+
+
+def times_of(span: Record) -> tuple[float | None, float | None]:
+    """When a span began and ended."""
+    begun = seconds(span.get("startTimeUnixNano") or span.get("start_time"))
+    return begun, seconds(span.get("endTimeUnixNano") or span.get("end_time"))
+
+
+def _spans(record: Record) -> Iterable[TraceSpan]:
+    for span, has in raw_spans(record):
+        key, trace = ids_of(span)
+        begun, ended = times_of(span)
+        conversation = str(has.get("gen_ai.conversation.id") or "")
+        kind, name, asked, given = _read(has)
+        yield TraceSpan(key, trace, kind, conversation, begun, ended, name, asked, given)
+
+
+def _read(has: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
+    """Kind, name, what was asked and what came of it."""
+    operation = has.get("gen_ai.operation.name")
+    if operation == "search_memory":
+        records = loaded(has.get("gen_ai.memory.records"))
+        return SEARCH, str(has.get("gen_ai.memory.store.id") or ""), has.get("gen_ai.memory.query.text"), records
+    if operation == "retrieval":
+        documents = loaded(has.get("gen_ai.retrieval.documents"))
+        return (
+            SEARCH,
+            str(has.get("gen_ai.data_source.id") or ""),
+            has.get("gen_ai.retrieval.query.text"),
+            documents,
+        )
+    if operation == "execute_tool":
+        asked, given = has.get("gen_ai.tool.call.arguments"), has.get("gen_ai.tool.call.result")
+        return TOOL, str(has.get("gen_ai.tool.name") or ""), asked, given
+    if operation == "update_memory" and has.get("gen_ai.memory.record.id"):
+        return CHANGE, str(has["gen_ai.memory.record.id"]), None, None
+    if operation in ("invoke_agent", "chat", "generate_content"):
+        asked = _last(has.get("gen_ai.input.messages")) if operation == "invoke_agent" else None
+        return ANSWER, "", asked, has.get("gen_ai.output.messages")
+    return "", "", None, None
+
+
+def _last(messages: object) -> Any:  # noqa: ANN401 -- a message, whatever it holds
+    """The question: the last message of a person."""
+    own = [one for one in objects(loaded(messages)) if one.get("role") == "user"]
+    return own[-1] if own else ""
+
+
+def _listed(attributes: object) -> dict[str, Any]:
+    """The attributes of OTLP as plain values."""
+    return {str(one.get("key")): _value(one.get("value")) for one in objects(attributes)}
+
+
+def _value(value: object) -> Any:  # noqa: ANN401 -- any value that OTLP has
+    if not isinstance(value, dict):
+        return value
+    if isinstance(array := value.get("arrayValue"), dict):
+        values = array.get("values")
+        return [_value(one) for one in values] if isinstance(values, list) else []
+    if isinstance(pairs := value.get("kvlistValue"), dict):
+        return _listed(pairs.get("values"))
+    return next((value[key] for key in _VALUES if key in value), None)

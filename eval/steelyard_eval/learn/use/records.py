@@ -1,0 +1,132 @@
+"""Files of logs as JSON records, one at a time where they are lines; what is none is counted and passed over."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.fields import parse_time
+from steelyard.base.inputs import lines, read_text
+
+LONGEST = 32 * 2**20
+"""Bytes of a line; what is longer holds a picture or a whole file, and no list of results."""
+WHOLE = 512 * 2**20
+"""Bytes of a file that is one JSON document."""
+MOST_FILES = 100_000
+DEEPEST = 12
+"""Folders inside one another that are looked into."""
+LISTS = ("data", "runs", "observations", "traces", "spans", "feedback", "scores", "items")
+"""Keys under which exports keep their records."""
+Record = dict[str, Any]
+
+
+def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The file, or the files below a folder, sorted; links are not followed. DataError where there is none."""
+    if place.is_file():
+        return [place]
+    found: list[Path] = []
+    for folder, folders, names in os.walk(place, followlinks=False):
+        if len(Path(folder).relative_to(place).parts) >= DEEPEST:
+            folders.clear()
+        folders.sort()
+        own = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
+        found += (path for path in own if path.is_file() and not path.is_symlink())
+        if len(found) > MOST_FILES:
+            raise DataError(f"{_named(place)} holds more than {MOST_FILES:,} logs; name a folder inside it")
+    if not found:
+        raise DataError(f"{_named(place)} holds no {' or '.join(suffixes)} file; name the file or folder")
+    return found
+
+
+def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
+    """The objects of a file of JSON lines, or of one document with a list of them; DataError when unreadable."""
+    try:
+        if _is_document(path):
+            yield from _in_document(path, faults)
+            return
+        for _, raw in lines(path, LONGEST):
+            if isinstance(found := _decoded(raw), dict):
+                yield found
+            else:
+                faults["lines that are no JSON objects, or too long"] += 1
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"cannot read {_named(path)}: {reason}; make it readable, or leave it out") from None
+
+
+def seconds(value: object) -> float | None:
+    """A time in seconds UTC, from text, seconds, or nanoseconds as text; None for what is none."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) > 15:
+        value = int(value) / 1e9
+    try:
+        return parse_time(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def objects(value: object) -> list[Record]:
+    """The objects in a list; none where it is something else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """The text in a value: itself, or of the blocks of a message one after the other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(text_of, value)))
+    if isinstance(value, dict):
+        for key in ("text", "content", "parts", "message", "output", "answer"):
+            if found := text_of(value.get(key)):
+                return found
+    return ""
+
+
+def loaded(value: object) -> Any:  # noqa: ANN401 -- any JSON value
+    """The JSON value in a text, within bounds; anything else as it is."""
+    if not isinstance(value, str) or len(value) > LONGEST or value.lstrip()[:1] not in ("{", "["):
+        return value
+    found = _decoded(value.encode(errors="replace"))
+    return value if found is None else found
+
+
+def _decoded(raw: bytes) -> Any:  # noqa: ANN401 -- any JSON value
+    if len(raw) > LONGEST:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _is_document(path: Path) -> bool:
+    """Whether the file is one JSON value, by its name and its first line."""
+    if path.name.removesuffix(".gz").endswith(".json"):
+        first = next(lines(path, LONGEST), (0, b""))[1]
+        found = _decoded(first)
+        return not isinstance(found, dict) or any(isinstance(found.get(key), list) for key in LISTS)
+    return False
+
+
+def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
+    if path.stat().st_size > WHOLE:
+        raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
+    try:
+        found = msgspec.json.decode(read_text(path).encode())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        faults["files that are no JSON"] += 1
+        return
+    if isinstance(found, dict):
+        inner = next((found[key] for key in LISTS if isinstance(found.get(key), list)), None)
+        found = [found] if inner is None else inner
+    yield from objects(found)
+
+
+def _named(path: Path) -> str:
+    return shown(str(path), PATH_WIDTH)

@@ -1,0 +1,148 @@
+"""Words of answers: what cites an entry, what turns it down, what asks the same again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from steelyard_eval.compare.mentioned import SHORTEST
+
+RUN, RUN_CHARACTERS = 8, 16
+"""Words, or characters of scripts without blanks, that are no chance when an answer repeats them."""
+TITLE_WORDS, TITLE_CHARACTERS = 3, 12
+"""A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
+LEAST_ID, LEAST_TITLE = 6, 5
+"""Characters of an id in prose, and of a title in quotes."""
+_WORD = re.compile(r"\w+")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_QUOTES = [
+    *(('"', '"'), ("\u00ab", "\u00bb"), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u300c", "\u300d")),
+    ("\u2018", "\u2019"),
+]
+_EMPHASIS = [*_QUOTES, ("'", "'"), ("`", "`"), ("*", "*"), ("_", "_"), ("[", "]")]
+"""Marks around a title; a single word in the last ones is a name in a program as often."""
+_NOT = r"(?:not|never|hardly|barely|\w+n['\u2019]t|cannot|neither|nor)"
+_ABOUT = (
+    r"(?:relevan|relat|help|appl|useful|match|answer|fit|cover|address|mention|concern|about|explain|solv|touch"
+)
+_ABOUT += r"|what we|what i|what you|the same|usable|need|use it|trust|rely|bear)"
+USELESS = re.compile(
+    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}"
+    r"|\b(?:unrelated|irrelevant|outdated|out of date|obsolete|stale|superseded|misleading|unhelpful|useless)\b"
+    r"|\b(?:off[- ]topic|no longer|nothing (?:about|to do|useful|relevant|here|there|on)|of no (?:use|help))\b"
+    r"|\bno (?:use|help|bearing|relation|connection)\b|\b(?:red herring|beside the point)\b"
+    r"|\bfalse (?:lead|positive)\b"
+    r"|\b(?:ignor(?:e|ed|ing)|skip(?:ped|ping)?|discard\w*|set aside|rul(?:e|ed|ing) out|dismiss\w*)\b"
+    r"|\b(?:some|any)(?:thing|where) else\b|\b(?:an?|some) (?:other|different|older|unrelated)\b"
+    r"|\banother (?:issue|problem|topic|matter|project|service|team|thing|bug|story|system)\b"
+    r"|\bdifferent (?:issue|problem|topic|matter|project|service|team|thing|bug|story|system|one|from)\b"
+    r"|\b(?:nichts|unpassend|hilft nicht|veraltet|irrelevant|betrifft nicht)\b",
+    re.IGNORECASE,
+)
+GOES_ON = re.compile(
+    r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
+    re.IGNORECASE,
+)
+_COMMON = frozenset(
+    [
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "by",
+            "can",
+            "could",
+            "did",
+            "do",
+            "does",
+            "for",
+            "from",
+            "had",
+        ),
+        *(
+            "has",
+            "have",
+            "how",
+            "i",
+            "in",
+            "into",
+            "is",
+            "it",
+            "its",
+            "me",
+            "my",
+            "no",
+            "not",
+            "of",
+            "on",
+            "or",
+            "our",
+        ),
+        *("should", "that", "the", "their", "there", "they", "this", "to", "was", "we", "were", "what", "when"),
+        *("where", "which", "who", "why", "will", "with", "you", "your"),
+    ]
+)
+"""Words that questions share whatever they ask."""
+
+
+def plain_words(text: str) -> str:
+    """The words of a text, in lower case, with single blanks between."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def content_words(text: str) -> set[str]:
+    """The words of a question that say what it is about."""
+    return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON and len(word) > 1}
+
+
+def has_id(tokens: set[str], id_: str) -> bool:
+    """Whether an id, or eight characters and more of its beginning with a digit, stands among the words."""
+    if len(id_) < LEAST_ID or id_.isalpha() or id_.isdigit():
+        return False  # a word or a number stands in any text
+    return id_ in tokens or any(
+        len(token) >= SHORTEST and id_.startswith(token) and any(map(str.isdigit, token)) for token in tokens
+    )
+
+
+def has_title(sentence: str, plain: str, title: str, asked: str) -> bool:
+    """Whether a sentence names a title that the question does not have."""
+    name = plain_words(title)
+    if _UNSPACED.search(title):
+        return len(name) >= TITLE_WORDS + 2 and name in plain and name not in asked
+    if f" {name} " not in plain or f" {name} " in asked:
+        return False
+    if len(name.split()) >= TITLE_WORDS and len(name) >= TITLE_CHARACTERS:
+        return True
+    held, own = sentence.casefold(), title.casefold()
+    marks = _EMPHASIS if " " in name else _QUOTES
+    return len(name) >= LEAST_TITLE and any(f"{begin}{own}{end}" in held for begin, end in marks)
+
+
+def runs_of(text: str) -> Iterator[str]:
+    """Every run of so many words of a text."""
+    words = _WORD.findall(text.casefold())
+    for at in range(len(words) - RUN + 1):
+        yield f" {' '.join(words[at : at + RUN])} "
+    for word in words:
+        if _UNSPACED.search(word) and len(word) >= RUN_CHARACTERS:
+            yield from (word[at : at + RUN_CHARACTERS] for at in range(len(word) - RUN_CHARACTERS + 1))
+
+
+def is_inside(name: str, others: Iterable[str]) -> bool:
+    """Whether a title is part of a longer one that stands there."""
+    return bool(name) and any(name != other and f" {name.strip()} " in f" {other.strip()} " for other in others)
+
+
+def is_same_file(path: str, related: str) -> bool:
+    """Whether a path ends with the other one, folder by folder; a bare name is not enough."""
+    long, short = PurePosixPath(path.replace("\\", "/")).parts, PurePosixPath(related.replace("\\", "/")).parts
+    short = tuple(part for part in short if part not in (".", "/"))
+    return len(short) > 1 and long[-len(short) :] == short

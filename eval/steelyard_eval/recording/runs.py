@@ -1,0 +1,302 @@
+"""What was measured on a data set, and when: a row for every compare, recommend, tune, learn and gate.
+
+The SQLite file is ``.steelyard/runs.db`` beside the data set, or in the cache folder where that cannot be written
+or is not ours. It holds ids, grades, hashes and numbers, never a text of an entry or a query. It takes part in no
+result, and whatever keeps it from being written is no error. A baseline's history is another thing: who accepted
+what, and why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import read_text
+from steelyard.embedders.cache import cache_path
+from steelyard_eval.datasets import Dataset
+
+Record = Mapping[str, Any]
+FOLDER, FILE = ".steelyard", "runs.db"
+SWITCH = "STEELYARD_RUNS"
+"""Set to `off`, nothing is kept."""
+LARGEST = 256 * 2**20
+"""Bytes of a file that is read."""
+MOST = 20_000
+"""Entries or queries whose changes are told one by one; of more only whether anything changed."""
+TABLES = (
+    "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
+    "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
+)
+PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "ranked queries"}
+"""What is kept by its hash, once for all runs that share it."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_ROWS = 40
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """One run: its number, time (UTC), job, and what it found; `states` are the hashes of `PARTS`."""
+
+    id: int
+    at: str
+    kind: str
+    facts: Record
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """The hash of each part."""
+        return self.facts.get("states") or {}
+
+    def row(self, label: str) -> Record | None:
+        """What was measured for a contender."""
+        return next((row for row in self.facts.get("rows", ()) if row["label"] == label), None)
+
+    @property
+    def best(self) -> Record | None:
+        """The contender with the highest mean."""
+        return max(self.facts.get("rows", ()), key=lambda row: row["mean"], default=None)
+
+
+def keep(dataset: Dataset, kind: str, document: Record, now: Callable[[], datetime] | None = None) -> None:
+    """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place."""
+    if os.environ.get(SWITCH) == "off" or dataset.in_memory:
+        return
+    states = _states(dataset, document)
+    facts = {
+        **_facts(document),
+        "code": _revision(Path.cwd()),
+        "states": {name: one[0] for name, one in states.items()},
+    }
+    at = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for path in _places(dataset):
+        try:
+            with closing(_opened(path, write=True)) as db, _transaction(db):
+                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, _json(facts)))
+                db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(states.values()))
+        except (apsw.Error, OSError, DataError):
+            continue
+        return
+
+
+def kept(dataset: Dataset) -> list[KeptRun]:
+    """All runs of a data set, oldest first; DataError for a file that is damaged or not of this program."""
+    for path in _places(dataset):
+        if path.is_file():
+            with _reading(path) as db:
+                rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
+                return [
+                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path))
+                    for id_, at, kind, facts in rows
+                ]
+    return []
+
+
+def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
+    """What the entries, queries, labels and lists of a run were, by part; without those that were too many."""
+    for path in _places(dataset):
+        if path.is_file():
+            with _reading(path) as db:
+                sql = "SELECT content FROM states WHERE digest = ?"
+                found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
+                return {name: _decoded(row[0], path) for name, row in found.items() if row is not None}
+    return {}
+
+
+def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
+    """A run by its number; ConfigError with the known ones."""
+    for run in runs:
+        if run.id == id_:
+            return run
+    known = f"{runs[0].id} to {runs[-1].id}" if runs else "none"
+    raise ConfigError(f"there is no run {id_}; kept are {known}")
+
+
+# Inside
+
+
+def _places(dataset: Dataset) -> Iterator[Path]:
+    """Beside a data set of our own form, then in the cache folder by the set's path."""
+    folder = Path(os.path.realpath(dataset.path))
+    own = any((folder / name).is_file() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz"))
+    within = folder / FOLDER
+    if own and not within.is_symlink() and not (within / FILE).is_symlink():
+        yield within / FILE
+    yield cache_path(os.environ).parent / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
+
+
+def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
+    """The file, made where it is to be written and is not there; DataError for somebody else's."""
+    if write and not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.parent.name == FOLDER:
+            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    if path.exists() and path.stat().st_size > LARGEST:
+        raise DataError(f"{_named(path)} is larger than {LARGEST >> 20} MB; delete it to begin anew")
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
+    db = apsw.Connection(str(path), flags=flags)
+    try:
+        db.set_busy_timeout(10_000)
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        with _transaction(db) if write else db:
+            found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+            if write and not found:
+                for table in TABLES:
+                    db.execute(table.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+            elif found != {*TABLES}:
+                raise DataError(f"{_named(path)} is no file of kept runs; move it away")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def _transaction(db: apsw.Connection) -> Iterator[None]:
+    """One that waits for other writers as it begins: a reader that wants to write later would not."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[apsw.Connection]:
+    try:
+        with closing(_opened(path)) as db:
+            yield db
+    except (apsw.Error, OSError) as error:
+        raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
+
+
+def _decoded(text: object, path: Path) -> dict[str, Any]:
+    try:
+        found = STRICT_JSON.decode(str(text))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(f"{_named(path)} is damaged; delete it to begin anew")
+    return found
+
+
+def _named(path: Path) -> str:
+    return shown(str(path), PATH_WIDTH)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _hash(value: object) -> str:
+    return sha256(_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _states(dataset: Dataset, document: Record) -> dict[str, tuple[str, str]]:
+    """The hash and the content of each part; of what is too large the hash alone tells of a change."""
+    few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
+    parts = {
+        "entries": {one.id: _hash(one.to_json())[:8] for one in dataset.entries} if few else {"": dataset.sha256},
+        "queries": {one.id: _hash([one.text, repr(one.filters)])[:8] for one in dataset.queries} if few else {},
+        "labels": {query: dict(own) for query, own in dataset.qrels.items()} if few else {},
+        "ranked": _ranked(document) if few else {},
+    }
+    return {name: (_hash(part), _json(part)) for name, part in parts.items() if part}
+
+
+def _ranked(document: Record) -> dict[str, Any]:
+    """The value of every query and the hash of its list, of the first two contenders that the document lists."""
+    lists = {own["label"]: own["queries"] for own in (document.get("rankings") or {}).get("lists", ())[:2]}
+    return {
+        label: {
+            query["id"]: [query["values"].get(label), _hash(own.get(query["id"], {}).get("entries"))[:8]]
+            for query in document.get("per_query") or ()
+        }
+        for label, own in lists.items()
+    }
+
+
+def _facts(document: Record) -> dict[str, Any]:
+    """The numbers of a document: what was decided, and the means of its contenders."""
+    chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
+    facts = {
+        "tool": document.get("tool"),
+        "metric": document.get("primary") or document.get("objective") or "nDCG@10",
+        "verdict": document.get("verdict"),
+        "baseline": base
+        if isinstance(base, str)
+        else today.get("label")
+        if isinstance(today, Mapping)
+        else "current",
+        "chosen": chosen.get("strategy") or document.get("tuned"),
+        "split": document.get("split"),
+        "limit": document.get("limit"),
+        "model": document.get("model"),
+        "promise": _estimate(document.get("promise") or document.get("gain")),
+        "rows": _rows(document),
+    }
+    return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _rows(document: Record) -> list[dict[str, Any]]:
+    strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
+    found = [
+        {"label": row["label"], "strategy": strategies.get(row["label"]), **_ends(row)}
+        for row in document.get("results") or ()
+        if row["metric"] == document["primary"]
+    ]
+    found += [
+        {"label": row["label"], "strategy": row.get("strategy"), "mean": row["metrics"][0]["now"]}
+        for row in document.get("contenders") or ()
+        if row.get("metrics")
+    ]
+    if isinstance(document.get("tuned"), str) and document.get("in_sample"):
+        for label, part in (("current", "baseline"), ("tuned", "in_sample")):
+            own = document.get(part) or {}
+            found.append(
+                {"label": label, "strategy": document.get(label), **_ends({**own, "mean": own.get("value")})}
+            )
+    known = [row for row in found if row["mean"] is not None]
+    return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
+
+
+def _ends(row: Record) -> dict[str, Any]:
+    return {name: row.get(name) for name in ("mean", "low", "high")}
+
+
+def _estimate(part: object) -> Record | None:
+    return (
+        {name: part[name] for name in ("value", "low", "high") if name in part}
+        if isinstance(part, Mapping)
+        else None
+    )
+
+
+def _revision(folder: Path) -> str:
+    """The commit that is checked out here, read from git's own files; empty where there is none."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        if git.is_dir():
+            try:
+                head = read_text(git / "HEAD").strip()
+                name = head.removeprefix("ref: ")
+                if name != head and re.fullmatch(r"refs/[\w./-]+", name) and ".." not in name:
+                    head = read_text(git / name).strip()
+            except (OSError, UnicodeDecodeError):
+                return ""
+            return head if _COMMIT.fullmatch(head) else ""
+    return ""

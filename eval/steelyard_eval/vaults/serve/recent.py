@@ -1,0 +1,80 @@
+"""What a client was shown lately, and which acts follow from what it asks for next.
+
+Agents hardly ever give feedback, but they open what they use, and quote it: an entry that is read after a list
+showed it was opened, and one whose id stands in the next query was cited.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+MOST = 64
+"""Lists of a client that are remembered."""
+QUOTED = 8
+"""Lists whose ids are looked for in the next query."""
+SHORTEST = 8
+"""Characters of an id that is recognised in a query; they are not all letters, as those of words are."""
+_WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
+
+
+@dataclass
+class ShownList:
+    """One list, with the entries that were acted upon already."""
+
+    query_id: str
+    text: str
+    ids: frozenset[str]
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+
+class Recent:
+    """The newest lists of one client; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lists: deque[ShownList] = deque(maxlen=MOST)
+        self._turn = threading.Lock()
+
+    def shown(self, query_id: str, text: str, ids: Sequence[str]) -> None:
+        """Remember a list."""
+        with self._turn:
+            self._lists.appendleft(ShownList(query_id, text, frozenset(ids)))
+
+    def knows(self, query_id: str) -> bool:
+        """Whether a list is remembered."""
+        with self._turn:
+            return any(one.query_id == query_id for one in self._lists)
+
+    def with_entry(self, entry_id: str, text: str | None = None) -> str:
+        """The newest list that showed an entry, of a query where one is given; empty where there is none."""
+        with self._turn:
+            one = self._newest(entry_id, MOST, text)
+        return one.query_id if one is not None else ""
+
+    def opened(self, entry_id: str) -> str:
+        """The list that an entry was opened from; empty where none showed it, or it was opened already."""
+        return self._used(entry_id, "opened", MOST)
+
+    def quoted(self, text: str) -> list[tuple[str, str]]:
+        """The lists and entries whose ids stand in the next query, each once."""
+        words = _WORD.findall(text)
+        names = {word for word in (*words, *(word.strip(".:!?#") for word in words)) if len(word) >= SHORTEST}
+        found = ((self._used(name, "cited", QUOTED), name) for name in sorted(names) if not name.isalpha())
+        return [(query_id, name) for query_id, name in found if query_id]
+
+    def _used(self, entry_id: str, action: str, most: int) -> str:
+        """The newest of some lists that showed an entry, where this is its first act of the kind there."""
+        with self._turn:
+            one = self._newest(entry_id, most)
+            if one is None or (entry_id, action) in one.used:
+                return ""
+            one.used.add((entry_id, action))
+            return one.query_id
+
+    def _newest(self, entry_id: str, most: int, text: str | None = None) -> ShownList | None:
+        wanted = (one for one in islice(self._lists, most) if entry_id in one.ids)
+        return next((one for one in wanted if text is None or one.text == text), None)

@@ -1,0 +1,141 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # From a week of use to new weights
+#
+# Agents search a memory all day, and hardly ever say what helped. Their sessions lie on disk, though: what was shown,
+# and which entries were then opened or cited. This notebook reads a week of such sessions, watches the evidence grow,
+# and ends with one command for cron. The sessions are **made by us** and marked as simulated; `--from transcripts`
+# reads your own in the same way.
+
+# %%
+# %matplotlib inline
+import json
+import shutil
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import Markdown
+
+import steelyard_eval as sy
+from steelyard_eval.datasets.logs import HeldLog
+from steelyard_eval.learn.simulation import simulate_log
+from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.learn.use.made import write_transcripts
+
+place = Path("../reports/notebook/week")
+shutil.rmtree(place, ignore_errors=True)
+shutil.copytree(sy.demo().dataset.path, place / "mine", ignore=shutil.ignore_patterns("feedback*"))
+about = json.loads((place / "mine" / "dataset.json").read_text())
+about["files"].pop("feedback.jsonl.gz", None)
+(place / "mine" / "dataset.json").write_text(json.dumps(about))
+data = sy.load(place / "mine")
+
+# %% [markdown]
+# ## A week of sessions
+#
+# In use is a mix of keywords and vectors that somebody once typed in. An agent asks `memory_search`, opens entries and
+# cites them. Here 3,000 searches of one week become 50 session files.
+
+# %%
+today = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"
+log = simulate_log(
+    data.dataset, [today], model="agent", act="mixed", sessions=3000, days=7, workspace=data.workspace
+)
+len(write_transcripts(data.dataset, log.lines, place / "sessions", server="steelyard"))
+
+# %% [markdown]
+# ## What is read of them
+#
+# Only ids, places, scores and acts are written. The texts of the queries stay in memory, where they are needed to
+# search again. A line of the log, and what was found in all:
+
+# %%
+use = gather(data.dataset, f"transcripts:{place / 'sessions'}")
+use.write()
+first = json.loads(next(line for line in use.lines if '"actions":[{' in line))
+hidden = ("query_key", "search", "client_id", "policy", "query_id")  # hashes under a key of your own
+{name: value if name != "hits" else value[:2] for name, value in first.items() if name not in hidden}
+
+# %%
+print(use)
+
+# %% [markdown]
+# ## Evidence, day by day
+#
+# What would the learner have said on the first, the fourth and the last evening? The bars are distinct queries, which
+# decide how sure one can be; the line is the gain of the weights that come nearest, with two errors on both sides,
+# before any label is read.
+
+# %%
+times = [json.loads(line).get("timestamp", "") for line in use.held.lines]
+days = sorted({time[:10] for time in times if time})
+rows = []
+for day in days[::3]:  # each takes as long as one `steelyard learn`
+    until = tuple(raw for raw, time in zip(use.held.lines, times, strict=True) if time[:10] <= day)
+    learned = data.learn(HeldLog(day, until), current=today, labels=False)
+    view = next((row for row in learned.record["views"] if row["imputed"] == 0.5), {"gain": 0.0, "error": 0.0})
+    rows.append({"day": day, "queries": learned.record["log"]["queries"], **view})
+evidence = pd.DataFrame(rows)
+
+# %%
+figure, (top, bottom) = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
+top.bar(evidence["day"], evidence["queries"], color="0.6")
+top.set_ylabel("distinct queries")
+bottom.errorbar(evidence["day"], evidence["gain"], yerr=2 * evidence["error"], marker="o", capsize=4)
+bottom.axhline(0, color="0.5", linewidth=1)
+bottom.set_ylabel("gain, nDCG@10")
+bottom.tick_params(axis="x", rotation=30)
+figure.tight_layout()
+
+# %% [markdown]
+# Repeated questions add little: the bars flatten long before the week is over. What settles it are other questions, or
+# labels of some of these.
+#
+# ## The whole loop
+#
+# `steelyard loop mine` does all of this in one run: it brings the data set up to date, reads what is new, learns,
+# recommends, asks the gate, and writes what is worth trying or shipping beside what is in use. It replaces nothing
+# unless it is told to (`--adopt`).
+
+# %%
+found = sy.loop(
+    place / "mine",
+    [f"transcripts:{place / 'sessions'}"],
+    today,
+    weights=place / "search-weights.json",
+    baseline=place / "baseline.json",
+    reports=place / "reports",
+)
+Markdown(found.sentence)
+
+# %%
+sorted(path.name for path in place.glob("search-weights*")) == [Path(name).name for name in found.record["files"]]
+
+# %% [markdown]
+# The second run finds nothing new, and writes the same bytes: none of these files changes. Only the history of runs
+# (`steelyard runs mine`) has one more.
+
+# %%
+before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name != "runs.db"}
+sy.loop(
+    place / "mine",
+    [f"transcripts:{place / 'sessions'}"],
+    today,
+    weights=place / "search-weights.json",
+    baseline=place / "baseline.json",
+    reports=place / "reports",
+)
+[path.name for path in before if path.read_bytes() != before[path]]

@@ -1,0 +1,243 @@
+"""A server that is asked nonsense, by many at once, by who may not, and killed: it stays, and loses nothing."""
+
+import asyncio
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mcp", reason="pip install 'steelyard[serve]'")
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from steelyard_eval.datasets import load
+from steelyard_eval.vaults import index_dataset
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "a-token-of-24-characters"  # noqa: S105 -- of a server of this test
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+QUERY = "how do we rotate signing keys"
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory):
+    path = tmp_path_factory.mktemp("served") / "memory.db"
+    index_dataset(load(ROOT / "qrels" / "starter"), str(path), "none")
+    return str(path)
+
+
+class Raw:
+    """A server over pipes, spoken to byte by byte."""
+
+    def __init__(self, vault, *words):
+        command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", *map(str, words)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+        self.number = 0
+        self.ask("initialize", HELLO)
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message):
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, params):
+        """The answer to one request; others are passed over."""
+        self.number += 1
+        name = f"own {self.number}"
+        self.send({"jsonrpc": "2.0", "id": name, "method": method, "params": params})
+        while True:
+            line = self.process.stdout.readline()
+            assert line, f"the server ended with {self.process.wait()}"
+            message = json.loads(line)
+            if message.get("id") == name:
+                return message
+
+    def call(self, tool, **arguments):
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
+        return json.loads(answer["content"][0]["text"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(30) in (0, -9)
+        self.process.stdout.close()
+
+
+ODD = (
+    *(None, True, 0, -1, 1e308, 10**30, "", " ", "\x00", "\u202e", "é" * 50, "x" * 20_000, "\ud800", "a\nb"),
+    *([], {}, [[]], {"": {}}, ["x"] * 1000, {"query": QUERY}, "'; DROP TABLE entries;--", "../../etc/passwd"),
+)
+TOOLS = ("memory_search", "memory_get", "memory_feedback", "memory_save", "")
+METHODS = (
+    "tools/call",
+    "tools/list",
+    "initialize",
+    "ping",
+    "resources/list",
+    "notifications/cancelled",
+    "x/y",
+    "",
+)
+
+
+def nonsense(draw):
+    """A line that no client should send."""
+    names = ("query", "limit", "filters", "tags", "mode", "ids", "query_id", "id", "action", "odd")
+    arguments = {draw.choice(names): draw.choice(ODD) for _ in range(draw.randrange(4))}
+    params = draw.choice([{"name": draw.choice(TOOLS), "arguments": arguments}, draw.choice(ODD)])
+    message = {"jsonrpc": "2.0", "id": draw.randrange(10**6), "method": draw.choice(METHODS), "params": params}
+    message |= {draw.choice(tuple(message)): draw.choice(ODD)} if draw.random() < 0.3 else {}
+    line = json.dumps([message] if draw.random() < 0.05 else message).encode()
+    kind = draw.random()
+    if kind < 0.2:
+        return line[: draw.randrange(len(line))]
+    if kind < 0.4:
+        spot = draw.randrange(len(line))
+        return line[:spot] + draw.randbytes(draw.randrange(1, 5)).replace(b"\n", b"") + line[spot + 1 :]
+    if kind < 0.43:
+        return b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + b"[" * 2_000 + b"]" * 2_000 + b"}"
+    return line
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_requests_never_end_the_server(vault, tmp_path, count):
+    draw = random.Random(count)  # noqa: S311 -- nonsense, no secrets
+    with Raw(vault, "--log", tmp_path / "log.jsonl") as server:
+        for number in range(1, count + 1):
+            server.send(nonsense(draw))
+            if number % 50 == 0:
+                assert server.call("memory_search", query=QUERY, limit=2)["hits"]
+        server.send(b"x" * 5_000_000)  # more than a line may have
+        assert server.call("memory_search", query=QUERY, limit=2)["hits"]
+    for line in (tmp_path / "log.jsonl").read_bytes().splitlines():
+        json.loads(line)
+
+
+def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tmp_path):
+    """SIGKILL after each of some acknowledgements; tests/faults/kill.py does so 300 times."""
+    log = tmp_path / "log.jsonl"
+    for turn in range(3):
+        with Raw(vault, "--log", log) as server:
+            found = server.call("memory_search", query=f"{QUERY} {turn}", limit=2)
+            entry = found["hits"][0]["id"]
+            assert server.call("memory_feedback", query_id=found["query_id"], id=entry, action="used")["recorded"]
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait()
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        acts = [one for one in lines if one.get("query_id") == found["query_id"] and "actions" in one]
+        assert [act["object_id"] for one in acts for act in one["actions"]] == [entry]
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ('"\\ud800 keys"', False),
+        ("9" * 5000, True),
+        ("[" * 100_000 + "]" * 100_000, True),
+        ('"' + "x" * 2**23 + '"', True),
+    ],
+    ids=["surrogate", "number", "deep", "long"],
+)
+def test_a_request_that_cannot_be_read_has_an_answer(vault, value, refused):
+    arguments = f'{{"name": "memory_search", "arguments": {{"query": {value}}}}}'
+    with Raw(vault) as server:
+        server.send(f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {arguments}}}'.encode())
+        answer = json.loads(server.process.stdout.readline())
+    assert (answer["id"], "error" in answer) == (77, refused)
+
+
+@pytest.fixture(scope="module")
+def port(vault, tmp_path_factory):
+    """The port of a server over HTTP; its log lies beside."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("http")
+    command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", "--http", str(number)]
+    command += ["--log", str(folder / "log.jsonl"), "--json"]
+    environ = {**os.environ, "STEELYARD_SERVE_TOKEN": TOKEN}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True) as process:
+        told = json.loads(process.stdout.readline() + "".join(iter(process.stdout.readline, "}\n")) + "}")
+        assert told == {"address": f"http://127.0.0.1:{number}/mcp", "token": TOKEN}
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", number)) == 0:
+                    break
+            time.sleep(0.05)
+        yield number, folder / "log.jsonl"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
+
+
+def requested(number, method="POST", path="/mcp", body=b"{}", **headers):
+    """The status, the headers and the body of an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", number, timeout=30)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS", "PUT"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer another-token-of-24-cha"},
+        {"authorization": f"Bearer {TOKEN}", "origin": "https://example.com"},
+        {"authorization": f"Bearer {TOKEN}", "host": "example.com"},
+    ],
+)
+def test_who_may_not_gets_a_status_and_nothing_else(port, method, headers):
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+    kinds = {"content_type": "application/json", "accept": "application/json, text/event-stream"}
+    for path in ("/mcp", "/", "/.well-known/oauth-protected-resource"):
+        status, named, body = requested(port[0], method, path, json.dumps(hello).encode(), **kinds, **headers)
+        assert (status, body) == (403 if len(headers) > 1 else 401, b"")
+        assert {name.lower() for name in named} <= {"content-length", "date", "connection"}
+
+
+async def asked(number, client, queries):
+    """The lists that one client is shown."""
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http_client:
+        transport = streamable_http_client(f"http://127.0.0.1:{number}/mcp", http_client=http_client)
+        async with Client(transport) as connected:
+            found = []
+            for query in queries:
+                answer = await connected.call_tool("memory_search", {"query": f"{query} {client}", "limit": 3})
+                assert not answer.is_error, answer.content[0].text
+                found.append(json.loads(answer.content[0].text))
+            return found
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(1_250, marks=pytest.mark.nightly)])
+def test_eight_clients_lose_no_line(port, count):
+    number, log = port
+    queries = [query.text for query in load(ROOT / "qrels" / "starter").queries]
+    with ThreadPoolExecutor(8) as pool:
+        own = (queries * (count // len(queries) + 1))[:count]
+        found = list(pool.map(lambda name: asyncio.run(asked(number, f"c{name}", own)), range(8)))
+    shown = {one["query_id"]: [hit["id"] for hit in one["hits"]] for lists in found for one in lists}
+    assert len(shown) == 8 * count
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    logged = {one["query_id"]: [hit["object_id"] for hit in one["hits"]] for one in lines if "user_query" in one}
+    assert shown.items() <= logged.items()

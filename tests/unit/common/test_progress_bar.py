@@ -1,0 +1,44 @@
+"""Who sees what of progress: lines without a terminal, with a clock that the test moves."""
+
+import io
+import logging
+
+from steelyard_eval.common import progress_bar
+from steelyard_eval.common.progress_bar import bar
+
+
+def said(capsys, seconds, count):
+    """What is written while each of `count` items takes `seconds`."""
+    now = [0.0]
+    for _ in progress_bar._lines(range(count), "searching", lambda: now[0]):
+        now[0] += seconds
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_line_every_ten_seconds(capsys):
+    """Items of 1 s, so ten and then twenty of thirty are done."""
+    assert said(capsys, 1.0, 30) == [
+        "searching: 10 of 30, about 20 s left",
+        "searching: 20 of 30, about 10 s left",
+    ]
+
+
+def test_nothing_is_said_of_what_is_short(capsys):
+    assert said(capsys, 1.0, 10) == []
+
+
+def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    monkeypatch.delitem(progress_bar.sys.modules, "ipykernel", raising=False)
+    assert not progress_bar._has_bar()
+    monkeypatch.setitem(progress_bar.sys.modules, "ipykernel", None)
+    assert progress_bar._has_bar()
+
+
+def test_quiet_is_quiet(monkeypatch):
+    monkeypatch.setattr(progress_bar.LOGGER, "level", logging.ERROR)
+    progress_bar.LOGGER.manager._clear_cache()
+    items = [1, 2]
+    assert bar("searching")(items) is items
+    monkeypatch.undo()
+    progress_bar.LOGGER.manager._clear_cache()

@@ -1,0 +1,108 @@
+"""Gain, interval and odds of every command come from one estimator, so they agree by arithmetic and in words."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from steelyard_eval.common.answer import LONGEST, Conclusion
+from steelyard_eval.decide.decision import Decision
+from steelyard_eval.decide.promise import (
+    NO_GAIN,
+    OVER_FUSION,
+    OVER_RETRIEVER,
+    OVER_SYSTEM,
+    Gain,
+    promise,
+)
+from steelyard_eval.decide.refusal import Refusal
+from steelyard_eval.decide.wording import in_words, sentence
+from steelyard_eval.learn import learned_sentence
+from steelyard_eval.measures.statistics import difference_interval
+
+RESULTS = 2_500  # of each of the four commands
+STATED = re.compile(r"([+-]\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]\d\.\d{3}) to ([+-]\d\.\d{3}); (.*)")
+ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
+
+
+def differences(rng):
+    """Differences of 2 to 200 queries, some of them in groups, with many ties, as real ones have."""
+    n = int(rng.integers(2, 200))
+    values = rng.normal(rng.normal(0, 0.1), rng.uniform(0.02, 0.5), n) * (rng.random(n) < rng.uniform(0.2, 1))
+    groups = np.arange(n) if rng.random() < 0.5 else rng.integers(0, max(2, n // 2), n)
+    return np.clip(values, -1, 1), groups
+
+
+def of_recommend(rng):
+    values, groups = differences(rng)
+    gain = promise(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
+    return gain, sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
+
+
+def of_tune(rng):
+    values, groups = differences(rng)
+    gain = promise(values, groups, OVER_FUSION)
+    return gain, sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
+
+
+def of_learn(rng):
+    values, groups = differences(rng)
+    gain = promise(values, groups, OVER_RETRIEVER)
+    case = SimpleNamespace(answer=Conclusion(sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
+    told = learned_sentence.answer(SimpleNamespace(case=None, recommended=case)).sentence
+    return gain, told, np.inf
+
+
+def of_gate(rng):
+    values, groups = differences(rng)
+    units = len(set(groups.tolist()))
+    gain = Gain.within(difference_interval(values, groups.tolist()), units)
+    return gain, f"Fail: mine: {in_words(gain, 'nDCG@10', 'against the baseline')}.", units - 1
+
+
+@pytest.mark.parametrize("command", [of_recommend, of_tune, of_learn, of_gate])
+def test_gain_interval_and_odds_are_of_one_distribution(command):
+    rng = np.random.default_rng(32)
+    for _ in range(RESULTS):
+        gain, told, degrees = command(rng)
+        if gain.worse is None:  # a single unit, or nothing varies
+            assert "sure of" not in told
+            continue
+        error = (gain.high - gain.low) / 2 / scipy.stats.t.ppf(0.975, degrees)
+        assert gain.mean == pytest.approx((gain.low + gain.high) / 2, abs=1e-12)
+        assert gain.worse == pytest.approx(scipy.stats.t.cdf(0, degrees, gain.mean, error), abs=1e-9)
+        assert len(told) <= LONGEST
+        check_words(told, gain)
+
+
+def check_words(told, gain):
+    """The printed interval is without 0 exactly where the printed odds are smaller than 1 in 40."""
+    mean, low, high = map(float, STATED.search(told).groups()[:3])
+    share, number, what = ODDS.search(told).groups()
+    one_in = int(number.replace(",", "")) / (2 if share == "2" else 1)
+    assert low <= mean <= high
+    assert what == ("worse" if gain.mean >= 0 else "better")
+    if low > 0 or high < 0:
+        assert one_in >= 40
+    if low < 0 < high:
+        assert one_in <= 40
+
+
+@pytest.mark.parametrize("verdict", ["ship", "try", "keep"])
+def test_a_sentence_is_short_whatever_it_is_about(verdict):
+    gain = NO_GAIN if verdict == "keep" else Gain.of(0.1234, 0.0567)
+    formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
+    refusal = Refusal(f"it does not hold beside {formula}, {formula}, {formula}", "judge more")
+    for why in (None, refusal):
+        decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
+        for fewest in (0, 200):
+            told = sentence(decision, formula, "nDCG@10", fewest)
+            assert len(told) <= LONGEST
+            assert "weighted_sum" not in told
+
+
+def test_the_odds_of_the_issue():
+    # +0.0051 [-0.0282, 0.0384] was printed with "1 in 12"; its error is .0333 / 1.96 = .017, and Phi(-.3) = .38
+    assert in_words(Gain.of(0.0051, 0.017), "nDCG@10", "over bm25").endswith("; 2 in 5 that it is worse")

@@ -1,0 +1,529 @@
+"""Logs of other programs: what is read of them, what is taken to follow from it, what is written."""
+
+import json
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError, DataError
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.importers import import_store
+from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.learn.use.kinds import KINDS
+
+ENTRIES = [
+    {
+        "id": "a1b2c3d4-0001",
+        "title": "Rotate the signing keys monthly",
+        "text": "Keys rotate on the first of a month.",
+    },
+    {"id": "a1b2c3d4-0002", "title": "Cache", "text": "The cache lives for ten minutes."},
+    {
+        "id": "a1b2c3d4-0003",
+        "title": "Retries need jitter",
+        "text": "Wait a random time.",
+        "related_files": ["src/net/retry.py"],
+    },
+]
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A data set of three entries and a query."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ENTRIES))
+    (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "how do keys rotate"}) + "\n")
+    (folder / "qrels.txt").write_text("q1 0 a1b2c3d4-0001 1\n")
+    (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": "echovault"}))
+    return load(folder)
+
+
+@pytest.fixture
+def recorded(store_root, tmp_path):
+    folder = tmp_path / "recorded"
+    import_store(store_root / "echovault-newest", folder)
+    return load(folder)
+
+
+def impressions(found):
+    return [line for line in map(json.loads, found.lines) if "hits" in line]
+
+
+def shown(line):
+    return [(hit["object_id"], hit.get("score")) for hit in line["hits"]]
+
+
+def acted(line):
+    return {act.get("object_id"): act["action_name"] for act in line["actions"]}
+
+
+KINDS_OF_USE = {
+    "details_opened": "opened",
+    "related_file_edited": "used",
+    "title_quoted": "cited",
+    "id_quoted": "cited",
+}
+
+
+def test_recorded_transcripts_give_what_was_put_in(recorded, store_root):
+    expected = json.loads((store_root / "transcripts" / "expected.json").read_text())["searches"]
+    found = gather(recorded, f"transcripts:{store_root / 'transcripts'}")
+    good = sorted((one for one in expected if not one["error"]), key=lambda one: one["tool_use_id"])
+    lists = {tuple(map(tuple, (hit.values() for hit in one["shown"]))) for one in good}
+    lines = impressions(found)
+    assert {tuple(shown(line)) for line in lines} == lists
+    assert len(lines) == len(good) == 14
+    uses = Counter((use["id"], KINDS_OF_USE[use["kind"]]) for one in good for use in one["uses"])
+    assert Counter(act for line in lines for act in acted(line).items()) == uses
+    assert found.record["asked_again"] == sum(one.get("requeried", False) for one in expected) == 2
+    assert {line["filter"].get("project") for line in lines} == {None, "quay-web", "ticket-api"}
+    texts = {query.id: query.text for query in recorded.queries}
+    asked = Counter(texts[line["query_id"]] for line in lines if line["query_id"] in texts)
+    assert asked == Counter(one["query"] for one in good if one["query"] in texts.values())
+
+
+def test_spans_of_the_real_library_give_the_same_in_both_forms(recorded, store_root):
+    expected = json.loads((store_root / "otel" / "expected.json").read_text())
+    found = [
+        gather(recorded, f"otel:{store_root / 'otel' / name}")
+        for name in ("traces-otlp.json", "spans-console.jsonl")
+    ]
+    assert [len(impressions(one)) for one in found] == [11, 11]  # 10 and 3, of which 2 captured no content
+    first, second = ([(shown(line), acted(line)) for line in impressions(one)] for one in found)
+    assert first == second
+    captured = [one["records"] for one in expected["searches"]] + [
+        one["documents"] for one in expected["retrievals"]
+    ]
+    assert sorted(map(str, (pairs for pairs, _ in first))) == sorted(
+        str([(hit["id"], hit["score"]) for hit in own]) for own in captured if own
+    )
+    acts = {name: kind for _, own in first for name, kind in own.items()}
+    later = {one["id"] for one in expected["later"] if one.get("id")}
+    assert set(acts) <= later
+    assert acts["6c08a7ee-58a7-469d-815c-ffff7abce22d"] == "modified"
+
+
+def test_an_entry_opened_after_a_search_without_content_is_no_evidence_on_an_older_list(recorded, store_root):
+    """26e71e95 was opened after a retrieval that captured no documents; an older list has it by chance."""
+    found = gather(recorded, f"otel:{store_root / 'otel' / 'traces-otlp.json'}")
+    assert not any("26e71e95-9c5b-468f-bae1-7b4f4f2b88fa" in acted(line) for line in impressions(found))
+
+
+def test_ubi_gives_its_lists_and_events(recorded, store_root):
+    expected = json.loads((store_root / "ubi" / "expected.json").read_text())
+    found = gather(recorded, f"ubi:{store_root / 'ubi'}")
+    lists = Counter(str(one["hits"]) for one in expected["queries"])
+    assert Counter(str([name for name, _ in shown(line)]) for line in impressions(found)) == lists
+
+
+# Made sessions
+
+
+def claude(events, session="s1", start=0):
+    """Lines of a session: ('ask'|'say', text), ('search', query, hits), ('call', name, input)."""
+    lines = []
+    for at, (kind, *rest) in enumerate(events):
+        stamp = f"2026-07-22T09:{(start + at) // 60:02}:{(start + at) % 60:02}.000Z"
+        base = {"sessionId": session, "timestamp": stamp}
+        if kind == "ask":
+            lines.append({**base, "type": "user", "message": {"role": "user", "content": rest[0]}})
+        elif kind == "say":
+            content = [{"type": "text", "text": rest[0]}]
+            lines.append({**base, "type": "assistant", "message": {"content": content}})
+        else:
+            name, args = ("mcp__echovault__memory_search", {"query": rest[0]}) if kind == "search" else rest
+            call = {"type": "tool_use", "id": f"t{session}{start + at}", "name": name, "input": args}
+            lines.append({**base, "type": "assistant", "message": {"content": [call]}})
+            answer = json.dumps(rest[1]) if kind == "search" else "done"
+            result = {"type": "tool_result", "tool_use_id": call["id"], "content": answer}
+            lines.append({**base, "type": "user", "message": {"content": [result]}})
+    return lines
+
+
+def write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+LIST = [{"id": one["id"], "title": one["title"], "what": one["text"], "score": 0.5} for one in ENTRIES]
+
+
+def acts_of(small, tmp_path, *events):
+    path = write(
+        tmp_path / "logs" / "one.jsonl", claude([("ask", "hello"), ("search", "signing secrets", LIST), *events])
+    )
+    return [acted(line) for line in impressions(gather(small, f"transcripts:{path}"))]
+
+
+KEYS, CACHE, RETRY = (one["id"] for one in ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([("say", "We follow “Rotate the signing keys monthly”.")], {KEYS: "cited"}),
+        ([("say", "Rotate the signing keys monthly, as the note says.")], {KEYS: "cited"}),
+        ([("say", "a1b2c3d4-0003 has it")], {RETRY: "cited"}),
+        ([("say", "the cache is warm")], {}),  # a title of one word, in plain text
+        ([("say", 'see "Cache": ten minutes')], {CACHE: "cited"}),
+        ([("say", "the class `Cache` grows")], {}),
+        ([("say", '"Rotate the signing keys monthly" is not relevant here.')], {}),
+        ([("say", "I saw a1b2c3d4-0003. It doesn't help us.")], {}),
+        ([("say", "Found: Rotate the signing keys monthly; `Cache`; Retries need jitter")], {}),  # a listing
+        ([("call", "Edit", {"file_path": "/home/x/src/net/retry.py", "new_string": "x"})], {RETRY: "used"}),
+        ([("call", "Edit", {"file_path": "/home/x/other/retry.py", "new_string": "x"})], {}),
+        ([("ask", "fix retry.py"), ("call", "Edit", {"file_path": "/x/src/net/retry.py"})], {}),
+        ([("call", "Bash", {"command": "memory details a1b2c3d4-0003"})], {RETRY: "opened"}),
+        ([("call", "mcp__echovault__memory_details", {"id": RETRY}), ("say", "a1b2c3d4-0003 is irrelevant.")], {}),
+        ([("call", "mcp__x__memory_delete", {"id": RETRY})], {}),
+        ([("ask", "and?"), ("ask", "more?"), ("say", "a1b2c3d4-0003 has it")], {}),  # two questions later
+        (
+            [
+                ("call", "mcp__echovault__memory_save", {"title": "Retries need jitter"}),
+                ("say", "Saved Retries need jitter"),
+            ],
+            {},
+        ),
+        ([("search", "signing secrets again", LIST[1:2])], {None: "none_useful"}),
+        ([("search", "signing secrets again", LIST), ("say", "a1b2c3d4-0003 has it")], {}),
+        ([("search", "Retries need jitter", LIST[2:])], {}),
+        ([("search", "lunch menu", LIST[1:2])], {}),
+    ],
+)
+def test_what_follows_a_search(small, tmp_path, events, expected):
+    assert acts_of(small, tmp_path, *events)[0] == expected
+
+
+def test_a_resumed_session_is_read_once_with_what_followed_in_either_file(small, tmp_path):
+    events = [("ask", "hello"), ("search", "signing secrets", LIST)]
+    write(tmp_path / "logs" / "one.jsonl", claude(events))
+    write(tmp_path / "logs" / "two.jsonl", claude([*events, ("say", "a1b2c3d4-0003 has it")]))
+    found = gather(small, f"transcripts:{tmp_path / 'logs'}")
+    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+
+
+def test_what_was_read_stays_when_the_transcript_is_gone_and_nothing_changes_twice(small, tmp_path):
+    first = write(tmp_path / "logs" / "one.jsonl", claude([("search", "how do keys rotate", LIST)]))
+    found = gather(small, f"transcripts:{tmp_path / 'logs'}")
+    assert found.changed
+    found.write()
+    before = found.path.read_bytes()
+    assert not gather(small, f"transcripts:{tmp_path / 'logs'}").changed
+    first.unlink()
+    write(tmp_path / "logs" / "two.jsonl", claude([("search", "other words", LIST)], session="s2"))
+    again = gather(small, f"transcripts:{tmp_path / 'logs'}")
+    again.write()
+    assert len(impressions(again)) == 2
+    assert set(before.splitlines()) < set(found.path.read_bytes().splitlines())
+    assert again.record["without_text"] == 0  # one is a query of the data set, the other stands in the transcript
+
+
+def test_texts_are_written_only_where_asked_and_without_secrets(small, tmp_path):
+    path = write(
+        tmp_path / "one.jsonl",
+        claude([("search", "plain words", LIST), ("ask", "x"), ("search", "password: hunter22", LIST)]),
+    )
+    kept = gather(small, f"transcripts:{path}", keep_queries=True)
+    assert [line.get("user_query") for line in impressions(kept)] == ["plain words", None]
+    plain = gather(small, f"transcripts:{path}")
+    assert b"plain words" not in "".join(plain.lines).encode()
+    assert b"plain words" in b"".join(plain.held.lines)
+
+
+def test_codex_rollouts_are_read_by_their_description(small, tmp_path):
+    def line(kind, **payload):
+        return {"timestamp": "2026-07-22T09:00:00Z", "type": kind, "payload": payload}
+
+    answer = {"content": [{"type": "text", "text": json.dumps(LIST)}]}
+    write(
+        tmp_path / "rollout.jsonl",
+        [
+            line("session_meta", id="s"),
+            line("response_item", type="message", role="user", content=[{"type": "input_text", "text": "hello"}]),
+            line(
+                "response_item",
+                type="function_call",
+                name="echovault__memory_search",
+                call_id="c1",
+                arguments='{"query": "signing secrets"}',
+            ),
+            line(
+                "event_msg",
+                type="mcp_tool_call_end",
+                call_id="c1",
+                invocation={
+                    "server": "echovault",
+                    "tool": "memory_search",
+                    "arguments": {"query": "signing secrets"},
+                },
+                result={"Ok": answer},
+            ),
+            line(
+                "response_item",
+                type="function_call_output",
+                call_id="c1",
+                output="Wall time: 0.1 seconds\nOutput:\n" + json.dumps(LIST),
+            ),
+            line(
+                "event_msg",
+                type="mcp_tool_call_end",
+                call_id="c2",
+                invocation={"server": "echovault", "tool": "memory_search", "arguments": {"query": "retry storm"}},
+                result={"Ok": answer},
+            ),
+            line(
+                "response_item",
+                type="function_call",
+                name="shell",
+                call_id="c3",
+                arguments=json.dumps(
+                    {"command": ["apply_patch", "*** Begin Patch\n*** Update File: /x/src/net/retry.py\n"]}
+                ),
+            ),
+            line(
+                "response_item",
+                type="message",
+                role="assistant",
+                content=[{"type": "output_text", "text": "done"}],
+            ),
+        ],
+    )
+    found = gather(small, f"transcripts:{tmp_path / 'rollout.jsonl'}")
+    assert [acted(line) for line in impressions(found)] == [{}, {RETRY: "used"}] or [
+        acted(line) for line in impressions(found)
+    ] == [{RETRY: "used"}, {}]
+    assert found.record["calls"] == 2
+    assert any("Codex" in note for note in found.record["notes"])
+
+
+SOLERI = {
+    "success": True,
+    "op": "search",
+    "data": [
+        {"entry": {"id": one["id"], "title": one["title"]}, "score": 0.4, "breakdown": {}} for one in ENTRIES
+    ],
+}
+SPEC_KIT = {
+    "summary": "Found 3",
+    "data": {"count": 3, "results": [{"id": one["id"], "similarity": 71.5, "filePath": "x"} for one in ENTRIES]},
+}
+MOLTNET = {"results": [{"id": one["id"], "content": one["text"], "score": 0.2} for one in ENTRIES], "total": 3}
+CORTEX = {
+    "success": True,
+    "query": "x",
+    "results": [{"uri": one["id"], "score": 0.9, "snippet": ""} for one in ENTRIES],
+    "total": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "answer", "opening"),
+    [
+        (
+            "mcp__my-agent__my-agent_vault",
+            {"op": "search", "params": {"query": "x y"}},
+            SOLERI,
+            ("mcp__my-agent__my-agent_vault", {"op": "load_entries", "params": {"ids": [RETRY]}}),
+        ),
+        ("mcp__speckit__memory_search", {"query": "x y"}, SPEC_KIT, ("Read", {"file_path": "/none"})),
+        (
+            "mcp__moltnet__entries_search",
+            {"query": "x y"},
+            MOLTNET,
+            ("mcp__moltnet__entries_get", {"entry_id": RETRY}),
+        ),
+        ("mcp__cortex-mem__search", {"query": "x y"}, CORTEX, ("mcp__cortex-mem__content", {"uri": RETRY})),
+    ],
+)
+def test_the_other_systems_servers(small, tmp_path, name, args, answer, opening):
+    lines = claude([("call", name, args), ("call", *opening)])
+    lines[1]["message"]["content"][0]["content"] = [{"type": "text", "text": json.dumps(answer)}]
+    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
+    (line,) = impressions(found)
+    assert [name for name, _ in shown(line)] == [one["id"] for one in ENTRIES]
+    assert all(score is not None for _, score in shown(line))
+    assert acted(line) == ({} if opening[0] == "Read" else {RETRY: "opened"})
+    assert line["policy"] in {json.loads(text)["policy"] for text in found.lines if "configuration" in text}
+
+
+OPENINFERENCE = [
+    {
+        "name": "r",
+        "span_kind": "RETRIEVER",
+        "context": {"trace_id": "t", "span_id": "1"},
+        "start_time": "2026-07-22T09:00:00Z",
+        "end_time": "2026-07-22T09:00:01Z",
+        "attributes": {
+            "input.value": "x y",
+            "openinference.span.kind": "RETRIEVER",
+            **{
+                f"retrieval.documents.{at}.document.{key}": value
+                for at, one in enumerate(ENTRIES)
+                for key, value in {"id": one["id"], "score": 0.5, "content": one["text"]}.items()
+            },
+        },
+    },
+    {
+        "name": "a",
+        "context": {"trace_id": "t", "span_id": "2"},
+        "parent_id": None,
+        "start_time": "2026-07-22T09:00:00Z",
+        "end_time": "2026-07-22T09:00:09Z",
+        "attributes": {
+            "openinference": {"span": {"kind": "AGENT"}},
+            "input": {"value": "hello"},
+            "output": {"value": "a1b2c3d4-0003 has it"},
+        },
+    },
+]
+LANGFUSE = [
+    {
+        "id": "1",
+        "trace_id": "t",
+        "type": "RETRIEVER",
+        "name": "memory",
+        "start_time": "2026-07-22 09:00:00.000000",
+        "end_time": "2026-07-22 09:00:01.000000",
+        "input": '{"query": "x y"}',
+        "output": json.dumps([{"pageContent": "", "metadata": {"id": one["id"]}} for one in ENTRIES]),
+    },
+    {
+        "id": "2",
+        "traceId": "t",
+        "type": "GENERATION",
+        "startTime": "2026-07-22T09:00:02Z",
+        "endTime": "2026-07-22T09:00:03Z",
+        "output": {"role": "assistant", "content": "a1b2c3d4-0003 has it"},
+    },
+    {
+        "id": "3",
+        "trace_id": "u",
+        "type": "RETRIEVER",
+        "start_time": "2026-07-22 10:00:00.000000",
+        "input": "z",
+        "output": json.dumps([{"id": one["id"]} for one in ENTRIES]),
+    },
+    {"id": "s", "trace_id": "u", "observation_id": "3", "name": "helpful", "value": 0, "data_type": "NUMERIC"},
+]
+LANGSMITH = [
+    {
+        "id": "1",
+        "trace_id": "t",
+        "run_type": "retriever",
+        "name": "memory",
+        "start_time": "2026-07-22T09:00:00",
+        "inputs": {"query": "x y"},
+        "outputs": {
+            "documents": [
+                {"page_content": one["text"], "type": "Document", "metadata": {"id": one["id"]}} for one in ENTRIES
+            ]
+        },
+    },
+    {
+        "id": "2",
+        "trace_id": "t",
+        "run_type": "chain",
+        "start_time": "2026-07-22T08:59:00",
+        "end_time": "2026-07-22T09:01:00",
+        "outputs": {"output": "a1b2c3d4-0003 has it"},
+    },
+    {"id": "f", "run_id": "1", "key": "user_score", "score": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "records", "expected"),
+    [
+        ("openinference", OPENINFERENCE, [{RETRY: "cited"}]),
+        ("langfuse", LANGFUSE, [{RETRY: "cited"}, {None: "none_useful"}]),
+        ("langsmith", LANGSMITH, [{RETRY: "cited"}]),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_exports_are_read_by_their_description(small, tmp_path, kind, records, expected, whole):
+    path = tmp_path / ("one.json" if whole else "one.jsonl")
+    if whole:
+        path.write_text(json.dumps({"data": records}, indent=1))
+    else:
+        write(path, records)
+    found = gather(small, f"{kind}:{path}")
+    assert [acted(line) for line in impressions(found)] == expected
+    assert [name for name, _ in shown(impressions(found)[0])] == [one["id"] for one in ENTRIES]
+    assert "there was no sample to try it on" in str(found)
+
+
+# Odd input
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_garbage_ends_in_a_sentence(small, tmp_path, kind):
+    path = tmp_path / "odd.jsonl"
+    odd = [
+        {
+            "type": "user",
+            "message": {"content": [None, 3, {"type": "tool_result", "content": {"a": 1}}]},
+            "timestamp": 5,
+        }
+    ]
+    odd += [{"payload": {"type": "function_call", "name": 3, "arguments": "[["}, "type": "response_item"}]
+    odd += [
+        {"resourceSpans": [None, {"scopeSpans": [{"spans": [{"attributes": [{"key": 1}]}]}]}]},
+        {"attributes": 3},
+    ]
+    odd += [{"run_type": "retriever", "outputs": [[]], "inputs": None, "id": {}, "extra": "[", "child_runs": [3]}]
+    odd += [
+        {"type": "RETRIEVER", "output": "{", "input": {"query": 3}, "observations": 4},
+        {"query_id": [], "action_name": 3},
+    ]
+    odd += [{"resourceSpans": [{"scopeSpans": 5}, {"scopeSpans": [{"spans": 0.5}]}]}, {"resourceSpans": 7}]
+    write(path, odd)
+    found = gather(small, f"{kind}:{path}")
+    assert impressions(found) == []
+
+
+def test_what_cannot_be_read_is_named(small, tmp_path):
+    with pytest.raises(ConfigError, match=r"no kind of log 'transcript'.*transcripts"):
+        gather(small, "transcript")
+    with pytest.raises(ConfigError, match="does not exist"):
+        gather(small, f"otel:{tmp_path / 'none'}")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no"):
+        gather(small, f"otel:{tmp_path / 'empty'}")
+    with pytest.raises(ConfigError, match="name a file or a folder: otel:PATH"):
+        gather(small, "otel")
+    log = tmp_path / "mine.jsonl"
+    log.write_text('{"schema_version": 1}\n')
+    path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
+    with pytest.raises(DataError, match="is no line that --from wrote"):
+        gather(small, f"transcripts:{path}", log=log)
+
+
+def test_the_programs_own_places_are_looked_at(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    with pytest.raises(ConfigError, match=r"looked at .*claude/projects, .*codex/sessions"):
+        gather(small, "transcripts")
+    write(tmp_path / "claude" / "projects" / "x" / "one.jsonl", claude([("search", "x y", LIST)]))
+    assert len(impressions(gather(small, "transcripts"))) == 1
+
+
+def test_dry_run_shows_and_writes_nothing(small, tmp_path):
+    path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
+    words = ["learn", str(small.path), "--from", f"transcripts:{path}", "--dry-run"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert '"object_id":"a1b2c3d4-0003"' in done.stdout
+    assert "1 searches with their lists" in done.stdout
+    assert "x y" not in done.stdout
+    assert not (small.path / "feedback.transcripts.jsonl").exists()
+    assert json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["searches"] == 1
+    assert CliRunner().invoke(main, ["learn", str(small.path), "--dry-run"]).exit_code == 2

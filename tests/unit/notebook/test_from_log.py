@@ -1,0 +1,75 @@
+"""Queries drawn from a log to be judged: uniformly over distinct ones, added where the data set lacks them."""
+
+import json
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.notebook.label import write_queries
+from steelyard_eval.notebook.label.write_queries import draw_from_log
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """20 entries, one query of its own, and a log in which one of 30 questions makes half of the searches."""
+    entries = [{"id": f"e{at:02}", "text": f"how to rotate the key number {at}"} for at in range(20)]
+    asked = [f"rotate key {at}" for at in range(30)] + ["Rotate  KEY 0!"] * 30
+    lines = [
+        {
+            "schema_version": 1,
+            "timestamp": "2026-01-01T00:00:00Z",
+            "query_id": f"s{at}",
+            "user_query": text,
+            "hits": [{"object_id": "e01", "position": 1}],
+            "actions": [],
+        }
+        for at, text in enumerate(asked)
+    ]
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "mine"}))
+    rows = {"corpus": entries, "queries": [{"id": "q1", "text": "rotate key 7"}], "feedback": lines}
+    for name, own in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own))
+    return tmp_path
+
+
+def test_each_question_is_as_likely_as_another(folder, monkeypatch):
+    """Of 30 questions 3 are drawn 200 times: each 20 times, the loud one too; 4 standard deviations are 17."""
+    monkeypatch.setattr(write_queries, "DRAWN", 3)
+    monkeypatch.setattr(write_queries, "write_text", lambda *_: None)
+    data = load(folder)
+    counts = Counter(name for seed in range(200) for name in draw_from_log(data, seed))
+    assert len(counts) == 30
+    assert max(counts.values()) < 20 + 17
+
+
+def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
+    drawn = draw_from_log(load(folder))
+    assert len(set(drawn)) == 30
+    assert "q1" in drawn
+    data = load(folder)
+    assert sorted(query.id for query in data.queries) == sorted(drawn)
+    assert draw_from_log(data) == drawn
+    assert len(load(folder).queries) == 30
+
+
+def test_a_sealed_data_set_draws_what_it_has(folder):
+    (folder / "queries.minilm.f16.npy").write_bytes(b"")
+    assert write_queries._sealed(type("Set", (), {"in_memory": False, "path": folder})())
+
+
+def test_without_a_log_there_is_nothing_to_draw(folder):
+    (folder / "feedback.jsonl").unlink()
+    with pytest.raises(ConfigError, match="no log with queries"):
+        draw_from_log(load(folder))
+
+
+def test_the_command_says_how_many_more_decide(folder, tmp_path):
+    words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", "--out", str(tmp_path / "j")]
+    found = CliRunner().invoke(main, words, input="1q")
+    assert found.exit_code == 0, found.output
+    assert "of 30 drawn queries are whole; 15 more, and they decide" in " ".join(found.stdout.split())
+    assert CliRunner().invoke(main, ["judge", str(folder), "--feedback", "x"]).exit_code == 2

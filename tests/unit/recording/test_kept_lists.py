@@ -1,0 +1,73 @@
+"""Recordings that differ in one retriever share the lists of the others, and nothing else changes."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.fusion import parse_strategy
+from steelyard.live.sources import KeptLists, Sources
+from steelyard.memory.entry import Entry
+from steelyard.systems import find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune.tuned_parameters import of_retrievers
+
+
+def same(one, other):
+    assert one.entries == other.entries
+    assert one.columns.keys() == other.columns.keys()
+    for name, values in one.columns.items():
+        np.testing.assert_array_equal(values, other.columns[name])
+        np.testing.assert_array_equal(one.positions[name], other.positions[name])
+    assert one.asked.numbers.keys() == other.asked.numbers.keys()
+    for name, values in one.asked.numbers.items():
+        np.testing.assert_array_equal(values, other.asked.numbers[name])
+
+
+def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(monkeypatch):
+    data = load(starter())
+    queries = data.queries[:12]
+    config = find_system("plain").config(10, "minilm")
+    config = config.with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
+    found, searched = [], Sources._find
+    shared = Workspace.open(data)
+
+    def counted(self, name, *rest):
+        found.append(name)
+        return searched(self, name, *rest)
+
+    monkeypatch.setattr(Sources, "_find", counted)
+    for other in (config, *of_retrievers(config, len(queries))):
+        found.clear()
+        table = record(shared, queries, [other])
+        assert set(found) == {"graph"} if other is not config else {"graph", "bm25", "vector"} <= set(found)
+        same(table, record(Workspace.open(data), queries, [other]))
+
+
+def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew():
+    data = load(starter())
+    queries = data.queries[:5]
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
+    shared = Workspace.open(data)
+    record(shared, queries, [config])
+
+    bm25 = config.retrievers["bm25"]
+    for own in (replace(bm25, depth=3), replace(bm25, parameters={"k1": 0.3})):
+        other = replace(config, retrievers={**config.retrievers, "bm25": own})
+        same(record(shared, queries, [other]), record(Workspace.open(data), queries, [other]))
+    first = record(shared, queries, [config])
+    shared.store.upsert([Entry("new", text=queries[0].text)])
+    assert "new" not in first.entries
+    assert "new" in record(shared, queries, [config]).entries
+
+
+def test_the_oldest_goes_first(monkeypatch):
+    monkeypatch.setattr("steelyard.live.sources.KEPT", 2)
+    kept = KeptLists()
+    for key in "abc":
+        kept.get(key, lambda key=key: key)
+
+    assert kept.get("b", lambda: "again") == "b"
+    assert kept.get("a", lambda: "again") == "again"

@@ -1,0 +1,194 @@
+"""Kept runs: what is in them and what is not, hostile and read-only folders, writers at the same time."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, DataError
+from steelyard_eval.cli.commands.runs import runs as command
+from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
+
+CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
+NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data set of two entries, with kept runs switched on and a cache of its own."""
+    monkeypatch.delenv("STEELYARD_RUNS")
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
+    at = tmp_path / "mine"
+    at.mkdir()
+    (at / "dataset.json").write_text('{"name": "mine"}')
+    (at / "corpus.jsonl").write_text("\n".join(CORPUS) + "\n")
+    (at / "queries.jsonl").write_text('{"id": "q1", "text": "where are secrets"}\n')
+    (at / "qrels.txt").write_text("q1 0 m1 2\n")
+    return at
+
+
+def document(mean=0.5, strategy="bm25", entries=("m1", "m2")):
+    values = {"a": mean, "b": 0.4}
+    lists = [{"label": label, "queries": {"q1": {"entries": list(entries)}}} for label in values]
+    return {
+        "tool": "steelyard 0.1.0", "primary": "nDCG@10", "baseline": "b", "limit": 10,
+        "configurations": [{"label": label, "strategy": strategy} for label in values],
+        "results": [{"label": label, "metric": "nDCG@10", "mean": own} for label, own in values.items()],
+        "per_query": [{"id": "q1", "text": "where are secrets", "values": values}],
+        "rankings": {"lists": lists},
+    }  # fmt: skip
+
+
+def test_a_comparison_is_kept_and_the_data_set_stays_what_it_was(folder):
+    before = sy.load(folder).dataset.sha256
+    sy.load(folder).compare("bm25, fts", timed=False)
+    sy.load(folder).compare("bm25", timed=False)
+    data = sy.load(folder)
+    assert [(one.id, one.kind) for one in data.runs().runs] == [(1, "compare"), (2, "compare")]
+    assert data.dataset.sha256 == before
+    assert list(data.runs().to_frame()["best"]) == ["1.000", "1.000"]
+    assert data.runs().plot().axes
+
+
+def test_no_text_is_kept(folder):
+    sy.load(folder).compare("bm25", timed=False)
+    raw = (folder / FOLDER / FILE).read_bytes()
+    assert b"secret" not in raw
+    assert b"q1" in raw
+
+
+def test_what_changed_is_told_by_part(folder):
+    keep(sy.load(folder).dataset, "compare", document(), lambda: NOW)
+    now = [CORPUS[0], CORPUS[1].replace("coffee", "tea"), CORPUS[1].replace("m2", "m3")]
+    (folder / "corpus.jsonl").write_text("\n".join(now) + "\n")
+    (folder / "qrels.txt").write_text("q1 0 m1 1\nq1 0 m3 1\n")
+    changed = document(0.75, "rrf(bm25, vector)", ("m2", "m1"))
+    keep(sy.load(folder).dataset, "compare", changed, lambda: NOW)
+    assert sy.load(folder).runs().changed(1, 2) == [
+        "entries: 1 added, 1 changed",
+        "labels: 1 added, 1 changed",
+        "weights of a: bm25 to rrf(bm25, vector)",
+        "a: 0.5000 to 0.7500 (+0.2500)",
+        "weights of b: bm25 to rrf(bm25, vector)",
+        "a: 1 of 1 lists changed, most q1 +0.250",
+        "b: 1 of 1 lists changed",
+    ]
+    assert sy.load(folder).runs().changed(1, 1) == ["nothing changed"]
+    with pytest.raises(ConfigError, match="there is no run 9; kept are 1 to 2"):
+        sy.load(folder).runs().changed(1, 9)
+    listed = CliRunner().invoke(command, [str(folder)]).output
+    assert "entries, labels" in listed
+    assert "2026-11-23 17:40:00" in listed
+    assert "labels: 1 added" in CliRunner().invoke(command, [str(folder), "1", "2"]).output
+
+
+def test_a_folder_that_cannot_be_written_has_its_runs_in_the_cache(folder, tmp_path):
+    (folder / FOLDER).write_text("in the way")
+    sy.load(folder).compare("bm25", timed=False)
+    assert len(list((tmp_path / "cache" / "runs").glob("*.db"))) == 1
+    (folder / FOLDER).unlink()
+    assert len(sy.load(folder).runs()) == 1
+
+
+def test_nothing_is_kept_of_data_in_memory_nor_when_it_is_switched_off(folder, monkeypatch, tmp_path):
+    sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]}).compare(
+        "bm25", timed=False
+    )
+    monkeypatch.setenv("STEELYARD_RUNS", "off")
+    sy.load(folder).compare("bm25", timed=False)
+    assert not (folder / FOLDER).exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_links_are_not_followed(folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / FOLDER).symlink_to(elsewhere)
+    keep(sy.load(folder).dataset, "compare", document())
+    assert list(elsewhere.iterdir()) == []
+    assert len(kept(sy.load(folder).dataset)) == 1
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "CREATE TABLE runs(id, at, kind, facts)",
+        "; ".join(TABLES) + "; CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END",
+    ],
+)
+def test_somebody_elses_file_is_refused_and_never_written(folder, statements):
+    (folder / FOLDER).mkdir()
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        db.execute(statements)
+    before = (folder / FOLDER / FILE).read_bytes()
+    keep(sy.load(folder).dataset, "compare", document())
+    assert (folder / FOLDER / FILE).read_bytes() == before
+    with pytest.raises(DataError, match="no file of kept runs; move it away"):
+        sy.load(folder).runs()
+
+
+@pytest.mark.parametrize("raw", [b"SQLite format 3\x00" + b"\xff" * 4096, b"no database at all" * 100])
+def test_a_damaged_file_is_named_and_stops_no_job(folder, raw):
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER / FILE).write_bytes(raw)
+    assert sy.load(folder).compare("bm25", timed=False)
+    with pytest.raises(DataError, match=r"runs\.db.*delete it to begin anew"):
+        sy.load(folder).runs()
+
+
+def test_facts_that_are_no_object_are_damage(folder):
+    keep(sy.load(folder).dataset, "compare", document())
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        db.execute("UPDATE runs SET facts = '[NaN]'")
+    with pytest.raises(DataError, match="is damaged"):
+        sy.load(folder).runs()
+
+
+def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
+    code = (
+        "import json, sys, steelyard_eval as sy; from steelyard_eval.recording.runs import keep\n"
+        "data, document = sy.load(sys.argv[1]).dataset, json.loads(sys.argv[2])\n"
+        "for _ in range(10): keep(data, 'compare', document)"
+    )
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    call = [sys.executable, "-c", code, str(folder), json.dumps(document())]
+    for process in [subprocess.Popen(call, env=environ) for _ in range(3)]:
+        assert process.wait() == 0
+    assert [one.id for one in kept(sy.load(folder).dataset)] == list(range(1, 31))
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_commit_is_read_from_gits_files(folder, tmp_path, monkeypatch):
+    git = tmp_path / "repository" / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "refs" / "heads" / "main").write_text("ab" * 20 + "\n")
+    monkeypatch.chdir(git.parent)
+    keep(sy.load(folder).dataset, "compare", document())
+    (git / "HEAD").write_text("ref: refs/../../../../etc/passwd\n")
+    keep(sy.load(folder).dataset, "compare", document())
+    assert [one.facts.get("code") for one in kept(sy.load(folder).dataset)] == ["ab" * 20, ""]
+
+
+def test_the_report_has_the_trend_and_without_runs_the_bytes_that_it_had(folder, tmp_path):
+    data = sy.load(folder)
+    found = data.compare("bm25", timed=False)
+    data.compare("bm25", timed=False)
+    found.report(tmp_path / "a")
+    found.report(tmp_path / "b", data.runs())
+    plain, told = ((tmp_path / name / "report.html").read_text("utf-8") for name in "ab")
+    assert "Over time" not in plain
+    assert "Over time" in told
+    names = ("report.json", "leaderboard.csv")
+    assert all((tmp_path / "a" / n).read_bytes() == (tmp_path / "b" / n).read_bytes() for n in names)
+    shutil.rmtree(Path(folder / FOLDER))
+    found.report(tmp_path / "a")
+    assert (tmp_path / "a" / "report.html").read_text("utf-8") == plain

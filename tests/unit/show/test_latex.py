@@ -1,0 +1,85 @@
+"""Tables for papers, beside one written by hand, and what a result writes by the suffix of a file's name."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
+from steelyard_eval.show.latex import latex
+from steelyard_eval.show.report import write_report
+
+from .test_report import compared, configuration, mean
+
+TABLE = r"""% \usepackage{booktabs,amssymb}
+\begin{table}
+\centering
+\caption{Means over 40 queries of work\_shop, lists of 10.
+Best in bold, second best underlined.
+$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than fts in nDCG@10,
+two-sided paired randomisation test, $p < 0.05$ after Holm's correction.}
+\begin{tabular}{lcc}
+\toprule
+System & nDCG@10 & R@10 \\
+\midrule
+fts & \underline{0.400} & 0.100 \\
+\midrule
+a\&b & \textbf{0.500}$^{\blacktriangle}$ & \textbf{0.300} \\
+rrf(bm25, 0.5*vector) & \textbf{0.500} & -- \\
+vector & 0.350$^{\blacktriangledown}$ & \underline{0.200} \\
+\bottomrule
+\end{tabular}
+\end{table}
+"""
+
+
+def document():
+    values = {
+        "fts": (0.4, 0.1),
+        "a&b": (0.5, 0.3),
+        "rrf(bm25, 0.5*vector)": (0.49995, None),
+        "vector": (0.35, 0.2),
+    }
+    return {
+        "schema_version": 1, "split": "all", "limit": 10, "primary": "nDCG@10", "baseline": "fts",
+        "dataset": {"name": "work_shop"}, "configurations": [configuration(label) for label in values],
+        "results": [
+            mean(label, value, metric)
+            for label, own in values.items()
+            for metric, value in zip(("nDCG@10", "R@10"), own, strict=True)
+            if value is not None
+        ],
+        "comparisons": [
+            compared("a&b", 0.1, "better"), compared("rrf(bm25, 0.5*vector)", 0.1, "too few queries to tell"),
+            compared("vector", -0.05, "worse"),
+        ],
+    }  # fmt: skip
+
+
+def test_a_table_is_that_of_a_paper():
+    """0.49995 is printed as 0.500, as the best is, so both are bold and the second best is 0.400."""
+    assert latex(document()) == TABLE
+
+
+def test_a_result_without_means_has_no_table():
+    with pytest.raises(ConfigError, match="no means of contenders"):
+        latex({"results": []})
+
+
+def test_ten_lines_are_enough_for_a_pull_request(tmp_path):
+    write_report(document(), tmp_path)
+    lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 10
+    assert lines[0] == "**Search strategies on work_shop**"
+    assert lines[2].startswith("a&amp;b has the highest mean nDCG@10 (0.500) and is better than the baseline fts")
+    assert lines[6].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [0.080, 0.120] | better |")
+
+
+def test_the_suffix_of_a_name_says_what_is_written(tmp_path):
+    found = sy.demo().compare("fts, bm25", timed=False)
+    for name in ("a.json", "a.tex", "a.parquet"):
+        found.save(tmp_path / name)
+    assert json.loads((tmp_path / "a.json").read_text("utf-8"))["primary"] == "nDCG@10"
+    assert (tmp_path / "a.tex").read_text("utf-8") == found.to_latex() == latex(found.to_json())
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), found.to_frame())
