@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
-from steelyard_eval.common.usual import SYSTEMS
+from steelyard_eval.common.default_systems import SYSTEMS
 
 if TYPE_CHECKING:
     from steelyard_eval.compare.http_search import HttpSearch

@@ -33,8 +33,8 @@ from steelyard_eval.gate.hashes import digest
 from steelyard_eval.gate.history import continued, history_text, load_history
 from steelyard_eval.importers import load_store
 from steelyard_eval.importers.basic_memory import homes
-from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
+from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.session import read_judgments
@@ -72,7 +72,7 @@ READERS = {
     "steelyard_eval/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/importers/table.py": "test_a_store[rows of a table]",
     "steelyard_eval/importers/yaml.py": "test_a_store[front matter]",
-    "steelyard_eval/learn/importers.py": "test_logs_of_others[from_ubi-hits]",
+    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[from_ubi-hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/session.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
@@ -85,7 +85,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
-    "steelyard_eval/learn/use/made.py": "writes sessions",
+    "steelyard_eval/learn/use/simulated_transcripts.py": "writes sessions",
     "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
@@ -96,7 +96,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/decide/priors.py": "reads a file of the package",
     "steelyard_eval/decide/public.py": "reads a file of the package",
-    "steelyard_eval/gate/faces.py": "copies the summary that it adds to",
+    "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
     "steelyard_eval/gate/junit.py": "writes XML",
     "steelyard_eval/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",

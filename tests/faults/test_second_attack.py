@@ -31,7 +31,7 @@ from steelyard_eval.export import TARGETS, export
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.hashes import digest
 from steelyard_eval.learn import waiting
-from steelyard_eval.learn.importers import from_ubi
+from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.reader import Known, read_log
 
 KEY = "sk-live-0123456789"

@@ -21,8 +21,8 @@ from steelyard import __version__
 from steelyard.base.errors import MachineError, SteelyardError
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import COMMANDS, load_command
-from steelyard_eval.cli.commands.manners import LOGGER, quiet_option
 from steelyard_eval.cli.commands.options import tell
+from steelyard_eval.cli.commands.shared_options import LOGGER, quiet_option
 from steelyard_eval.common.console import painted
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 

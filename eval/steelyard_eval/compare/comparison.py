@@ -10,8 +10,8 @@ from typing import cast
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
 from steelyard_eval.compare.arena import Arena, ArenaRow
-from steelyard_eval.compare.asked import read_contenders, with_baseline
 from steelyard_eval.compare.comparison_document import ComparisonCase, document
+from steelyard_eval.compare.contender_selection import read_contenders, with_baseline
 from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct, read_all, separate
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison

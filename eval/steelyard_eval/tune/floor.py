@@ -195,7 +195,8 @@ def floored(
 
 def strangers(queries: Sequence[Query]) -> list[Query]:
     """Made questions about something else, each asked where one of the queries is asked."""
-    texts = resources.files("steelyard_eval.tune").joinpath("strange.txt").read_text(encoding="utf-8").splitlines()
+    told = resources.files("steelyard_eval.tune").joinpath("foreign_questions.txt").read_text(encoding="utf-8")
+    texts = told.splitlines()
     homes = [queries[at % len(queries)] for at in range(len(texts))] if queries else []
     asked = zip(homes, texts, strict=False)
     return [replace(home, id=f"strange {at}", text=text, intent="") for at, (home, text) in enumerate(asked)]

@@ -45,7 +45,6 @@ from steelyard_eval.recording.rankings import (
     spelled,
 )
 from steelyard_eval.tune.board import Board, Place, leaderboard
-from steelyard_eval.tune.brief import in_two_digits
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
@@ -54,6 +53,7 @@ from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
+from steelyard_eval.tune.weight_rounding import in_two_digits
 
 Record = dict[str, Any]
 

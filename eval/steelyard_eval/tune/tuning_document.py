@@ -27,10 +27,10 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
-from steelyard_eval.tune.brief import brief, in_two_digits
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
+from steelyard_eval.tune.weight_rounding import brief, in_two_digits
 from steelyard_eval.weights.exact.curve import Curve
 
 POINTS = 400

@@ -12,8 +12,8 @@ from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.results import Reported
-from steelyard_eval.common.usual import SYSTEMS
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
 from steelyard_eval.compare.list_recording import save_lists

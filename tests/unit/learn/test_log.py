@@ -18,8 +18,8 @@ from steelyard.systems import find_system
 from steelyard_eval.datasets.log_schema import Action
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
+from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
 from steelyard_eval.learn.tally import Axes, Seen, Tally
 

@@ -17,13 +17,13 @@ from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.notebook.label import sampling, whole
+from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.notebook.label.outlook import standings
 from steelyard_eval.notebook.label.pool import pooled, searched
-from steelyard_eval.notebook.label.reach import reachable
+from steelyard_eval.notebook.label.possible_hits import reachable
 from steelyard_eval.notebook.label.session import Judgment, Session, read_judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -490,7 +490,7 @@ class TestDrawn:
 
     def test_every_query_is_first_equally_often(self, blank):
         count = len(blank.queries)
-        first = [int(whole.drawn(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
+        first = [int(whole_queries.drawn(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
         seen = np.bincount(first, minlength=count)
         chi2 = ((seen - 20) ** 2 / 20).sum()
         assert chi2 < count + 4 * np.sqrt(2 * count)  # mean and deviation of chi square with so many degrees
@@ -538,13 +538,13 @@ class TestDrawn:
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()
-        order = whole.order(pool)
-        done = [int(at) for at in whole.drawn(pool)[:12]]
+        order = whole_queries.order(pool)
+        done = [int(at) for at in whole_queries.drawn(pool)[:12]]
         seen = np.full(len(pool), -1)
         seen[order] = np.where(np.isin(pool.query[order], done), grades[order], -1)
-        half = order[pool.query[order] == whole.drawn(pool)[12]][0]
+        half = order[pool.query[order] == whole_queries.drawn(pool)[12]][0]
         seen[half] = 3
-        (found,) = standings(pool, seen, whole.judged_whole(pool, seen))
+        (found,) = standings(pool, seen, whole_queries.judged_whole(pool, seen))
 
         means = [
             sum(

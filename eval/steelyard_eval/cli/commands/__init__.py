@@ -11,7 +11,7 @@ from importlib import import_module
 
 import click
 
-from steelyard_eval.cli.commands.manners import mannered
+from steelyard_eval.cli.commands.shared_options import mannered
 
 COMMANDS = {
     "act": "Log what was done with the entries of a search.",

@@ -8,7 +8,6 @@ import click
 
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     embedder_option,
     intents_option,
@@ -21,7 +20,8 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
     split_option,
 )
-from steelyard_eval.common.usual import SYSTEMS
+from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.compare import compare as run_compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.compare.verification import refuse_differences

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import embedder_option, json_option, limit_option, put, split_option
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
 from steelyard_eval.datasets import load
 from steelyard_eval.tune.floor import find_floor, share_of

@@ -10,7 +10,6 @@ import click
 
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     EMBEDDERS,
     embedder_option,
@@ -21,12 +20,13 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
     split_option,
 )
-from steelyard_eval.cli.first import begin, is_store
+from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.cli.init_from_store import begin, is_store
 from steelyard_eval.compare.contenders import Given, read_strategy, separate
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
-from steelyard_eval.gate.faces import write_faces
 from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.outputs import write_faces
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.starting import start
 from steelyard_eval.recording.runs import keep

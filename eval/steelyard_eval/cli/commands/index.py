@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import json_option, put, tenant_option, vault_embedder_option
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets.duplicates import duplicates_in_words
 from steelyard_eval.importers import open_dataset
 from steelyard_eval.vaults import index_dataset, reindex_vault

@@ -13,8 +13,8 @@ import click
 
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.manners import note as tell_user
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted

@@ -7,7 +7,6 @@ import click
 from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.act import ACTS
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     embedder_option,
     floor_option,
@@ -16,16 +15,17 @@ from steelyard_eval.cli.commands.options import (
     put,
     seed_option,
 )
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
-from steelyard_eval.learn.importers import from_soleri, from_ubi
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.learned_text import learned
+from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.learn.use.kinds import KINDS
-from steelyard_eval.learn.use.made import write_transcripts
+from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 

@@ -7,8 +7,8 @@ import sys
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.learn.loop import WEIGHTS
 from steelyard_eval.learn.loop import loop as run_loop
 from steelyard_eval.learn.use.gather import summary

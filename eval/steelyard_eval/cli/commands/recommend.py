@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     SYSTEM,
     embedder_option,
@@ -18,6 +17,7 @@ from steelyard_eval.cli.commands.options import (
     recording_option,
     seed_option,
 )
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.show.runs_kept import Runs

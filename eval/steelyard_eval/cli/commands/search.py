@@ -17,7 +17,6 @@ from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     filter_option,
     json_option,
@@ -28,6 +27,7 @@ from steelyard_eval.cli.commands.options import (
     tenant_option,
     weights_option,
 )
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.commands.typed_query import QueryCommand
 from steelyard_eval.show.terminal import hits, listing, scan
 from steelyard_eval.vaults.arguments import parse_filters, parse_weights, vault_file

@@ -10,7 +10,6 @@ from click.core import ParameterSource
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
-from steelyard_eval.cli.commands.manners import note
 from steelyard_eval.cli.commands.options import (
     json_option,
     put,
@@ -20,6 +19,7 @@ from steelyard_eval.cli.commands.options import (
     tenant_option,
     weights_option,
 )
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.vaults.arguments import vault_file
 from steelyard_eval.vaults.serve.caller import ServerLog
 from steelyard_eval.vaults.serve.faces import find_face

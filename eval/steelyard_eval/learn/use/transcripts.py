@@ -10,9 +10,9 @@ from types import ModuleType
 
 from steelyard_eval.learn.use import claude_code, codex
 from steelyard_eval.learn.use.follow import Corpus
-from steelyard_eval.learn.use.made import MARK
 from steelyard_eval.learn.use.records import Record, records_of
 from steelyard_eval.learn.use.session import UseSession
+from steelyard_eval.learn.use.simulated_transcripts import MARK
 from steelyard_eval.learn.use.tools import Calls
 
 PROGRAMS: tuple[ModuleType, ...] = (claude_code, codex)

@@ -9,7 +9,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.labels import JudgedPool, stated
 from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.notebook.label import whole
+from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
@@ -35,7 +35,7 @@ def desk(session: Session) -> Record:
         "comparisons": [] if session.first or duel else [asdict(one) for one in _standings(session)],
         "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
-        "state": whole.to_state(session.pool) if session.random else _unstated(session.pool),
+        "state": whole_queries.to_state(session.pool) if session.random else _unstated(session.pool),
         "drawn": _drawn(session) if session.random else None,
     }
     record["sentence"] = sentence(record)
@@ -44,14 +44,20 @@ def desk(session: Session) -> Record:
 
 def _standings(session: Session) -> list[Standing]:
     grades = session.grades()
-    return standings(session.pool, grades, whole.judged_whole(session.pool, grades) if session.random else None)
+    return standings(
+        session.pool, grades, whole_queries.judged_whole(session.pool, grades) if session.random else None
+    )
 
 
 def _drawn(session: Session) -> Record:
     """How many drawn queries are judged whole, of how many, and whether dataset.json says so by itself."""
     pool = session.pool
-    judged = len(whole.judged_whole(pool, session.grades()))
-    told = {"judged": judged, "queries": len(whole.drawn(pool)), "written": bool(whole.statement(pool))}
+    judged = len(whole_queries.judged_whole(pool, session.grades()))
+    told = {
+        "judged": judged,
+        "queries": len(whole_queries.drawn(pool)),
+        "written": bool(whole_queries.statement(pool)),
+    }
     return {**told, "decide": max(WITH_A_LOG - judged, 0)}
 
 

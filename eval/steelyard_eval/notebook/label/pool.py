@@ -18,7 +18,7 @@ from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import sampling
-from steelyard_eval.notebook.label.reach import reachable
+from steelyard_eval.notebook.label.possible_hits import reachable
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -20,7 +20,7 @@ from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.measures.judgments import UNJUDGED
-from steelyard_eval.notebook.label import whole
+from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.pool import Pool
 
 GRADES = (0, 1, 2, 3)
@@ -50,9 +50,9 @@ class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `whole.fair_labels`. Where
-    queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
-    written whole after every judgment.
+    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `fair_labels`. Where queries
+    were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are written
+    whole after every judgment.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Session:
         self.first = read_judgments(folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
-        self.order = self._second() if second_to else whole.order(pool) if random else pool.order
+        self.order = self._second() if second_to else whole_queries.order(pool) if random else pool.order
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
         self.passed: list[Pair] = []
@@ -219,7 +219,7 @@ class Session:
         lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
         merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
-        said = whole.statement(self.pool) if self.random and merged else {}
+        said = whole_queries.statement(self.pool) if self.random and merged else {}
         write_texts({self.file: lines, self.qrels: "".join(rows), **said, **self._marked(given)})
         self.given = given
 
@@ -236,7 +236,7 @@ class Session:
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         own = {pair: one.grade for pair, one in given.items() if one.grade is not None}
         if self.random:
-            return whole.fair_labels(self.pool, own, self.grades(given))
+            return whole_queries.fair_labels(self.pool, own, self.grades(given))
         merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
         for (query, entry), grade in own.items():
             merged.setdefault(query, {})[entry] = grade

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.vaults.serve import cortex_mem, echovault, moltnet, own, soleri, spec_kit
+from steelyard_eval.vaults.serve import cortex_mem, echovault, moltnet, soleri, spec_kit, steelyard_tools
 from steelyard_eval.vaults.serve.tools import Face
 
 AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -24,7 +24,7 @@ MIMICS: Mapping[str, Callable[[str], Face]] = {
 def find_face(text: str | None) -> Face:
     """Our own face, or that of a system; ConfigError for one that there is not."""
     if text is None:
-        return own.FACE
+        return steelyard_tools.FACE
     name, colon, agent = text.partition(":")
     if name not in MIMICS or (colon and (name != "soleri" or not AGENT.fullmatch(agent))):
         raise ConfigError(f"there is no face {shown(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")

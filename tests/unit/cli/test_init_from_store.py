@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
-from steelyard_eval.cli.first import find_store
+from steelyard_eval.cli.init_from_store import find_store
 from steelyard_eval.cli.main import main
 
 

@@ -15,7 +15,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from steelyard_eval.cli import commands
-from steelyard_eval.cli.commands import COMMANDS, load_command, manners
+from steelyard_eval.cli.commands import COMMANDS, load_command, shared_options
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 
@@ -30,7 +30,7 @@ def run(*words: object) -> object:
 def test_every_help_ends_with_examples_that_parse(name: str) -> None:
     help_text = run(name, "--help").stdout
     assert "Examples:" in help_text
-    for line in manners.EXAMPLES[name]:
+    for line in shared_options.EXAMPLES[name]:
         assert line in help_text
         words = shlex.split(line)
         assert words[:2] == ["steelyard", name]
@@ -40,7 +40,7 @@ def test_every_help_ends_with_examples_that_parse(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_short_and_other_names_of_options(name: str) -> None:
     options = {opt for param in load_command(name).params for opt in param.opts}
-    for spellings in manners.SPELLINGS:
+    for spellings in shared_options.SPELLINGS:
         assert not options & set(spellings) or set(spellings) <= options
     assert {"-q", "--quiet"} <= options
 

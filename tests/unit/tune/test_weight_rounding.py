@@ -11,7 +11,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.brief import brief, rounded
+from steelyard_eval.tune.weight_rounding import brief, rounded
 
 
 @pytest.fixture(scope="module")

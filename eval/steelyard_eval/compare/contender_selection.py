@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.common.usual import SYSTEMS
+from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.compare.contenders import (
     Given,
     GivenMany,
