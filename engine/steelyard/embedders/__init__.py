@@ -1,4 +1,4 @@
-"""Embedders that need an extra: providers over HTTP, all-MiniLM-L6-v2 on this machine, and a cache.
+"""Embedders that need an extra: providers over HTTP, all-MiniLM-L6-v2 and WordLlama on this machine, and a cache.
 
 Nothing is imported from an extra before it is used; what is missing is named with the command that
 installs it. `kinds` says which embedders there are and how a vault remembers one.
@@ -11,6 +11,7 @@ from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.kinds import KINDS, open_embedder
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import ApiSettings, detect
+from steelyard.embedders.wordllama import WordLlamaEmbedder
 from steelyard.net.secret import Secret
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "MiniLmEmbedder",
     "MiniLmInt8Embedder",
     "Secret",
+    "WordLlamaEmbedder",
     "detect",
     "open_embedder",
 ]

@@ -12,8 +12,11 @@ from steelyard.embedders.cache import CachedEmbedder, cache_path
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
+from steelyard.embedders.wordllama import WordLlamaEmbedder
 
-KINDS = {"minilm": "minilm", "minilm-int8": "onnx", "api": "api"}
+LOCAL = {each.model: each for each in (MiniLmInt8Embedder, MiniLmEmbedder, WordLlamaEmbedder)}
+"""Kind -> the embedder that runs on this machine."""
+KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
 LIVE_ATTEMPTS, LIVE_TIMEOUT = 2, 10.0
 """A search that waits has keywords to fall back to; indexing has not, and is more patient."""
@@ -45,7 +48,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     if kind not in KINDS:
         raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
     require(KINDS[kind], f"the embedder {kind}")
-    inner = ApiEmbedder(detect(environ)) if kind == "api" else _local(kind)
+    inner = ApiEmbedder(detect(environ)) if kind == "api" else LOCAL[kind]()
     return CachedEmbedder(inner, cache_path(environ), inner.identity)
 
 
@@ -64,8 +67,8 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     that the environment names. What cannot be asked becomes an UnavailableEmbedder: search then
     answers by keywords. Raises ConfigError for a kind this version does not know.
     """
-    if kind in ("minilm", "minilm-int8"):
-        return _local(kind)
+    if kind in LOCAL:
+        return LOCAL[kind]()
     if kind != "api":
         raise ConfigError(
             f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
@@ -85,7 +88,3 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     except ConfigError as error:
         return UnavailableEmbedder(name, str(error))
     return ApiEmbedder(asked, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
-
-
-def _local(kind: str) -> MiniLmEmbedder | MiniLmInt8Embedder:
-    return MiniLmEmbedder() if kind == "minilm" else MiniLmInt8Embedder()

@@ -39,7 +39,7 @@ TEMPLATE = "relevance.yml.txt"
 WEIGHTS = Path("search-weights.json")
 DEFAULT = "bm25"
 """What is gated where nothing tells what is used."""
-EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "api": "[api]"}
+EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
 BECAUSE = "the first baseline"
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 """Paths that mean nothing else in a workflow."""

