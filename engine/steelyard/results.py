@@ -162,5 +162,5 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[
             values = leaf.compile(table, everywhere).branches[0].columns[0].values
             above = values[home] if leaf.name in LAYERS else values  # those of the directory, for its files
             found = np.where(np.isnan(values), above, values)[ranking.row]
-            read[leaf.name] = np.nan_to_num(found)
+            read[leaf.name] = np.where(np.isnan(found), 0.0, found)
     return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]

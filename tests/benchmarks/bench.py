@@ -29,6 +29,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")  # ranx and numba warn about types
 
 import apsw
+import fixed
 import keywords
 import layers
 import replay
@@ -37,7 +38,7 @@ import vectors
 
 PEERS = ("ranx", "bm25s", "tantivy", "faiss-cpu", "optuna", "cmaes", "fastrank")
 PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
-GROUPS = ("replay", "keywords", "vectors", "layers", "tuning")
+GROUPS = ("fixed", "replay", "keywords", "vectors", "layers", "tuning")
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
@@ -70,6 +71,8 @@ def measure(quick: bool, groups: set[str]) -> dict[str, object]:
     """The whole document."""
     about, begin = machine(), time.perf_counter()
     done = []
+    if "fixed" in groups:
+        done += fixed.races(quick, 1 if quick else 5)
     if "replay" in groups:
         done += replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15)
     if "keywords" in groups:

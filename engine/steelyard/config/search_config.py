@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ class SearchConfig:
         """The system and profile as ``system:profile``."""
         return f"{self.system}:{self.profile}"
 
-    @property
+    @cached_property
     def effective(self) -> Expr:
         """The strategy, combined with those of single intents."""
         if not self.by_intent:
@@ -108,7 +108,7 @@ class SearchConfig:
             return left
         return self.keywords_only.without(missing) or left
 
-    @property
+    @cached_property
     def needs(self) -> frozenset[str]:
         """The signals that the finish stages read, for every query."""
         return frozenset().union(*(stage.needs for stage in self.finish))

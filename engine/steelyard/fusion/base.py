@@ -10,9 +10,10 @@ own parameters, its description), so that adding a family changes no other modul
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import wraps
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,23 @@ from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
 Needs = dict[str, Bools]
 RECIPROCAL = "reciprocal"
 """The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
+
+
+Told = TypeVar("Told")
+
+
+def told_once(method: Callable[[Expr], Told]) -> Callable[[Expr], Told]:
+    """What an expression says of itself alone is kept with it: it cannot change, and every search asks."""
+    name = f"_told_{method.__name__}"
+
+    @wraps(method)
+    def told(self: Expr) -> Told:
+        kept: dict[str, Told] = self.__dict__
+        if name not in kept:
+            kept[name] = method(self)
+        return kept[name]
+
+    return told
 
 
 class Expr(ABC):
@@ -137,15 +155,18 @@ class Expr(ABC):
         inner = self.children() if self.routes else self._finders()
         return any(child.ranks_candidates() for child in inner)
 
+    @told_once
     def signals(self) -> frozenset[str]:
         """Names of all signals that it mentions."""
         return frozenset().union(*(child.signals() for child in self.children()))
 
+    @told_once
     def retrievers(self) -> frozenset[str]:
         """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
         return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
     @property
+    @told_once
     def reads_ends(self) -> frozenset[str]:
         """Names of the retrievers in it whose scores are scaled by the ends of their formulas."""
         return frozenset().union(*(child.reads_ends for child in self.children()))
@@ -164,6 +185,7 @@ class Expr(ABC):
         """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""
         return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
+    @told_once
     def _finders(self) -> list[Expr]:
         """The children that find entries; the others only score what these found."""
         return [child for child in self.children() if child.retrievers()]

@@ -102,7 +102,12 @@ class Signal(Expr):
                 raise ConfigError(
                     f"this table carries no facts, and {self} is computed from them; search again with it"
                 )
-            derived = PRIORS[self.name](table, dict(self.options))
+            kept = table.derived
+            key = (self.name, self.options)
+            if (derived := kept.get(key)) is None:
+                derived = PRIORS[self.name](table, dict(self.options))
+                if len(table.queries) == 1:  # a search asks again for its hits; a recording would fill the memory
+                    kept[key] = derived
             values, formula, inputs = derived.values, derived.formula, derived.inputs
         rows = self.members(table, within)
         column = Column(str(self), values, formula, inputs)

@@ -33,6 +33,8 @@ from steelyard.table.signal_table import (
     SignalTable,
 )
 
+NOTHING = part([Query("")], [{}], {})
+"""The rows of a query of which nothing has been asked yet."""
 BLOCK = 128
 """Queries of a recording that are prepared together."""
 
@@ -201,7 +203,9 @@ class Candidates:
     def _table(
         self, query: Query, lists: Lists, scorers: Sequence[str], facts: bool, ends: frozenset[str]
     ) -> SignalTable:
-        homes = self._directories.of if lists.keys() & set(LAYERS) else None
         get = self._store.get if facts else None
+        if not lists:
+            return complete([NOTHING], [query], [query.asked_at or 0.0], get, None)
+        homes = self._directories.of if lists.keys() & set(LAYERS) else None
         scales = self.sources.ends(sorted(lists.keys() & ends), query)
         return join([query], [query.asked_at or 0.0], [lists], self._scores(scorers), get, homes, [scales])

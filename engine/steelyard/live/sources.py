@@ -14,9 +14,10 @@ from steelyard.base.errors import ConfigError, EmbedderError, LostError, Steelya
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.live.scopes import Scopes
-from steelyard.memory.filters import Filters
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
+from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
 from steelyard.stores.base import Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -73,6 +74,7 @@ class Sources:
         self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
+        self._usable = ScopeCache(store, lambda _: self._with_vectors())
 
     # Columns
 
@@ -208,6 +210,9 @@ class Sources:
 
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
+        return self._usable(EVERYTHING)
+
+    def _with_vectors(self) -> list[Embedder]:
         models = {settings.model for settings in self.config.retrievers.values() if settings.model}
         held = {space for space, _ in self.store.spaces()}
         return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]

@@ -16,10 +16,11 @@ they are used, so that half-lives and severity maps can be tuned on a recording.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +195,11 @@ class SignalTable:
     def query(self) -> Ints:
         """Index of the query each row belongs to; int32[N]."""
         return np.repeat(np.arange(len(self.queries), dtype=np.int32), np.diff(self.offsets))
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What was computed from the facts of this table, by whoever computes it."""
+        return {}
 
     @cached_property
     def home(self) -> Indices:

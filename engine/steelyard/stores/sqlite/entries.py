@@ -9,7 +9,8 @@ from typing import Any
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Edge
-from steelyard.stores.sqlite.file import NULL, REAL, TEXT, VaultFile
+from steelyard.stores.sqlite.file import NULL, REAL, TEXT
+from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.schema import (
     COLUMNS,
     INSERT,
@@ -23,8 +24,11 @@ from steelyard.stores.sqlite.schema import (
     where,
 )
 
+KEPT = 4096
+"""Entries of one state of the file that are kept as they were read, because searches show the same ones."""
 
-class EntryTable(VaultFile):
+
+class EntryTable(Journal):
     """See `steelyard.stores.base.Store`."""
 
     def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
@@ -64,6 +68,25 @@ class EntryTable(VaultFile):
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Store.get."""
+        if len(ids) > KEPT or self._writing:
+            return self._read_entries(ids, fields)
+        now, kept = self.revision(), self._shown
+        known = kept[1].get(tuple(fields), {}) if kept[0] == now else {}
+        if all(id_ in known for id_ in ids):
+            return [known[id_] for id_ in ids]
+        with self._steady():
+            now = self.revision()
+            kept = self._shown if self._shown[0] == now else (now, {})
+            known = kept[1].setdefault(tuple(fields), {})
+            if unknown := [id_ for id_ in ids if id_ not in known]:
+                if len(known) + len(unknown) > KEPT:
+                    known, unknown = {}, list(ids)
+                    kept[1][tuple(fields)] = known
+                known.update((entry.id, entry) for entry in self._read_entries(unknown, fields))
+            self._shown = kept
+        return [known[id_] for id_ in ids if id_ in known]
+
+    def _read_entries(self, ids: Sequence[str], fields: Sequence[str]) -> list[Entry]:
         names = list(dict.fromkeys(("id", *fields)))
         sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
         return from_rows(names, self._db.execute(sql, (json.dumps(list(ids)),)).fetchall())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from steelyard.systems.spec_kit.keywords import (
     AGAINST_UNDERSTAND,
@@ -98,8 +99,11 @@ INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)
 THRESHOLD = 3.0
 THRESHOLD_SHIPPED = 0.08
 THRESHOLD_JS = 0.25
+ASKED = 64
+"""Queries that are kept with their intent, because a search asks for its confidence, too."""
 
 
+@lru_cache(ASKED)
 def classify(query: str) -> Intent:
     """The document's classifier: 2 for each primary keyword, 1 for each secondary one, at least 3.0 to be sure.
 
@@ -122,6 +126,7 @@ def classify(query: str) -> Intent:
     return Intent(name, scores[name] / (scores[name] + 1.0), scores)
 
 
+@lru_cache(ASKED)
 def classify_shipped(query: str) -> Intent:
     """The TypeScript classifier: 0.6 of the share of keywords and 0.4 of the share of patterns found.
 
@@ -143,6 +148,7 @@ def classify_shipped(query: str) -> Intent:
     return Intent(name, min(1.0, max(scores.values())), scores)
 
 
+@lru_cache(ASKED)
 def classify_js(query: str) -> Intent:
     """The JavaScript classifier: five intents, primary keywords 1 and secondary ones 0.5, patterns 0.4 each."""
     text = query.lower().strip()

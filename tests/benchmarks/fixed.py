@@ -1,0 +1,77 @@
+"""What a live search costs beside its retrievers and scorers, system by system, on the data set of the demo."""
+
+import time
+from pathlib import Path
+
+from timing import Race, race
+
+from steelyard.base.errors import SteelyardError
+from steelyard.live.search import Searcher
+from steelyard.systems import SYSTEMS
+from steelyard_eval.datasets import load
+from steelyard_eval.recording.workspace import Workspace
+
+STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
+WHOLE, PARTS = "steelyard: a search", "its retrievers and scorers alone"
+
+
+class Replayed:
+    """Sources that note every call with its result, to be made again alone."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self.calls: dict[str, list[object]] = {}
+        self._asked, self._sources = "", searcher._sources
+        self._find, self._score = self._sources._find, self._sources.score
+
+    def noted(self, search, text: str) -> None:
+        """Search once, and note what was asked of retrievers and scorers."""
+        calls = self.calls.setdefault(text, [])
+
+        def find(*asked):
+            calls.append((self._find, asked))
+            return self._find(*asked)
+
+        def score(*asked):
+            calls.append((self._score, asked))
+            return self._score(*asked)
+
+        self._sources._find, self._sources.score = find, score
+        search(text)
+        del self._sources._find, self._sources.score
+
+    def again(self, text: str) -> None:
+        """The calls of a search, by themselves."""
+        self._sources._thread.__dict__.pop("last", None)  # so that the text is embedded again, as a search does
+        for call, asked in self.calls[text]:
+            call(*asked)
+
+
+def races(quick: bool, rounds: int) -> list[Race]:
+    """One race a system; the difference of both medians is what a search adds."""
+    dataset = load(STARTER)
+    texts = [query.text for query in dataset.queries][: 3 if quick else 40]
+    workspace = Workspace.open(dataset)
+    done = []
+    for name, system in SYSTEMS.items():
+        config = system.config()
+        workspace.index_for([system], config.needs | config.effective.signals())
+        searcher = workspace.searcher(config)
+        replayed = Replayed(searcher)
+        try:
+            for _ in range(12):  # until the words are in memory
+                searcher.search(texts[0])
+            for text in texts:
+                replayed.noted(searcher.search, text)
+        except SteelyardError:
+            continue
+        taken = race({WHOLE: searcher.search, PARTS: replayed.again}, texts, 1 if quick else rounds)
+        done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken))
+    return done
+
+
+if __name__ == "__main__":
+    begin = time.perf_counter()
+    for race_ in races(False, 5):
+        whole, parts = (row["cpu_ms"] for row in race_.rows())
+        print(f"{race_.case:45} {whole:6.2f} ms, {parts:6.2f} retrieving, {whole - parts:6.2f} beside it")
+    print(f"{time.perf_counter() - begin:.0f} s")
