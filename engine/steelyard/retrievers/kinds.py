@@ -154,7 +154,8 @@ class RetrieverConfig:
             record["similarity"] = self.similarity
         if self.after:
             record["after"] = list(self.after)
-        return record | dict(self.parameters)
+        whole = {name: int(value) for name, value in self.parameters.items() if value == int(value)}
+        return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:

@@ -24,6 +24,7 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.interleaving import Duel, duels
 from steelyard_eval.learn.policies import Hits, Policy, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.learn.tally import Tally
@@ -47,6 +48,8 @@ class LogCase:
     queries : those that were logged; table : their recording.
     hits : the counts, matched; learned : what they say of every pair.
     parts : the cells without the largest client, the busiest day and the loudest query, and of each half.
+    duels : other rankings that were interleaved, by whose entries were acted upon; most searches first.
+    configurations : those of logged policies, by name.
     """
 
     space: Workspace
@@ -59,6 +62,18 @@ class LogCase:
     hits: Hits
     learned: ClickGains
     parts: Mapping[str, Cells]
+    duels: Sequence[Duel]
+    configurations: Mapping[str, SearchConfig]
+
+    def interleaved(self, preferred: bool) -> list[tuple[Duel, SearchConfig]]:
+        """Rankings that interleaving decided about, and that are not today's; those of most searches first."""
+        own = self.configurations
+        known = [(duel, own[duel.other]) for duel in self.duels if duel.other in own]
+        return [
+            (duel, config)
+            for duel, config in known
+            if duel.preferred is preferred and config.effective != self.config.effective
+        ]
 
     @property
     def pairs(self) -> LoggedPairs:
@@ -134,7 +149,8 @@ def prepare(
         ),
     }
     kept = {name: part for name, part in parts.items() if part.positive.any()}
-    return LogCase(space, log, label, config, tuple(queries), table, tuple(policies), hits, learned, kept)
+    read = space, log, label, config, tuple(queries), table, tuple(policies), hits, learned, kept
+    return LogCase(*read, duels(path) if hits.mixed.any() else [], configurations)
 
 
 WITHOUT = {"client": "largest client", "day": "busiest day"}

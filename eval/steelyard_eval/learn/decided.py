@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Indices, Ints
+from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
@@ -22,8 +23,10 @@ from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.learn.case import LogCase
+from steelyard_eval.learn.experiment import Experiment, experiment
 from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_shown
 from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.policies import AGREES
 from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
@@ -93,20 +96,48 @@ class LogDecision:
 
     @cached_property
     def candidate(self) -> int | None:
-        """What ships, or is worth a try; None under keep."""
+        """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
         if self.recommended is not None:
             return self.recommended.decision.candidate
-        if self.case.listless:
+        if self.case.listless or self.case.interleaved(preferred=True):
             return None
         apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
-        return suggested(self.learned, self.gains, self.both, apart)
+        found = suggested(self.learned, self.gains, self.both, apart)
+        return None if found is None or self._lost(found) else found
+
+    def _lost(self, candidate: int) -> bool:
+        """Whether a candidate shows nearly the lists of a ranking that lost to today's when both took turns."""
+        own = self.lists(self.config(candidate))[self.sampled]
+        for _, config in self.case.interleaved(preferred=False):
+            try:
+                theirs = self.lists(config)[self.sampled]
+            except ConfigError:  # it ranks by what is not recorded here
+                continue
+            if (own == theirs).mean() >= AGREES:
+                return True
+        return False
+
+    @cached_property
+    def offered(self) -> SearchConfig | None:
+        """What ships, or is worth a try; None under keep."""
+        if self.candidate is not None:
+            return self.config(self.candidate)
+        won = self.case.interleaved(preferred=True) if self.recommended is None else []
+        return won[0][1] if won else None
+
+    @cached_property
+    def experiment(self) -> Experiment | None:
+        """What it takes to interleave a try that acts suggest with today's; None for any other verdict."""
+        if self.recommended is not None or self.candidate is None:
+            return None
+        return experiment(self.learned, self.both(self.candidate))
 
     @property
     def verdict(self) -> str:
         """ship, try or keep."""
         if self.recommended is not None:
             return self.recommended.decision.verdict
-        return "keep" if self.candidate is None else "try"
+        return "keep" if self.offered is None else "try"
 
     @property
     def share(self) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, comb, sqrt
+from pathlib import Path
 from typing import Any
 
 from scipy.stats import norm
 
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.log_schema import LogLine, decode
-from steelyard_eval.datasets.logs import lines_of
+from steelyard_eval.datasets.logs import HeldLog, lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.waiting import Waiting, token
@@ -33,6 +34,8 @@ POWER = 0.8
 """With what probability the searches that are still needed would tell."""
 WORTH = 0.1
 """Shares of the decided searches beyond a half that are worth telling apart: 60 to 40."""
+MOST_SEARCHES = 1_000_000
+"""Where more are needed, the two are alike."""
 MOST_CLIENTS = 20
 """Clients that are told of."""
 
@@ -75,6 +78,11 @@ class Duel:
         return float(min(1.0, 2 * sum(comb(n, at) for at in range(k, n + 1)) / 2**n))
 
     @property
+    def preferred(self) -> bool | None:
+        """Whether the other ranking is preferred; None where that is not decided."""
+        return self.wins > self.losses if self.p < SURE else None
+
+    @property
     def needed(self) -> int | None:
         """How many more searches would tell which is preferred; None where none was decided, which has no rate.
 
@@ -84,12 +92,10 @@ class Duel:
         >>> Duel("x", wins=5, losses=5, ties=10).needed  # 194 decided ones at 60%, 10 of them seen, half are ties
         368
         """
-        if self.p < SURE or not self.decided:
+        if self.preferred is not None or not self.decided:
             return 0 if self.decided else None
         beyond = max(abs(self.wins / self.decided - 0.5), WORTH)
-        spread = 0.5 * float(norm.ppf(1 - SURE / 2)) + sqrt(0.25 - beyond**2) * float(norm.ppf(POWER))
-        searches = self.decided + self.ties
-        return max(1, ceil((ceil((spread / beyond) ** 2) - self.decided) * searches / self.decided))
+        return max(1, ceil((_decided(beyond) - self.decided) * (self.decided + self.ties) / self.decided))
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
@@ -117,8 +123,8 @@ class Duel:
         low, high = exact_interval(self.wins, self.decided)
         share = f"it won {self.wins} of {self.decided} decided searches, {self.wins / self.decided:.0%}"
         about = f"{share} [95%: {low:.0%} to {high:.0%}]"
-        if self.p < SURE:
-            verdict = f"{other} is preferred" if self.wins > self.losses else f"{other} is not preferred"
+        if self.preferred is not None:
+            verdict = f"{other} is preferred" if self.preferred else f"{other} is not preferred"
             return f"{verdict}: {about}; {self._agreeing()}."
         return f"Not decided yet about {other}: {about}; about {self.needed:,} more searches would tell."
 
@@ -128,7 +134,27 @@ class Duel:
         return f"{same} of {counted(len(sided), 'client')} agree"
 
 
-def duels(path: str) -> list[Duel]:
+def searches_needed(wins: float, losses: float) -> int | None:
+    """How many searches tell which ranking is preferred, where these shares of them are won and lost.
+
+    None where the shares are so close that it takes more than `MOST_SEARCHES`.
+
+    >>> searches_needed(0.3, 0.2)  # 194 decided ones at 60%, every second search is decided
+    388
+    """
+    decided = wins + losses
+    beyond = abs(wins / decided - 0.5) if decided else 0.0
+    needed = _decided(beyond) / decided if beyond else MOST_SEARCHES
+    return ceil(needed) if needed < MOST_SEARCHES else None
+
+
+def _decided(beyond: float) -> int:
+    """Decided searches that tell a share that far from a half from a half."""
+    spread = 0.5 * float(norm.ppf(1 - SURE / 2)) + sqrt(0.25 - beyond**2) * float(norm.ppf(POWER))
+    return ceil((spread / beyond) ** 2)
+
+
+def duels(path: str | Path | HeldLog) -> list[Duel]:
     """The duels of a log, most frequent first, and under an empty name all of them together."""
     found = {"": Duel("")}
     strategies: dict[str, str] = {}

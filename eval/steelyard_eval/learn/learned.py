@@ -109,9 +109,9 @@ def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
     if found.recommended is not None:
         facts["promise"] = record["promise"]
     current = replace(case.config, provenance=facts)
-    if found.candidate is None:
+    if found.offered is None:
         return Learned(record, current)
-    picked = replace(found.config(found.candidate), provenance=facts)
+    picked = replace(found.offered, provenance=facts)
     return Learned(record, picked) if found.verdict == "ship" else Learned(record, current, picked)
 
 

@@ -19,6 +19,8 @@ from steelyard_eval.learn.learned_sentence import answer, contradiction, evidenc
 from steelyard_eval.learn.logged import of_log
 
 Record = dict[str, Any]
+MOST_DUELS = 4
+"""Interleaved rankings that are told of, all of them together being one."""
 
 
 def document(found: LogDecision, extra: Record) -> Record:
@@ -26,7 +28,7 @@ def document(found: LogDecision, extra: Record) -> Record:
     case, learned = found.case, found.case.learned
     about = found.candidate if found.candidate is not None else found.favourite
     lists = None if about is None or case.listless else found.both(about)
-    chosen = None if found.candidate is None else {"strategy": named(found.config(found.candidate))}
+    chosen = None if found.offered is None else {"strategy": named(found.offered)}
     best = {"strategy": named(case.config if about is None else found.config(about))}
     cause = follows(case.pairs, case.cells, case.space.dataset.qrels)
     return {
@@ -55,6 +57,8 @@ def document(found: LogDecision, extra: Record) -> Record:
         "follows": [one.to_json() for one in cause],
         "labels": _labels(found, about),
         "candidates": len(found.layout.grid),
+        "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
+        "experiment": None if found.experiment is None else found.experiment.to_json(),
         **_closely(found, lists, best["strategy"]),
         **extra,
     }

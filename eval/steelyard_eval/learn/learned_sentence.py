@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard_eval.common.answer import Conclusion, name_of
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.decide.steps import to_do
+from steelyard_eval.decide.steps import WEIGHTS, beside, to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.follows import Follows, warning
+from steelyard_eval.learn.interleaving import Duel
+from steelyard_eval.measures.statistics import exact_interval
 
 WANTED = 30
 """Labelled queries that are asked for."""
@@ -30,12 +33,33 @@ def answer(found: LogDecision) -> Conclusion:
         return Conclusion(f"Keep {own}: {refusal.reason}.", to_do("keep", dataset, refusal.remedy, labels=False))
     seen = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
     if found.candidate is None:
+        if won := case.interleaved(preferred=True):
+            return _preferred(found, *won[0])
         told = f"Keep {own}: no candidate gains in every view of {seen}."
         return Conclusion(told, to_do("keep", dataset, f"{ASK} to settle it", labels=False))
     gain = float(found.gains[found.candidate].mean())
     told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {own}, and may follow something else than worth."
     steps = to_do("try", dataset, f"{ASK}, and they decide", labels=False)
-    return Conclusion(told, steps, named(found.config(found.candidate)))
+    return Conclusion(told, (*steps, *_turns(found)), named(found.config(found.candidate)))
+
+
+def _preferred(found: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:
+    """A try of the ranking whose entries were acted upon more often where both took turns."""
+    low, high = exact_interval(duel.wins, duel.decided)
+    share = f"{duel.wins / duel.decided:.0%} [{low:.0%}, {high:.0%}] of {duel.decided:,} decided searches"
+    told = f"Try: taking turns with {name_of(found.case.label)} it won {share}. Acts may follow something else."
+    steps = to_do("try", found.case.space.dataset, f"{ASK}, and they decide", labels=False)
+    return Conclusion(told, steps, named(config))
+
+
+def _turns(found: LogDecision) -> tuple[Step, ...]:
+    """In how many searches a try and what is used today have to take turns, for acts to decide between them."""
+    needed = None if found.experiment is None else found.experiment.searches
+    if needed is None:
+        return ()
+    both = f"--weights {WEIGHTS} --explore {beside(WEIGHTS)} --share 1"
+    told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"
+    return (Step(told, f"steelyard serve VAULT {both} --log feedback.jsonl"),)
 
 
 def evidence(found: LogDecision) -> str:

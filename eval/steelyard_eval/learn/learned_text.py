@@ -28,6 +28,7 @@ def learned(record: Record) -> str:
     ]
     parts += [wrapped(record["warning"], 0), _evidence(record), _parts(record)]
     parts += ["\n".join(wrapped(line, 13) for line in _rests_on(record))]
+    parts += [duelled(record["interleaved"]) if record["interleaved"] else ""]
     parts += [_acts(record), _follows(record), offered(record["off_policy"]), _aside(record)]
     return "\n\n".join(part for part in parts if part)
 

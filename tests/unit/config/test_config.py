@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import steelyard
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.config.weights_schema import SCHEMA_FILE, schema
 from steelyard.finish import Cut
 from steelyard.fusion import parse_strategy
@@ -127,6 +127,14 @@ class TestRoundTrip:
         assert config == CONFIG
         assert isinstance(config.retrievers["fts"].depth, int)
         assert isinstance(config.limit, int)
+
+    @pytest.mark.parametrize("hops", [1, 1.0])
+    def test_a_whole_number_of_a_parameter_is_one_configuration_in_both_forms(self, hops):
+        config = replace(CONFIG, retrievers={"graph": RetrieverConfig(parameters={"hops": hops})})
+
+        assert config.to_json()["retrievers"]["graph"]["hops"] == 1
+        assert isinstance(config.to_json()["retrievers"]["graph"]["hops"], int)
+        assert policy_of(SearchConfig.from_json(config.to_json())) == policy_of(config)
 
     def test_intents_stand_around_the_strategy(self):
         assert str(CONFIG.effective) == f"by_intent(default={STRATEGY}, fix_bug=fts)"

@@ -63,7 +63,8 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
     assert {"without the largest client", "without the busiest day", "earlier half"} < set(parts)
     assert min(parts.values()) > 0
     assert record["clients"]["count"] == 40
-    assert "judge 30 queries of the log" in record["steps"][-1]["what"]
+    assert "judge 30 queries of the log" in record["steps"][1]["what"]
+    assert "take turns" in record["steps"][2]["what"]
     assert learned.config.provenance["learned_from"] == "feedback"
     assert str(learned.config.strategy) == record["current"]["strategy"]
 

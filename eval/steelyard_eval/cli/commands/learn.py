@@ -19,7 +19,6 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
-from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.simulation import simulate_log
@@ -29,8 +28,6 @@ from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 
-MOST_DUELS = 3
-"""Interleaved rankings that are told of."""
 RULES = ("labels", "adaptive")
 MODELS = (
     *("pbm", "noisy", "trust", "cascade", "dbn", "agent", "hetero", "wild"),
@@ -113,9 +110,6 @@ def learn(
     for sentence in floors:
         note(sentence)
     found, files = found.saved(out)
-    for duel in duels(feedback)[:MOST_DUELS] if feedback and not source else ():
-        if duel.other and duel.decided:
-            note(duel.sentence())
     if document:
         found.save(document)
     if found.record["log"]["simulated"]:

@@ -35,6 +35,7 @@ def learn_page(record: Record, sha256: str) -> Page:
     sections = [
         Section("notices", "Before you read on", _refusal(record)),
         Section("gain", "Expected gain", _gain(record)),
+        Section("interleaved", "Rankings that took turns", _interleaved(record)),
         Section("strategies", "Strategies", _strategies(record)),
         Section("acts", "How people act on lists", _acts(record)),
         Section("follows", "What acts follow", _follows(record)),
@@ -163,6 +164,15 @@ def _follows(record: Record) -> tuple[Block, ...]:
     title = "How much the label and each signal raise the chance of an act, given the place, with 95% intervals"
     note = "Measured on labelled queries. Where a signal lies above 0, acts follow it whatever an entry is worth."
     return (Figure(picture(follow_figure(record), title), note),)
+
+
+def _interleaved(record: Record) -> tuple[Block, ...]:
+    """Which rankings were preferred where two took turns, and how many such searches a try would need."""
+    told = [one["sentence"] for one in record.get("interleaved", ()) if one["other"]]
+    needed = (record.get("experiment") or {}).get("searches")
+    if needed:
+        told.append(f"About {needed:,} searches in which it takes turns with today's tell what agents prefer.")
+    return tuple(Paragraph(one) for one in told)
 
 
 def _parts(record: Record) -> tuple[Block, ...]:
