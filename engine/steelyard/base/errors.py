@@ -106,15 +106,16 @@ def together(*checks: Callable[[], T]) -> list[T]:
 def nearest(word: str, valid: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest valid name, else the list of valid names if it is short.
 
-    >>> nearest("vectr", ["fts", "vector"])
-    "; did you mean 'vector'?"
+    >>> nearest("vectr", ["fts", "vector"]), nearest("ndgc", ["nDCG", "AP"])
+    ("; did you mean 'vector'?", "; did you mean 'nDCG'?")
     >>> nearest("zzz", ["fts", "vector"])
     '; valid: fts, vector'
     """
     names = sorted(map(visible, valid))
-    close = difflib.get_close_matches(word, names, n=1)
+    folded = {name.casefold(): name for name in reversed(names)}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1)
     if close:
-        return f"; did you mean {close[0]!r}?"
+        return f"; did you mean {folded[close[0]]!r}?"
     return f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else ""
 
 

@@ -69,23 +69,29 @@ def agreement(lists: Lists, queries: Sequence[Query]) -> Record:
     """How far each two configurations agree, the least alike first, and the queries to label first.
 
     `agreement` has a record a pair; `label_first` the queries on which the mean RBO over all pairs is least, each
-    with the entries whose grades would part the configurations; `disagreement` is 1 less the mean RBO.
+    with the entries whose grades would part the configurations; `disagreement` is 1 less the mean RBO, None
+    of one configuration.
     """
     pairs = [Agreement.of(one, other, lists) for one, other in combinations(lists, 2)]
     spread = _disagreement(lists, len(queries))
     order = np.argsort(-spread, kind="stable")[:SHOWN].tolist()
     return {
         "agreement": [vars(one) for one in sorted(pairs, key=lambda one: (one.rbo, one.one, one.other))],
-        "disagreement": float(spread.mean()),
+        "disagreement": float(spread.mean()) if pairs else None,
         "label_first": [
             _to_label(queries[at], {label: own[at] for label, own in lists.items()}, float(spread[at]))
-            for at in order
+            for at in (order if pairs else ())
         ],
     }
 
 
-def in_words(disagreement: float, queries: int) -> str:
-    """What follows from a disagreement: what it is, and how many queries to judge."""
+def in_words(disagreement: float | None, queries: int) -> str:
+    """What follows from a disagreement: what it is, and how many queries to judge; None is of one contender."""
+    if disagreement is None:
+        return (
+            "without labels nothing can be said of quality, and one contender disagrees with nothing; name a "
+            f"second one, or judge about {min(FIRST, queries)} queries"
+        )
     return (
         "without labels nothing can be said of quality, only that configurations disagree on "
         f"{disagreement:.0%} of the first ten by rank-biased overlap; judge about {min(FIRST, queries)} queries, "

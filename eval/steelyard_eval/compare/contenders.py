@@ -52,6 +52,9 @@ GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 """Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
 
 LIMIT = 10
+_TERM = r"\s*(?:[0-9.]+\s*\*\s*)?[A-Za-z_]\w*\s*"
+_SUM = re.compile(rf"(?=.*[+*]){_TERM}(?:\+{_TERM})*")
+"""A sum without the name of its fusion."""
 _LABELLED = re.compile(rf"\s*+(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 
@@ -191,6 +194,9 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
         return Named(label or str(parse_strategy(text)), "strategy", text)
     if Path(text).is_file():
         return read_weights(text if not label else f"{label}={text}")
+    if _SUM.fullmatch(text):
+        terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
+        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written 'weighted_sum({terms})'")
     raise ConfigError(
         f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"

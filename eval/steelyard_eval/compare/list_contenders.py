@@ -35,6 +35,10 @@ COLUMNS = {
 """The names that the columns of a table of lists may have; the second are those of ir_measures."""
 
 
+EXAMPLES = 3
+"""Ids that a notice names."""
+
+
 @runtime_checkable
 class Limited(Protocol):
     """A search that takes the number of results, as an endpoint does."""
@@ -108,8 +112,23 @@ class ListContender:
         found = self.ask(self.label, queries, limit, entries)
         lists = [_firsts(own) for own in found.lists]
         repeated = sum(map(len, found.lists)) - sum(map(len, lists))
-        notice = f"{self.label}: {repeated} places repeat an entry of their list and are dropped"
-        return AnsweredLists(lists, [*found.notices, *([notice] if repeated else [])], found.taken)
+        notices = [*found.notices, *_unknown(self.label, lists, entries)]
+        if repeated:
+            notices.append(f"{self.label}: {repeated} places repeat an entry of their list and are dropped")
+        return AnsweredLists(lists, notices, found.taken)
+
+
+def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[str]:
+    """A notice when lists hold ids that the corpus does not have: they are never relevant."""
+    known = {entry.id for entry in entries}
+    found = {id_: None for own in lists for id_, _ in own}
+    odd = [id_ for id_ in found if id_ not in known]
+    if not odd:
+        return []
+    named = ", ".join(shown(id_, 40) for id_ in odd[:EXAMPLES]) + (", ..." if len(odd) > EXAMPLES else "")
+    return [
+        f"{label}: {len(odd)} of its {len(found)} ids are of no entry of this corpus and count as misses: {named}"
+    ]
 
 
 def _firsts(own: Sequence[Scored]) -> list[Scored]:
@@ -182,6 +201,9 @@ def _looked_up(
 ) -> AnsweredLists:
     missing = sum(query.id not in lists for query in queries)
     notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
+    if missing == len(queries) and lists:
+        own = ", ".join(shown(id_, 40) for id_ in list(lists)[:EXAMPLES])
+        notice += f"; its queries are named {own}, the data set's {shown(queries[0].id, 40)}, ..."
     return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
 
 

@@ -42,7 +42,8 @@ class Comparison(Reported):
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
         import pandas as pd
 
-        return pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+        found = pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+        return found.astype({"queries_needed": "Int64"}) if "queries_needed" in found else found
 
     def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.

@@ -64,9 +64,8 @@ class Checked(Result):
 
     def __str__(self) -> str:
         found = self.dataset
-        last = f"{found.name}: {len(found.entries)} entries, {len(found.queries)} queries, no faults"
         said = in_words(found.sampled, found.pool)
-        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, last])
+        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, found.told])
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)

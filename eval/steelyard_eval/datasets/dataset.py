@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.embeddings import Matrix
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.labels import JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
@@ -89,9 +91,27 @@ class Dataset:
             raise ConfigError(f"intents {shown(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
 
     def __repr__(self) -> str:
-        labelled = sum(query.id in self.qrels for query in self.queries)
-        name = shown(self.name)
-        return f"Dataset({name}: {len(self.entries)} entries, {len(self.queries)} queries, {labelled} judged)"
+        return f"Dataset({shown(self.name)}: {self.sizes})"
+
+    @property
+    def sizes(self) -> str:
+        """How many entries and queries there are, and how many are judged, in words."""
+        own = [query for query in self.queries if query.split != LOGGED]
+        labelled = sum(query.id in self.qrels for query in own)
+        entries, queries = counted(len(self.entries), "entry", "entries"), counted(len(own), "query", "queries")
+        apart = f", and {counted(self.set_apart, 'query', 'queries')} of a log" if self.set_apart else ""
+        return f"{entries}, {queries}, {labelled or 'none'} judged{apart}"
+
+    @property
+    def told(self) -> str:
+        """The last line of a check without faults: the sizes and, where nothing is judged, what that means."""
+        if self.qrels:
+            return f"{visible(self.name)}: {self.sizes}; no faults"
+        command = f"steelyard judge {shlex.quote(visible(str(self.path)))} --random"
+        todo = f"label 20 queries: {'data.judge()' if self.in_memory else command}"
+        return (
+            f"{visible(self.name)}: {self.sizes}; no faults, but without judgments nothing can be measured; {todo}"
+        )
 
     @property
     def set_apart(self) -> int:

@@ -15,7 +15,20 @@ GROUPS = 20
 """The number of rules that are shown."""
 _LIKENESS = 0.75
 _FOREIGN = {
-    "id": ("_id", "key", "uuid", "guid", "doc_id", "docid", "document_id", "entry_id", "pid", "qid", "query_id"),
+    "id": (
+        "_id",
+        "_key",
+        "key",
+        "uuid",
+        "guid",
+        "doc_id",
+        "docid",
+        "document_id",
+        "entry_id",
+        "pid",
+        "qid",
+        "query_id",
+    ),
     "text": ("content", "contents", "body", "document", "passage", "message", "note", "what", "query", "question"),
     "title": ("name", "heading", "headline", "subject"),
 }

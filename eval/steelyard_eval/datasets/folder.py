@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard.base.errors import DataError, Fault
+from steelyard.base.errors import DataError, Fault, visible
 from steelyard.base.inputs import open_regular
 from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.dataset import Dataset, Report
@@ -16,8 +17,19 @@ from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.parts import DatasetParts, assemble
+from steelyard_eval.datasets.places import is_data_set
 from steelyard_eval.datasets.qrels import Qrels
 
+OTHER_LABELS = (
+    "qrels.csv",
+    "qrels.json",
+    "qrels.jsonl",
+    "qrels.trec",
+    "labels.csv",
+    "labels.tsv",
+    "judgments.csv",
+)
+"""Where others keep their judgments: a folder with one of these is not meant to be without labels."""
 _VAULT = b"SQLite format 3\0"
 
 
@@ -48,6 +60,8 @@ def check(path: str | Path, *, log: bool = True) -> Report:
     if not folder.is_dir():
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
+    if not is_data_set(folder) and (fault := _no_data_set(folder)):
+        return Report((fault,), (), None)
     if is_memory(folder):
         return assemble(reader, read_memory(reader), log)
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
@@ -63,6 +77,10 @@ def read_folder(reader: FolderReader) -> DatasetParts:
     file = _qrels_file(reader)
     if reader.has(file):  # a set without labels can still be searched, and its lists compared
         qrels.read(file)
+    else:
+        for name in filter(reader.has, OTHER_LABELS):
+            remedy = "Write qrels.txt, a line a judgment with blanks between: query 0 entry grade"
+            reader.fault(name, 0, "", "", "is not read: judgments stand in qrels.txt or qrels.tsv", remedy)
     return DatasetParts(manifest, entries, queries, qrels.grades, [])
 
 
@@ -72,6 +90,16 @@ def _qrels_file(reader: FolderReader) -> str:
     if txt and tsv:
         reader.fault("qrels.txt", 0, "", "", "exists beside qrels.tsv", "Keep one of the two")
     return "qrels.tsv" if tsv and not txt else "qrels.txt"
+
+
+def _no_data_set(folder: Path) -> Fault | None:
+    """The fault of a folder of notes, which is to be imported; None for any other."""
+    notes = next((path for depth in ("*.md", "*/*.md") for path in folder.glob(depth)), None)
+    if notes is None:
+        return None
+    command = f"steelyard import {shlex.quote(visible(str(folder)))} mine"
+    rule = "is a folder of Markdown notes, and a data set is wanted"
+    return Fault(str(folder), 0, "", "", rule, f"Read the notes into one: {command}")
 
 
 def _no_folder(path: Path) -> Fault:

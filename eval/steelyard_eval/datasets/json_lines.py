@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from steelyard.base.errors import Fault, shown
 from steelyard.memory.entry import FIELDS, Entry, read_entry
 from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
-from steelyard_eval.datasets.faults import hinted, meant
+from steelyard_eval.datasets.faults import counted, hinted, meant
 from steelyard_eval.datasets.file_reader import FolderReader
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -43,18 +43,7 @@ class JsonLines(Generic[Item]):
 
 def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Entry] | None:
     """Read corpus.jsonl[.gz]; None when there is none to read. `renamed` maps foreign field names."""
-    table = _read_table(reader, CORPUS, read_entry, frozenset(FIELDS), renamed or {})
-    if table is not None and table.items and not any(entry.text for entry in table.items):
-        _note_text(reader, table)
-    return table
-
-
-def _note_text(reader: FolderReader, entries: JsonLines[Entry]) -> None:
-    """Record a fault when the text of all entries has a name that the format does not have."""
-    other = meant("text", entries.unknown)
-    if other is not None:
-        rule = f"is in no line, and {entries.with_unknown} lines have {shown(other, 40)}"
-        reader.fault(entries.file, 0, "text", "", rule, f"Did you mean `text` there? Rename {shown(other, 40)}")
+    return _read_table(reader, CORPUS, read_entry, frozenset(FIELDS), renamed or {})
 
 
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
@@ -87,6 +76,7 @@ def _read_table(
         return None
     if not records and name == CORPUS:
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
+    renamed = {**renamed, **_misnamed(reader, file, [raw for _, raw in records if raw], known, renamed)}
     items: list[Item] = []
     lines: dict[str, int] = {}
     odd: list[frozenset[str]] = []
@@ -103,6 +93,27 @@ def _read_table(
         odd.append(foreign)
     unknown = frozenset[str]().union(*odd)
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
+
+
+def _misnamed(
+    reader: FolderReader,
+    file: str,
+    records: Sequence[Mapping[str, Any]],
+    known: frozenset[str],
+    renamed: Mapping[str, str],
+) -> dict[str, str]:
+    """A fault for `id` and `text` where all lines have them under another name; reading goes on by that name."""
+    names = {name for record in records for name in record}
+    found: dict[str, str] = {}
+    for field in ("id", "text"):
+        other = meant(field, names - known - renamed.keys())
+        if field in names or field in renamed.values() or other is None:
+            continue
+        count = sum(other in record for record in records)
+        rule = f"is in no line, and {counted(count, 'line has', 'lines have')} {shown(other, 40)}"
+        reader.fault(file, 0, field, "", rule, f"Rename {shown(other, 40)} to {field!r} in all lines")
+        found[other] = field
+    return found
 
 
 def _rename(raw: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:

@@ -40,7 +40,9 @@ class Qrels:
             values = text.split()
             if len(values) != len(columns):
                 rule = f"must have {len(columns)} columns: {' '.join(columns)}"
-                self.reader.fault(file, line, "", shown(text.strip()), rule, "Correct the line")
+                commas = text.count(",") >= len(BEIR) - 1 and len(values) == 1
+                remedy = "Put blanks or tabs where it has commas" if commas else "Correct the line"
+                self.reader.fault(file, line, "", shown(text.strip()), rule, remedy)
             elif not (columns is BEIR and line == 1 and values[-1] not in GRADES):
                 self._add(file, line, dict(zip(columns, values, strict=True)))
                 named.add(values[0])

@@ -5,7 +5,7 @@ To add a target, write a module with a `TARGET` and list it here.
 
 from __future__ import annotations
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut, Floor
 from steelyard.stores.base import COSINE
@@ -59,7 +59,7 @@ def export(config: SearchConfig, to: str) -> Export:
         everything that would be lost, and a strategy that can be exported.
     """
     if to not in TARGETS:
-        raise ConfigError(f"unknown export target {shown(to)}{nearest(to, TARGETS)}")
+        raise ConfigError(f"there is no export for {shown(to)}, only for {', '.join(TARGETS)}")
     try:
         return say(config, TARGETS[to])
     except Lost as lost:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -22,6 +22,7 @@ from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
+from steelyard_eval.datasets.states import State
 from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
 from steelyard_eval.gate.ties import Run, runs, settled_hash
@@ -140,7 +141,8 @@ class KeptContender:
 class Baseline:
     """Everything in the file.
 
-    `hashes` are those of corpus, queries, labels and sources; `history` is the hash of the history's last line.
+    `hashes` are those of corpus, queries, labels and sources; `history` is the hash of the history's last line;
+    `states` say what of the data changed (see `states.py`), and older baselines have none.
     """
 
     tool: str
@@ -154,6 +156,7 @@ class Baseline:
     platform: str
     history: str
     contenders: tuple[KeptContender, ...]
+    states: Mapping[str, State] = field(default_factory=dict)
 
     def find(self, label: str) -> KeptContender | None:
         """The contender of a label; None when it is not kept."""

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.answer import NAMED, Conclusion, Step
+from steelyard_eval.common.answer import NAMED as CLIPPED
+from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
@@ -21,6 +23,8 @@ from steelyard_eval.recording.select import intents_of
 
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
+_ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents, dates, groups or tags"}
+"""What changed where entries, or texts and filters of queries, are the same."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +67,21 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
     }
 
 
-def mismatch(gate: GateSetup, differing: Mapping[str, tuple[str, str]], other: str | None) -> Record:
+def mismatch(
+    gate: GateSetup, differing: Mapping[str, tuple[str, str]], states: Mapping[str, State], other: str | None
+) -> Record:
     """The document when baseline and data set cannot be compared.
 
-    `differing` has the baseline's hash and ours of what differs; `other` is the source of intents that the
-    baseline was written with, where it is another than the data set's.
+    `differing` has the baseline's hash and ours of what differs, `states` what the data set holds now; `other` is
+    the source of intents that the baseline was written with, where it is another than the data set's.
     """
-    told = {"queries": f"; it was written with --intents {other}"} if other else {}
+    words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
+    texts = {name: f"the {name} changed{words[name]}" for name in differing}
+    texts["digests"] = "; ".join(
+        f"{name} {before} in the baseline, {now} now" for name, (before, now) in differing.items()
+    )
     findings = [
-        {
-            "contender": None,
-            "kind": name,
-            "verdict": "mismatch",
-            "text": f"the {name} changed: {before} in the baseline, {now} now{told.get(name, '')}",
-        }
-        for name, (before, now) in differing.items()
+        {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()
     ]
     what = " and ".join(differing)
     return {
@@ -95,6 +99,16 @@ def mismatch(gate: GateSetup, differing: Mapping[str, tuple[str, str]], other: s
         "contenders": [],
         "notices": list(gate.dataset.notices),
     }
+
+
+def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> str:
+    """What changed of a part, in words that follow "changed"; nothing for older baselines."""
+    if name == "queries" and other:
+        return f": the baseline was written with --intents {other}"
+    before = gate.baseline.states.get(name, {})
+    if before and now:
+        return f": {moved(before, now, named=NAMED)}" if before != now else _ELSE.get(name, "")
+    return ""
 
 
 def _head(gate: GateSetup) -> Record:
@@ -157,4 +171,4 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
 
 
 def _short(label: str) -> str:
-    return clip(visible(label), NAMED)
+    return clip(visible(label), CLIPPED)

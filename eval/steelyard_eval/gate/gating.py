@@ -18,6 +18,7 @@ from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.states import State, states
 from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
@@ -33,6 +34,9 @@ from steelyard_eval.recording.workspace import Workspace, judged
 
 BASELINE = Path("reports/baseline.json")
 DATA = ("corpus", "queries", "labels")
+PARTS = dict(zip(("entries", "queries", "labels"), DATA, strict=True))
+MOST = 5_000
+"""Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 Record = dict[str, Any]
 
 
@@ -94,7 +98,8 @@ class Gate:
         self._check_history(baseline, history)
         differing = self._differing(baseline)
         if differing:
-            return Gating(mismatch(self._setup(baseline, history), differing, self._written_with(baseline)))
+            setup, states_now = self._setup(baseline, history), self._states(baseline)
+            return Gating(mismatch(setup, differing, states_now, self._written_with(baseline)))
         baseline = self._aligned(baseline)
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
         pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
@@ -197,6 +202,13 @@ class Gate:
         """The hashes of what both measurements have to share."""
         return data_hashes(self.dataset, self.queries(baseline), self.unanswerable(baseline))
 
+    def _states(self, baseline: Baseline | None) -> dict[str, State]:
+        """What is hashed, item by item, where it is not too much to keep."""
+        asked = self.queries(baseline)
+        qrels = {query.id: self.dataset.qrels[query.id] for query in asked}
+        part = replace(self.dataset, queries=(*asked, *self.unanswerable(baseline)), qrels=qrels)
+        return {PARTS[name]: own for name, own in states(part, MOST).items() if own}
+
     def _written_with(self, baseline: Baseline) -> str | None:
         """The other source of intents, where the baseline's queries were asked with it; else None."""
         other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
@@ -289,6 +301,7 @@ class Gate:
             platform=platform_name(),
             history=history,
             contenders=tuple(kept),
+            states=self._states(old),
         )
 
     def _line(

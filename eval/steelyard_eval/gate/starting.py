@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.net.secret import MASK
@@ -30,6 +30,7 @@ from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.places import data_sets
+from steelyard_eval.gate.baseline import load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
@@ -113,19 +114,27 @@ def start(
     kept: list[Path] = []
     (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
-    given = _current(dataset) if current is None else current
+    gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
+    notices = [*unstated(dataset.sampled, dataset.pool)]
     if baseline.exists():
         kept.append(baseline)
+        gated = [own.label for own in load_baseline(baseline, gate.rebaseline).contenders]
+        if current is not None and (label := read(current).label) not in gated:
+            notices.append(
+                f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: "
+                f"steelyard gate {word(place)} {shlex.quote(visible(str(current)))} --baseline {word(baseline)} "
+                '--update --accept-worse --because "..."'
+            )
     else:
-        gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
+        given = _current(dataset) if current is None else current
+        gated = [str(given)]
         written += gate.update(given, because=BECAUSE)[1]
     if workflow.exists():
         kept.append(workflow)
     else:
         write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
-    open_ = tuple(unstated(dataset.sampled, dataset.pool))
-    return Started(str(place), str(given), tuple(map(str, written)), tuple(map(str, kept)), open_)
+    return Started(str(place), ", ".join(gated), tuple(map(str, written)), tuple(map(str, kept)), tuple(notices))
 
 
 def find_dataset(root: Path) -> Path:

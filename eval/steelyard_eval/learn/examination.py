@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
@@ -28,6 +29,10 @@ USUAL = 1.0
 """What estimates are pulled towards."""
 HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 """A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
+
+FEW_ACTS = 100
+"""With fewer the exponent is hardly more than what it is pulled towards, whatever its error says."""
+_SOURCES = {"harvested": "entries shown at several places", "joint": "the places of acts and the signals together"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,18 @@ class Examination:
         """
         reach = BEYOND * self.error
         return self.source != "given" and not -reach <= self.estimate <= STEEPEST + reach
+
+    def in_words(self, acts: int) -> str:
+        """How much less the tenth place is looked at than the first, and how that is known of so many acts."""
+        tenth = f"the tenth place counts as looked at {10**-self.exponent:.0%} as often as the first"
+        if self.source == "given":
+            return f"{tenth}, as the log says"
+        if not np.isfinite(self.error) or acts < FEW_ACTS:
+            return f"{tenth}, as is usual; {counted(acts, 'act')} cannot tell"
+        least, most = (
+            10 ** -float(np.clip(self.exponent + e, 0, STEEPEST)) for e in (2 * self.error, -2 * self.error)
+        )
+        return f"{tenth} ({least:.0%} to {most:.0%}), from {_SOURCES[self.source]}"
 
 
 def curve(exponent: float) -> Floats:

@@ -52,6 +52,7 @@ def document(found: LogDecision, extra: Record) -> Record:
             "exponent": learned.examination.exponent,
             "error": learned.examination.error if np.isfinite(learned.examination.error) else None,
             "source": learned.examination.source,
+            "text": learned.examination.in_words(case.log.census.to_json()["acts"]),
         },
         "acts": _acts(case),
         "follows": [one.to_json() for one in cause],

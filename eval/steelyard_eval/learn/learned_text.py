@@ -88,8 +88,7 @@ def _follows(record: Record) -> str:
 
 
 def _rests_on(record: Record) -> list[str]:
-    log, examination, clients = record["log"], record["examination"], record["clients"]
-    error = "" if examination["error"] is None else f", error {examination['error']:.2f}"
+    log, clients = record["log"], record["clients"]
     simulated = ", simulated" if log["simulated"] else ""
     lines = [
         f"log:         {log['impressions']:,} searches, {log['queries']} distinct queries (worth "
@@ -99,7 +98,7 @@ def _rests_on(record: Record) -> list[str]:
     ]
     if record["views"]:
         lines += [
-            f"examination: place ** -{examination['exponent']:.2f} ({examination['source']}{error})",
+            f"examination: {record['examination']['text']}",
             f"unseen:      {record['unseen']:.0%} of the new first ten places were never shown for their query",
         ]
     for policy in record["policies"]:

@@ -261,7 +261,8 @@ def _parse(name: str) -> Measure | str:
     written = match["family"] if match else name.partition("@")[0]
     family = _FOLDED.get(written.casefold(), written)
     if match is None or family not in _FAMILIES:
-        return f"no such measure{nearest(family, _FAMILIES)}"
+        cut = f"@{match['cutoff']}" if match and match["cutoff"] else ""
+        return f"no such measure{nearest(written + cut, [f'{name}{cut}' for name in _FAMILIES])}"
     if match["params"]:
         return f"parameters are not supported; did you mean '{family}@{match['cutoff'] or 10}'?"
     return _cut(family, match["cutoff"])

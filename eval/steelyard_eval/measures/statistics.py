@@ -24,6 +24,8 @@ TOO_FEW = "too few queries to tell"
 UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
+LABELLED_AT_MOST = 100_000
+"""Queries beyond which the number that would be needed helps nobody: the difference is none in practice."""
 _BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
 POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 """Standard errors that a difference has to be worth to show with 80% power."""
@@ -58,7 +60,8 @@ class Paired:
     mde : float or None
         Smallest difference detected with 80% power at two-sided 5%. None with fewer than two units.
     queries_needed : int or None
-        Queries that detect `delta` with that power. None when delta is 0 or there are fewer than two units.
+        Queries that detect `delta` with that power. None when delta is 0, with fewer than two units, and where it
+        would be more than `LABELLED_AT_MOST`.
     verdict : str
         better, worse, no difference, or that the queries are `TOO_FEW`; see `verdict`.
     why : str
@@ -271,8 +274,8 @@ def _power(units: _Units) -> tuple[float | None, int | None]:
     mde = POWER * sd / math.sqrt(n)
     if abs(units.mean) <= TIE:
         return mde, None
-    needed = max(1, math.ceil((POWER * sd / units.mean) ** 2))
-    return mde, math.ceil(needed * units.counts.mean())
+    needed = math.ceil(max(1, math.ceil((POWER * sd / units.mean) ** 2)) * units.counts.mean())
+    return mde, needed if needed <= LABELLED_AT_MOST else None
 
 
 def verdict(comparison: Paired, margin: float = MARGIN) -> str:

@@ -8,7 +8,6 @@ what, and why.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.embedders.cache import cache_path
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.states import as_json, hashed, states
 
 Record = Mapping[str, Any]
 FOLDER, FILE = ".steelyard", "runs.db"
@@ -73,18 +73,18 @@ def keep(dataset: Dataset, kind: str, document: Record, now: Callable[[], dateti
     """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place."""
     if os.environ.get(SWITCH) == "off" or dataset.in_memory:
         return
-    states = _states(dataset, document)
+    found = _states(dataset, document)
     facts = {
         **_facts(document),
         "code": _revision(Path.cwd()),
-        "states": {name: one[0] for name, one in states.items()},
+        "states": {name: one[0] for name, one in found.items()},
     }
     at = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, _json(facts)))
-                db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(states.values()))
+                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, as_json(facts)))
+                db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(found.values()))
         except (apsw.Error, OSError, DataError):
             continue
         return
@@ -198,24 +198,12 @@ def _named(path: Path) -> str:
     return shown(str(path), PATH_WIDTH)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _hash(value: object) -> str:
-    return sha256(_json(value).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _states(dataset: Dataset, document: Record) -> dict[str, tuple[str, str]]:
     """The hash and the content of each part; of what is too large the hash alone tells of a change."""
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
-    parts = {
-        "entries": {one.id: _hash(one.to_json())[:8] for one in dataset.entries} if few else {"": dataset.sha256},
-        "queries": {one.id: _hash([one.text, repr(one.filters)])[:8] for one in dataset.queries} if few else {},
-        "labels": {query: dict(own) for query, own in dataset.qrels.items()} if few else {},
-        "ranked": _ranked(document) if few else {},
-    }
-    return {name: (_hash(part), _json(part)) for name, part in parts.items() if part}
+    parts = states(dataset, MOST)
+    parts |= {"entries": parts["entries"] or {"": dataset.sha256}, "ranked": _ranked(document) if few else {}}
+    return {name: (hashed(part), as_json(part)) for name, part in parts.items() if part}
 
 
 def _ranked(document: Record) -> dict[str, Any]:
@@ -223,7 +211,7 @@ def _ranked(document: Record) -> dict[str, Any]:
     lists = {own["label"]: own["queries"] for own in (document.get("rankings") or {}).get("lists", ())[:2]}
     return {
         label: {
-            query["id"]: [query["values"].get(label), _hash(own.get(query["id"], {}).get("entries"))[:8]]
+            query["id"]: [query["values"].get(label), hashed(own.get(query["id"], {}).get("entries"))[:8]]
             for query in document.get("per_query") or ()
         }
         for label, own in lists.items()

@@ -10,6 +10,7 @@ from steelyard_eval.common.console import table
 from steelyard_eval.common.markup import number
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.states import moved
 from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import Span, trend
 
@@ -132,10 +133,10 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
         if a != b:
             yield f"{what}: {_short(a)} to {_short(b)}"
     before, after = states_of(dataset, one), states_of(dataset, other)
-    for name in ("entries", "queries"):
-        yield from _moved(name, before.get(name), after.get(name), one.states.get(name) != other.states.get(name))
-    old_labels, new_labels = (_pairs(own.get("labels")) for own in (before, after))
-    yield from _moved("labels", old_labels, new_labels, one.states.get("labels") != other.states.get("labels"))
+    for name in ("entries", "queries", "labels"):
+        if one.states.get(name) != other.states.get(name):
+            both = name in before and name in after
+            yield f"{name}: {moved(before[name], after[name]) if both else 'changed'}"
     rows = {row["label"]: row for row in one.facts.get("rows", ())}
     for row in other.facts.get("rows", ()):
         old = rows.get(row["label"])
@@ -152,28 +153,6 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
 def _short(value: object) -> str:
     text = "none" if value is None else str(value)
     return text[:12] if len(text) == 40 else text
-
-
-def _pairs(labels: Mapping[str, Mapping[str, int]] | None) -> dict[str, int] | None:
-    if labels is None:
-        return None
-    return {f"{query} {entry}": grade for query, own in labels.items() for entry, grade in own.items()}
-
-
-def _moved(
-    what: str, one: Mapping[str, Any] | None, other: Mapping[str, Any] | None, differ: bool
-) -> Iterator[str]:
-    if not differ:
-        return
-    if one is None or other is None:
-        yield f"{what}: changed"
-        return
-    counts = {
-        "added": len(other.keys() - one.keys()),
-        "removed": len(one.keys() - other.keys()),
-        "changed": sum(one[key] != other[key] for key in one.keys() & other.keys()),
-    }
-    yield f"{what}: " + ", ".join(f"{count} {how}" for how, count in counts.items() if count)
 
 
 def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:

@@ -200,15 +200,10 @@ def unlabelled(record: Mapping[str, Any]) -> str:
         {**one, "disagreement": f"{one['disagreement']:.2f}", "entries": " ".join(one["entries"][:SHOWN])}
         for one in record["label_first"]
     ]
-    return "\n\n".join(
-        (
-            in_terminal(record),
-            table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"}),
-            table(
-                first, {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}
-            ),
-        )
-    )
+    columns = {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}
+    parts = [in_terminal(record)]
+    parts += [table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"})] if rows else []
+    return "\n\n".join([*parts, *([table(first, columns)] if first else [])])
 
 
 def _board_row(row: Mapping[str, Any], took: Mapping[str, Any]) -> dict[str, Any]:

@@ -512,8 +512,18 @@ class TestNames:
     def test_an_id_under_another_name_is_named_and_its_judgments_are_no_faults(self, tiny):
         renamed = [{"doc_id": e["id"]} | {k: v for k, v in e.items() if k != "id"} for e in ENTRIES]
         found = faults_after(tiny, corpus=jsonl(renamed))
-        assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", n, "id") for n in (1, 2, 3)]
-        assert "Did you mean `id` where it says 'doc_id'?" in found[0].remedy
+        assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, "id")]
+        assert found[0].rule == "is in no line, and 3 lines have 'doc_id'"
+        assert found[0].remedy == "Rename 'doc_id' to 'id' in all lines"
+
+    def test_two_fields_under_other_names_are_two_faults_and_the_rest_is_read_by_them(self, tiny):
+        renamed = [{"_key": e["id"], "content": e["text"]} for e in ENTRIES]
+        found = faults_after(tiny, corpus=jsonl([*renamed, {"_key": renamed[0]["_key"], "content": "again"}]))
+        assert [(f.line, f.field, f.rule) for f in found if f.file == "corpus.jsonl"] == [
+            (0, "id", "is in no line, and 4 lines have '_key'"),
+            (0, "text", "is in no line, and 4 lines have 'content'"),
+            (4, "id", "is the id of line 1 already"),
+        ]
 
     @pytest.mark.parametrize("name", ["content", "Body", "txet"])
     def test_a_text_under_another_name_is_a_fault(self, tiny, name):

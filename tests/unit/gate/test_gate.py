@@ -212,7 +212,8 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     about.pop("counts")
     (other / "dataset.json").write_text(json.dumps(about))
     lines = (other / "qrels.txt").read_text().splitlines()
-    (other / "qrels.txt").write_text("\n".join([lines[0][:-1] + "0", *lines[1:]]) + "\n")
+    lines = [lines[0][:-1] + "0", *lines[1:], "q03 0 infra-k3s 0"]  # one changed, one added
+    (other / "qrels.txt").write_text("\n".join(lines) + "\n")
 
     assert run("gate", other, "--baseline", baseline) == 2
 
@@ -221,7 +222,8 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     changed_set = sy.load(other).dataset
     now = hashes.data_hashes(changed_set, changed_set.split("all"))["labels"]
     text = " ".join(out.split())
-    assert f"the labels changed: {before} in the baseline, {now} now" in text
+    changed = "the labels changed: 1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')"
+    assert f"{changed} labels {before} in the baseline, {now} now" in text  # the digests below
     assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
     assert "corpus" not in text
 

@@ -27,6 +27,22 @@ def cells(rows, acts_of="clicked"):
 # By hand
 
 
+def test_examination_is_told_in_shares_and_a_few_acts_tell_nothing():
+    # 10 ** -1 is a tenth; two errors of 0.1 around it: 10 ** -1.2 = 6.3% and 10 ** -0.8 = 15.8%.
+    known = Examination(1.0, 0.1, "joint")
+    assert known.in_words(5000) == (
+        "the tenth place counts as looked at 10% as often as the first (6% to 16%), "
+        "from the places of acts and the signals together"
+    )
+    assert (
+        Examination(1.0, 0.04, "joint")
+        .in_words(1)
+        .endswith("as often as the first, as is usual; 1 act cannot tell")
+    )
+    assert "cannot tell" in Examination(1.0, np.inf, "harvested").in_words(5000)
+    assert Examination(2.0, np.inf, "given").in_words(1).endswith("1% as often as the first, as the log says")
+
+
 def test_one_entry_at_two_places_gives_the_exponent_of_their_ratio():
     """900 acts of 1,000 at place 1, 225 of 1,000 at place 4: 4 ** -e = 1/4, so e is 1 whatever the prior."""
     found, acts = harvest(cells([(0, 1, 1000, 900), (0, 4, 1000, 225)]))

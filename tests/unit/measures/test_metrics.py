@@ -169,7 +169,9 @@ def test_names_are_read_in_any_case_and_their_aliases_too():
 
 def test_all_bad_names_are_reported_at_once():
     bad = {
-        "Succes@5": "did you mean 'Success'?",
+        "Succes@5": "did you mean 'Success@5'?",
+        "ndgc@10": "did you mean 'nDCG@10'?",
+        "rprec": "valid: AP, Judged,",
         "zzz": "valid: AP, Judged,",
         "P(rel=2)@5": "did you mean 'P@5'?",
         "P": "cutoff is required; did you mean 'P@10'?",

@@ -193,6 +193,14 @@ def test_smallest_effect_and_queries_needed():
     assert found.queries_needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
 
 
+def test_a_number_of_queries_that_nobody_labels_is_not_told():
+    # Differences -1, 0, 1, 2, whose mean is 0.5, less 0.499 and 0.48: 13.08 / 0.001**2 is 13 million.
+    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.499, np.zeros(4)).queries_needed is None
+    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).queries_needed == math.ceil(
+        2.801585**2 * (5 / 3) / 0.02**2
+    )
+
+
 def test_one_query_is_enough_for_an_effect_far_above_its_spread():
     # sd 0.01 / sqrt(2) around 0.5: (2.801585 * 0.00707 / 0.5)**2 is far below 1, and no number of queries is.
     found = compare_paired([0.495, 0.505], [0, 0])

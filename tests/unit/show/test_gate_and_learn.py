@@ -43,7 +43,8 @@ LEARN = {
     "log": {"impressions": 16814, "queries": 590, "acts": 16121, "simulated": True, "span": "a week",
             "set_aside": [{"rule": "has no hits", "count": 3, "lines": [4, 7]}]},
     "policies": [{"name": "p1", "searches": 900, "how": "replayed", "agreement": 0.993}],
-    "examination": {"exponent": 1.25, "error": 0.23, "source": "joint"},
+    "examination": {"exponent": 1.25, "error": 0.23, "source": "joint",
+                    "text": "the tenth place counts as looked at 6% as often"},
     "acts": {"lift": 8.88, "relevant": [0.9, 0.4], "other": [0.1, 0.05],
              "kinds": [{"kind": "clicked", "count": 16121, "lift": 8.88}]},
     "views": [{"imputed": 1, "gain": 0.02, "error": 0.01, "refit_error": None}],
@@ -85,7 +86,7 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
     for shown in (
         "16,814",
         "This log is simulated.",
-        "place to the power of",
+        "looked at 6% as often",
         "8%",
         "has no hits",
         "Labels contradict acts.",

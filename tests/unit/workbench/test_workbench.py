@@ -61,8 +61,8 @@ def test_the_names_of_the_package_survive_their_own_use(data):
 
 
 def test_a_data_set_prints_in_a_line(data):
-    assert repr(data.dataset) == "Dataset('starter': 131 entries, 159 queries, 159 judged)"
-    assert repr(data) == "Workbench('starter': 131 entries, 159 queries, 159 judged)"
+    assert repr(data.dataset) == "Dataset('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"
+    assert repr(data) == "Workbench('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"
 
 
 def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, tmp_path):
@@ -238,4 +238,4 @@ def test_what_was_checked_is_told_by_the_name_of_the_set():
     found = sy.load(
         {"name": "Dataset", "corpus": {"m": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["m"]}}
     ).check()
-    assert repr(found).startswith("Checked('Dataset': 1 entries, 1 queries")
+    assert repr(found).startswith("Checked('Dataset': 1 entry, 1 query")

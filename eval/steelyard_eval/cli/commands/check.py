@@ -55,13 +55,10 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
     repeated = duplicates_in_words(document.get("duplicates", []))
     notices = [*own, *document.get("groups", []), *([repeated] if repeated else [])]
     lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices), *said]
-    notes = f", {counted(len(notices), 'note')}" if notices else ""
     if report.dataset is not None:
-        sizes = (
-            f"{counted(len(found.entries), 'entry', 'entries')}, {counted(len(found.queries), 'query', 'queries')}"
-        )
-        lines.append(f"{found.name}: {sizes}, no faults{notes}")
+        lines.append(found.told)
     else:
+        notes = f", {counted(len(notices), 'note')}" if notices else ""
         lines.append(f"{counted(len(report.faults), 'fault')}{notes}")
     put(document, as_json, "\n".join(lines))
     if report.faults:

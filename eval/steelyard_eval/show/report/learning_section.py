@@ -119,10 +119,8 @@ def _acts(record: Record) -> tuple[Block, ...]:
     note = (
         "Filled: relevant entries; hollow: others. The closer the two lines, the less an act tells of relevance."
     )
-    error = "" if seen.get("error") is None else f", standard error {number(seen['error'], 2)}"
     facts = (
-        ("a place is examined in proportion to", f"place to the power of -{number(seen['exponent'], 2)}"),
-        ("known from", f"{seen['source']}{error}"),
+        ("how far down people look", seen.get("text") or f"{number(seen['exponent'], 2)} ({seen['source']})"),
         ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
     )
     rows = tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
-from steelyard.base.errors import DataError, Fault, nearest, shown
+from steelyard.base.errors import DataError, Fault, nearest, shown, visible
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
@@ -37,6 +38,14 @@ def load_results(path: str | Path) -> dict[str, Any]:
     if str(path).endswith(SUFFIXES):
         return checked(of_log(path), shown(str(path), 1000))
     source = shown(str(path), 1000)  # the end of a long path is what tells files apart
+    if (Path(path) / "report.json").is_file():
+        raise DataError(f"{source} is the folder of a report; name its report.json")
+    if Path(path).is_dir():
+        folder = shlex.quote(visible(str(path)))
+        raise DataError(
+            f"{source} is a folder, and a report is made of the results of one job; write them first: "
+            f"`steelyard compare {folder} -o results.json`, or `steelyard recommend {folder} --report FOLDER`"
+        )
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,128 @@
+"""What new users type, and what they are told: the value, the rule, what to do instead."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from steelyard_eval.cli.main import main
+
+MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
+ENTRIES = [{"id": f"e{n}", "title": f"note {n}", "text": f"words about {what}"} for n, what in enumerate("abcd")]
+QUERIES = [{"id": "q1", "text": "words about a"}, {"id": "q2", "text": "note of b"}]
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def lines(records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A sound data set of four entries and two queries, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "dataset.json").write_text(json.dumps(MANIFEST))
+    (folder / "corpus.jsonl").write_text(lines(ENTRIES))
+    (folder / "queries.jsonl").write_text(lines(QUERIES))
+    (folder / "qrels.txt").write_text("q1 0 e0 1\nq2 0 e1 1\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["compare", "tiny", "bm25", "--metric", "ndgc@10"], "did you mean 'nDCG@10'?"),
+        (["compare", "tiny", "0.3*bm25+0.7*vector"], "written 'weighted_sum(0.3*bm25, 0.7*vector)'"),
+        (["compare", "tiny", "bm25 + vector"], "written 'weighted_sum(1*bm25, 1*vector)'"),
+        (["report", "tiny"], "`steelyard compare tiny -o results.json`"),
+    ],
+)  # fmt: skip
+def test_one_message_says_what_to_write(tiny, words, told):
+    found = run(*words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert told in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_a_report_folder_is_told_apart_from_a_data_set(tiny):
+    (tiny / "report.json").write_text("{}")
+    assert "name its report.json" in run("report", "tiny").stderr
+
+
+@pytest.mark.parametrize("name", ["qrels.csv", "labels.tsv", "judgments.csv"])
+def test_labels_in_a_file_that_is_not_read_are_a_fault(tiny, name):
+    (tiny / "qrels.txt").rename(tiny / name)
+    found = run("check", tiny)
+    assert found.exit_code == 2
+    assert f"{name}: is not read: judgments stand in qrels.txt" in found.stdout
+    assert "query 0 entry grade" in found.stdout
+
+
+def test_judgments_with_commas_say_that_blanks_are_wanted(tiny):
+    (tiny / "qrels.txt").write_text("query_id,doc_id,label\nq1,e0,1\n")
+    assert "Put blanks or tabs where it has commas" in run("check", tiny).stdout
+
+
+def test_a_header_with_a_column_label_is_a_header(tiny):
+    (tiny / "qrels.txt").write_text("qid\tdocno\tlabel\nq1\te0\t1\n")
+    found = run("check", tiny)
+    assert found.exit_code == 0
+    assert "2 queries, 1 judged" in found.stdout
+
+
+def test_a_run_with_ids_of_another_corpus_is_warned_about(tiny):
+    (tiny.parent / "prod.run").write_text("q1 Q0 e0 1 3 x\nq1 Q0 doc-7 2 2 x\nq2 Q0 e1 1 1 x\n")
+    found = run("compare", tiny, "bm25", "prod.run")
+    assert found.exit_code == 0
+    assert "prod.run: 1 of its 3 ids are of no entry of this corpus and count as misses: 'doc-7'" in found.stderr
+
+
+def test_a_run_of_other_queries_names_both_kinds_of_ids(tiny):
+    (tiny.parent / "prod.run").write_text("topic-1 Q0 e0 1 3 x\n")
+    found = run("compare", tiny, "bm25", "prod.run")
+    assert "no list for 2 of 2 queries, which score 0; its queries are named 'topic-1', the data set's 'q1'" in (
+        found.stderr
+    )
+
+
+def test_without_labels_check_says_what_to_do(tiny):
+    (tiny / "qrels.txt").unlink()
+    last = run("check", tiny).stdout.splitlines()[-1]
+    assert last == (
+        "tiny: 4 entries, 2 queries, none judged; no faults, but without judgments nothing can be measured; "
+        f"label 20 queries: steelyard judge {tiny} --random"
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "compare", "recommend"])
+def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes" / "deep").mkdir(parents=True)
+    (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
+    found = run(command, "notes")
+    assert found.exit_code == 2
+    assert "is a folder of Markdown notes, and a data set is wanted" in found.output
+    assert "steelyard import notes mine" in found.output
+    assert "missing" not in found.output
+
+
+def test_init_says_what_an_existing_baseline_gates(tiny, monkeypatch):
+    assert "tiny is gated with bm25" in run("init", tiny, "--current", "bm25").stdout
+    again = run("init", tiny, "--current", "fts").stdout
+    assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
+    assert "for 'fts' in its place: steelyard gate" in again
+    command = again.split("in its place: steelyard ")[1].split(" --because")[0]
+    assert run(*command.split(), "--because", "fts is what we use").exit_code == 0
+    assert "fts" in run("gate", tiny).stdout
+
+
+def test_one_contender_without_labels_disagrees_with_nothing(tiny):
+    (tiny / "qrels.txt").unlink()
+    found = run("compare", tiny, "bm25").stdout
+    assert "%" not in found
+    assert "one contender disagrees with nothing" in " ".join(found.split())
