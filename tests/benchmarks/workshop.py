@@ -1,7 +1,9 @@
 """Every statistic that qrels/workshop/README.md states: `python tests/benchmarks/workshop.py [beside ...]`.
 
 Data sets named beside it (folders) have the word overlap of their queries printed, too. `--measure` compares the
-systems and takes away each signal of theirs, by category.
+systems and takes away each signal of theirs, by category (by `recorded:wordllama` if that is named after it).
+`--embed` writes wordllama's vectors anew, which needs its extra, and the hashes of all files. Those of minilm-int8
+stay as they were pooled with: another processor gives other last bits.
 """
 
 import dataclasses
@@ -10,10 +12,14 @@ import math
 import re
 import sys
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
+from steelyard.embedders import WordLlamaEmbedder
+from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.memory.template import render
 from steelyard.memory.text import STOP_WORDS, content, terms
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
@@ -156,29 +162,54 @@ def by_category(comparison):
     return values.groupby("category").mean().T.assign(all=values.drop(columns="category").mean()).round(3)
 
 
+def vectors(embedder):
+    """Side -> float16[rows, dimensions] of one model, as the files hold them."""
+    dataset = load(FOLDER)
+    recipes = {"corpus": dataset.recipe, **{f"corpus.{layer}": LAYER_RECIPES[layer] for layer in ("l0", "l1")}}
+    texts = {side: [render(recipe, entry) for entry in dataset.entries] for side, recipe in recipes.items()}
+    texts["queries"] = [query.text for query in dataset.queries]
+    return {side: embedder.embed(own).astype(np.float16) for side, own in texts.items()}
+
+
+def embed():
+    """Write the vectors of wordllama, then the hashes of the files into dataset.json and croissant.json."""
+    for side, found in vectors(WordLlamaEmbedder()).items():
+        np.save(FOLDER / f"{side}.wordllama.f16.npy", found)
+    names = ("dataset.json", "croissant.json")
+    about, croissant = (json.loads((FOLDER / name).read_text("utf-8")) for name in names)
+    about["files"] = {name: sha256((FOLDER / name).read_bytes()).hexdigest() for name in sorted(about["files"])}
+    (FOLDER / "dataset.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    for file in croissant["distribution"]:
+        if "sha256" in file:
+            file["sha256"] = sha256((FOLDER / file["@id"]).read_bytes()).hexdigest()
+    (FOLDER / "croissant.json").write_text(json.dumps(croissant, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
 def without(name, signal):
     """A system's configuration without one of its signals."""
     config = find_system(name).config(10)  # the depth of some follows the limit
     return dataclasses.replace(config, strategy=config.strategy.without({signal}))
 
 
-def measured():
+def measured(embedder="auto"):
     """The systems by category, and the same with each signal taken away."""
     dataset = load(FOLDER)
-    found = compare(dataset, SYSTEMS, DEFAULT, timed=False)
+    found = compare(dataset, SYSTEMS, DEFAULT, timed=False, embedder=embedder)
     print(by_category(found).to_string())
     print(found.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
     removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
-    taken = compare(dataset, list(REMOVED), labels=removed, timed=False)
+    taken = compare(dataset, list(REMOVED), labels=removed, timed=False, embedder=embedder)
     print(by_category(taken).to_string())
     print(taken.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
 
 
 if __name__ == "__main__":
-    if "--measure" in sys.argv:
-        sys.argv.remove("--measure")
-        measured()
+    named = [word for word in sys.argv[1:] if word.startswith(("--", "recorded:"))]
+    if "--embed" in named:
+        embed()
+    if "--measure" in named:
+        measured(next((name for name in named if name.startswith("recorded:")), "auto"))
     print(json.dumps(statistics(), indent=1, ensure_ascii=False))
-    for folder in sys.argv[1:]:
+    for folder in [word for word in sys.argv[1:] if word not in named]:
         beside = load(folder)
         print(f"overlap {beside.name}: {overlap(beside).mean():.3f}")

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from steelyard.base.extras import EXTRAS
+from steelyard.embedders import WordLlamaEmbedder
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 
@@ -123,3 +125,12 @@ def test_the_hashes_in_dataset_json_hold() -> None:
     named = json.loads((FOLDER / "dataset.json").read_text())["files"]
     assert set(named) >= {"corpus.jsonl", "queries.jsonl", "qrels.txt"}
     assert {name: sha256((FOLDER / name).read_bytes()).hexdigest() for name in named} == named
+
+
+def test_the_second_vectors_are_those_of_wordllama() -> None:
+    missing = [module for module in EXTRAS["wordllama"] if importlib.util.find_spec(module) is None]
+    if missing:
+        pytest.skip(f"the extra wordllama is not installed: {', '.join(missing)}")
+    for side, found in workshop.vectors(WordLlamaEmbedder()).items():
+        recorded = (FOLDER / f"{side}.wordllama.f16.npy").read_bytes()
+        assert recorded.endswith(found.tobytes()), side  # after the header

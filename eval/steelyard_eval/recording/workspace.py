@@ -64,7 +64,8 @@ class Workspace:
     ) -> Workspace:
         """Index the data set, in memory unless a vault is given.
 
-        `embedder` is recorded (the vectors of the data set), lsa (fitted on its texts), none, one of
+        `embedder` is recorded (the vectors of the data set; recorded:MODEL if of several), lsa (fitted on its
+        texts), none, one of
         `steelyard.embedders.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
         are added by `index_for`.
         """
@@ -131,25 +132,30 @@ class Workspace:
         return layer == "text" or layer in layers_of(self.store)
 
 
-def choose_embedder(dataset: Dataset, kind: str) -> Embedder | None:
+def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     """Make the embedder of a kind for a data set.
 
-    Raises ConfigError when the data set has no recorded vectors, or the environment names no usable
-    provider; MachineError for a missing extra.
+    Raises ConfigError when the data set has no recorded vectors, or none of that model, or the environment
+    names no usable provider; MachineError for a missing extra.
     """
-    if kind not in EMBEDDERS:
-        raise ConfigError(f"unknown embedder {shown(kind)}; valid: {', '.join(EMBEDDERS)}")
+    kind, _, model = asked.partition(":")
+    if kind not in EMBEDDERS or (model and kind != "recorded"):
+        raise ConfigError(f"unknown embedder {shown(asked)}; valid: {', '.join(EMBEDDERS)}")
     if kind in KINDS:
         return open_embedder(kind, os.environ)
     if kind == "none":
         return None
-    models = sorted(model for model in dataset.query_vectors if (model, "text") in dataset.vectors)
+    models = sorted(each for each in dataset.query_vectors if (each, "text") in dataset.vectors)
     if kind == "recorded" and not models:
         raise ConfigError(
             f"{dataset.name} has no recorded vectors of corpus and queries; use the embedder lsa, which needs none"
         )
     if models and kind != "lsa":
-        return recorded(dataset, models[0])
+        if model and model not in models:
+            raise ConfigError(
+                f"{dataset.name} has no recorded vectors of {shown(model)}; it has those of {', '.join(models)}"
+            )
+        return recorded(dataset, model or models[0])
     try:
         return LsaEmbedder.fit([render(EMBEDDED, entry) for entry in dataset.entries])
     except EmbedderError:

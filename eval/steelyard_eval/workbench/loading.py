@@ -49,8 +49,8 @@ def load(
     text_for_embedding : str
         The template of the text that these vectors stand for.
     embedder : str
-        auto (recorded vectors, else LSA fitted on the texts), recorded, lsa, none, minilm, minilm-int8, wordllama,
-        api.
+        auto (recorded vectors, else LSA fitted on the texts), recorded, recorded:MODEL, lsa, none,
+        minilm, minilm-int8, wordllama, api.
     jobs : int
         Processes that search, which pays off for thousands of queries; results are the same.
     intents : str, optional

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +22,7 @@ from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
+from steelyard_eval.recording.workspace import EMBEDDERS, Workspace, choose_embedder
 from steelyard_eval.vaults import vault_embedder
 
 KEY = "sk-test-0123456789abcdef"
@@ -446,6 +447,23 @@ class TestRecording:
         with pytest.raises(EmbedderError, match="no recorded minilm vector") as raised:
             compare(dataset, ("vector",), workspace=space)
         assert "again" not in str(raised.value)
+
+    def test_one_of_several_recorded_models_is_named(self, tmp_path):
+        folder = tmp_path / "set"
+        shutil.copytree(starter(), folder)
+        for file in list(folder.glob("*.minilm.*")):
+            turned = np.load(file)[:, ::-1].copy()  # another space, in which the same entries are near
+            np.save(folder / file.name.replace(".minilm.", ".another."), turned)
+        found = [
+            json.loads(run("compare", folder, "--systems", "vector", *chosen, "--json").stdout)
+            for chosen in ((), ("--embedder", "recorded:minilm"))
+        ]
+        assert [document["model"] for document in found] == ["another", "minilm"]
+        refused = run("compare", folder, "--embedder", "recorded:e5")
+        assert refused.exit_code == 2
+        assert "no recorded vectors of 'e5'; it has those of another, minilm" in refused.stderr
+        with pytest.raises(ConfigError, match="unknown embedder 'lsa:e5'"):
+            choose_embedder(load(folder), "lsa:e5")
 
 
 class TestCommands:

@@ -11,7 +11,7 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
 from steelyard_eval.cli.commands.options import (
-    EMBEDDERS,
+    EmbedderName,
     embedder_option,
     intents_option,
     json_option,
@@ -61,7 +61,7 @@ baseline_option = click.option(
 @click.option("--github", is_flag=True, help="Annotate, and write the summary of the step, in GitHub Actions.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
 @intents_option
-@click.option("--embedder", type=click.Choice(EMBEDDERS), help="The baseline's own by default, else auto.")
+@click.option("--embedder", type=EmbedderName(), help="The baseline's own by default, else auto.")
 @split_option
 @limit_option
 @seed_option

@@ -41,13 +41,26 @@ tenant_option = click.option(
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets; `Workspace.open` says what they are."""
+
+
+class EmbedderName(click.Choice[str]):
+    """One of EMBEDDERS, or one of the models that the data set has recorded, as recorded:MODEL."""
+
+    def __init__(self) -> None:
+        super().__init__(EMBEDDERS)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """See click.Choice.convert; which models there are is known when the data set is read."""
+        return value if value.startswith("recorded:") else super().convert(value, param, ctx)
+
+
 embedder_option = click.option(
     "--embedder",
     default="auto",
     show_default=True,
-    type=click.Choice(EMBEDDERS),
-    help="recorded: vectors of the data set; lsa: fitted on its texts; auto: recorded vectors if there are any, "
-    "else lsa; none: keywords only. The others need an extra.",
+    type=EmbedderName(),
+    help="recorded: vectors of the data set (recorded:MODEL, if of several models); lsa: fitted on its texts; "
+    "auto: recorded vectors if there are any, else lsa; none: keywords only. The others need an extra.",
 )
 vault_embedder_option = click.option(
     "--embedder",
