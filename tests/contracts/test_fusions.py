@@ -28,6 +28,9 @@ COMBINED = [
     "comb_mnz(fts, 2.5*vector, normalize=max)",
     "comb_med(importance, recency, normalize=none)",
     "comb_max(vector, normalize=rank)",
+    "gated(vector, bm25, least=0.1)",
+    "gated(vector, 2*bm25, 0.5*fts, least=0)",
+    "weighted_sum(0.5*gated(vector, bm25), 0.5*recency, normalize=max)",
 ]
 VOTED = [
     "isr(vector, fts)",

@@ -44,6 +44,8 @@ STRATEGIES = [
     "boost(rrf(fts, graph), decay, 0.5*promised)",
     "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
     "tiered(fts, min_results=2, then=layered(0.4*l0, 0.6*l2, threshold=0.7))",
+    "gated(vector, bm25, least=0.1)",
+    "tiered(fts, min_results=3, then=gated(vector, bm25))",
     "by_intent(default=fts, fix=rrf(fts, vector), learn=tiered(bm25, min_results=6, then=vector))",
 ]
 

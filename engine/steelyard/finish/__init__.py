@@ -17,6 +17,7 @@ from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
 from steelyard.finish.floor import Floor
 from steelyard.finish.merge import Merge
+from steelyard.finish.mmr import Mmr
 from steelyard.finish.parse import parse_stages
 from steelyard.finish.ranking import Ranking, order
 from steelyard.finish.rerank import Rerank
@@ -32,10 +33,12 @@ __all__ = [
     "Files",
     "Floor",
     "Merge",
+    "Mmr",
     "Ranking",
     "Rerank",
     "Rescore",
     "Stage",
+    "diversified",
     "ends_read",
     "facts_read",
     "finish",
@@ -105,6 +108,11 @@ def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[S
 def reranked(stages: Sequence[Stage]) -> Rerank | None:
     """The stage that reads a re-ranker's scores, where there is one."""
     return next((stage for stage in stages if isinstance(stage, Rerank)), None)
+
+
+def diversified(stages: Sequence[Stage]) -> bool:
+    """Whether a stage compares the stored vectors of entries."""
+    return any(isinstance(stage, Mmr) for stage in stages)
 
 
 def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:

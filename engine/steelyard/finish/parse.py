@@ -11,12 +11,13 @@ from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
 from steelyard.finish.floor import Floor
 from steelyard.finish.merge import Merge
+from steelyard.finish.mmr import Mmr
 from steelyard.finish.rerank import Rerank
 from steelyard.finish.rescore import Rescore
 from steelyard.grammar import parse_call
 
 STAGES: dict[str, type[Stage]] = {
-    stage.keyword: stage for stage in (Cut, Merge, AtLeast, Files, Floor, Rerank, Rescore, Drop)
+    stage.keyword: stage for stage in (Cut, Merge, AtLeast, Files, Floor, Mmr, Rerank, Rescore, Drop)
 }
 """Every stage by the name it is written with."""
 

@@ -11,6 +11,7 @@ from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
+from steelyard.fusion.gated import Gated
 from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.rbc import Rbc
@@ -41,6 +42,7 @@ FAMILIES: dict[str, type[Family]] = {
         Borda,
         Rbc,
         Boost,
+        Gated,
     )
 }
 """Every family by its name in the grammar. To add one, write a class in its own file and list it here."""

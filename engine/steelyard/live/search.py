@@ -21,7 +21,7 @@ from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankE
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
 from steelyard.feedback.explore import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Ranking, finish, reranked, stages_without, to_rerank
+from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.live.candidates import Candidates
 from steelyard.live.sources import KeptLists
@@ -232,6 +232,8 @@ class Searcher:
         config = (
             replace(self.config, finish=stages_without(self.config.finish, missing)) if missing else self.config
         )
+        if diversified(config.finish):
+            table = self.with_vectors(table)
         if reranked(config.finish) is None:
             return table, config, []
         masked = table.at_depth(config.depths)
@@ -240,6 +242,10 @@ class Searcher:
             return self.rerank([query], table, rows), config, []
         except RerankError as error:
             return table, replace(config, finish=stages_without(config.finish, {RERANK})), [error]
+
+    def with_vectors(self, table: SignalTable) -> SignalTable:
+        """The table with the stored vectors of its entries, for stages that compare entries."""
+        return replace(table, vectors=self._sources.stored(table.entries))
 
     def rerank(self, queries: Sequence[Query], table: SignalTable, rows: Bools) -> SignalTable:
         """The table with the re-ranker's scores of these rows (bool[N]); RerankError when it fails."""
@@ -366,10 +372,11 @@ class Searcher:
 
     def _notes(self, config: SearchConfig, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         """Notes on what keywords alone found although vectors were requested, and on a floor left out."""
-        floors = [stage for stage in self.config.finish if isinstance(stage, Floor) and stage not in config.finish]
+        left = (stage for stage in self.config.finish if stage not in config.finish)
+        why = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
         return (
             *self._by_keywords(strategy, vectors, semantic),
-            *(f"{stage} was left out: without vectors its scale is another one" for stage in floors),
+            *(f"{stage} was left out: without vectors {why[type(stage)]}" for stage in left if type(stage) in why),
         )
 
     def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:

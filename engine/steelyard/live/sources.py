@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.config.search_config import SearchConfig
@@ -201,6 +203,20 @@ class Sources:
             raise EmbedderError("there is no embedder; give the searcher one")
         asked = self.usable() or self.embedders[:1]
         return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
+
+    def stored(self, ids: Sequence[str]) -> Vectors:
+        """The stored vectors of entries, float32[len(ids), dim], zeros where there is none.
+
+        Raises ConfigError where tiers have vectors of several models, which cannot be compared.
+        """
+        spaces = [space for space, _ in self.vectors("text")]
+        if len(spaces) > 1:
+            raise ConfigError(
+                f"mmr compares entries by one model, and the tiers have vectors of {len(spaces)}; reindex them"
+            )
+        known = self.store.vectors_of(spaces[0], ids)
+        none = np.zeros(len(next(iter(known.values()), ())), dtype=np.float32)
+        return np.array([known.get(id_, none) for id_ in ids], dtype=np.float32).reshape(len(ids), len(none))
 
     def counted(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""

@@ -38,6 +38,7 @@ SCORER_KINDS: dict[str, ScorerKind] = {
         tfidf.TFIDF,
         vector.COSINE_SCORE,
         tsquery.LEXICAL,
+        bm25.TERMS,
         vector.INSIDE,
     )
 }

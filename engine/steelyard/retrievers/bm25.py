@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,13 +16,16 @@ from steelyard.base.arrays import Floats
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
+from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.postings import Counted
 
 K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
+LENGTH = Parameter(
+    "mean_length", 0, 0, 1_000_000, "The length in words that counts as average; at 0 that of the entries searched"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class Bm25Index:
     counted: Counted
     k1: float
     b: float
+    mean_length: float = LENGTH.default
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
@@ -67,7 +71,8 @@ class Bm25Index:
     def _norm(self) -> Floats:
         """float64[entries]: how much more often a term has to occur in a longer entry."""
         lengths = self.counted.lengths.astype(np.float64)
-        norm: Floats = self.k1 * (1 - self.b + self.b * lengths / max(self.counted.mean_length, 1e-9))
+        mean = self.mean_length or max(self.counted.mean_length, 1e-9)
+        norm: Floats = self.k1 * (1 - self.b + self.b * lengths / mean)
         return norm
 
 
@@ -85,12 +90,14 @@ class Bm25Retriever:
         b: float = B.default,
         words: Words | None = None,
         corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
+        mean_length: float = LENGTH.default,
     ) -> None:
         K1.checked(k1)
         B.checked(b)
+        LENGTH.checked(mean_length)
         self._store, self._corpus = store, corpus
         self._words = words or Words()
-        self._index = ScopeCache(store, lambda filters: Bm25Index(self._counted(filters), k1, b))
+        self._index = ScopeCache(store, lambda filters: Bm25Index(self._counted(filters), k1, b, mean_length))
 
     def _counted(self, filters: Filters) -> Counted:
         counted, least = self._store.counted(self._words.analysis, filters), self._words.least
@@ -116,13 +123,28 @@ class Bm25Retriever:
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
     values = BM25.values(settings)
-    return Bm25Retriever(parts.store, values["k1"], values["b"], parts.reading.bm25_words, parts.counted)
+    words, mean = parts.reading.bm25_words, values["mean_length"]
+    return Bm25Retriever(parts.store, values["k1"], values["b"], words, parts.counted, mean)
+
+
+@dataclass(frozen=True)
+class TermCounter:
+    """How many terms of the query BM25 counts, the same for every candidate."""
+
+    words: Words
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        return np.full(len(ids), float(len(self.words.split(query.keywords))))
+
+
+TERMS = ScorerKind(name="terms", build=lambda parts: TermCounter(parts.reading.bm25_words))
 
 
 BM25 = RetrieverKind(
     name="bm25",
     build=_bm25,
     bounded=True,
-    parameters=(K1, B),
+    parameters=(K1, B, LENGTH),
     counts=lambda reading: reading.bm25_words.analysis,
 )

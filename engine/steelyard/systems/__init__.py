@@ -17,7 +17,7 @@ from steelyard.memory.template import template_fields
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.postings import Analysis
-from steelyard.systems import baselines, cortex_mem, echovault, moltnet, soleri, spec_kit
+from steelyard.systems import baselines, cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
 
 SYSTEMS: dict[str, System] = {
@@ -38,6 +38,7 @@ SYSTEMS: dict[str, System] = {
         spec_kit.JS,
         cortex_mem.DOCUMENTED,
         cortex_mem.SHIPPED,
+        mem0.DOCUMENTED,
     )
 }
 

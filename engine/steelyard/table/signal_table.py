@@ -26,6 +26,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest
+from steelyard.embedders.embed import Vectors
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
@@ -175,6 +176,8 @@ class SignalTable:
     directory : int32[E] or None
         The entry whose abstract and overview stand for each entry; itself where it has its own or lies in no
         directory. None where every entry is its own.
+    vectors : float32[E, dim] or None
+        The stored vector of each entry, zeros where it has none; None where no stage compares entries.
     """
 
     queries: tuple[str, ...]
@@ -187,6 +190,7 @@ class SignalTable:
     asked: Facts
     fingerprint: Mapping[str, object] = field(default_factory=dict)
     directory: Ints | None = None
+    vectors: Vectors | None = None
 
     def __len__(self) -> int:
         return len(self.entry)

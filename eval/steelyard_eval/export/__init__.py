@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import Cut, Floor
+from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
     cortex_mem,
@@ -78,6 +78,11 @@ def say(config: SearchConfig, target: Target) -> Export:
         raise Lost(
             f"{floors[0]} compares scores on a scale that {target.name} does not compute, so it would answer what "
             "the floor silences; take it out of finish to export the ranking alone"
+        )
+    if repeats := [stage for stage in config.finish if isinstance(stage, Mmr)]:
+        raise Lost(
+            f"{repeats[0]} orders by how much entries resemble one another, which {target.name} is not told here; "
+            "take it out of finish to export the ranking alone"
         )
     own = target.name == config.system
     if not own and (losses := _elsewhere(config)):

@@ -33,6 +33,7 @@ FAMILIES = (
     "isr(fts, vector)",
     "borda(fts, vector)",
     "rbc(fts, vector, phi=0.8)",
+    "gated(vector, bm25, least=0.1)",
     "weighted_sum(1*vector, 0.2*recency(half_life=30d))",
     "weighted_sum(1*vector, 0.2*recency(half_life=30d, since=access))",
     "weighted_sum(1*vector, 0.2*recency(half_life=30d, since=never))",

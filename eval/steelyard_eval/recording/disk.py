@@ -59,6 +59,8 @@ def _write(table: SignalTable, folder: Path) -> None:
     arrays |= {f"position.{name}": values for name, values in table.positions.items()}
     if table.directory is not None:
         arrays["directory"] = table.directory
+    if table.vectors is not None:
+        arrays["vectors"] = table.vectors
     vocabularies: dict[str, list[str]] = {}
     for side, facts in (("about", table.about), ("asked", table.asked)):
         arrays |= {f"{side}.{name}": values for name, values in facts.numbers.items()}
@@ -112,6 +114,10 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
     _check_codes(arrays, "entry", rows, len(entries))
     if "directory" in arrays:
         _check_codes(arrays, "directory", len(entries), len(entries))
+    if "vectors" in arrays:
+        own = arrays["vectors"]
+        _expect(own.dtype == np.float32 and own.ndim == 2 and len(own) == len(entries), "vectors", "must be rows")
+        _expect(bool(np.isfinite(own).all()), "vectors", "must be finite")
     for name, values in arrays.items():
         kind = name.partition(".")[0]
         if kind == "column":
@@ -200,4 +206,5 @@ def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
         asked=facts("asked"),
         fingerprint=manifest["fingerprint"],
         directory=arrays.get("directory"),
+        vectors=arrays.get("vectors"),
     )

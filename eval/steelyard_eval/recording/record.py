@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import reranked, to_rerank
+from steelyard.finish import diversified, reranked, to_rerank
 from steelyard.fusion import fuse
 from steelyard.memory.query import Query
 from steelyard.systems import find_system, find_systems
@@ -56,6 +56,8 @@ def record(
         )
     if any(reranked(config.finish) for config in chosen):
         table = rescored(workspace, queries, chosen, table, rerank)
+    if any(diversified(config.finish) for config in chosen):
+        table = searcher.with_vectors(table)
     data = workspace.dataset
     own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
     return replace(table, fingerprint={**table.fingerprint, **own})

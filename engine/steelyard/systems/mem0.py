@@ -1,0 +1,52 @@
+"""mem0: what is similar enough is ranked by the mean of its similarity and of its keywords' score in 0..1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.base.fields import format_time
+from steelyard.fusion import parse_strategy
+from steelyard.memory.entry import Hit
+from steelyard.memory.text import CONTENT
+from steelyard.retrievers.reading import Reading
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems.base import System
+from steelyard.systems.traits import Searching, Showing
+
+AVERAGE = 256
+"""The length that the keyword model of mem0's usual store takes as average, whatever the memories (fastembed)."""
+
+
+def pool(limit: int) -> int:
+    """How many candidates each list has.
+
+    >>> pool(10), pool(20)
+    (60, 80)
+    """
+    return max(4 * limit, 60)
+
+
+def result(hit: Hit) -> dict[str, Any]:
+    """Show a memory as the real program does; the keys of a scope and other metadata only where it has them."""
+    entry = hit.entry
+    dates = {name: format_time(getattr(entry, name)) or None for name in ("created_at", "updated_at")}
+    shown = {"id": entry.id, "memory": entry.text, **dates, "score": hit.score}
+    return shown | ({"metadata": dict(entry.extra)} if entry.extra else {})
+
+
+DOCUMENTED = System(
+    name="mem0",
+    profile="documented",
+    reading=Reading(
+        index=KeywordIndex("content", CONTENT, "porter unicode61"), recipe="{title}\n{text}", valid_only=True
+    ),
+    searching=Searching(
+        strategy=parse_strategy("gated(vector, bm25, least=0.1)"),
+        retrievers=("vector", "bm25"),
+        depth=pool,
+        limit=20,
+        parameters={"bm25": {"mean_length": AVERAGE}},
+        survives=(),
+    ),
+    showing=Showing(result),
+)
