@@ -1,4 +1,4 @@
-"""Weights files, recordings and the lists they replay to have the bytes that commit 7955a76 wrote.
+"""Weights files, recordings and the lists they replay to have the bytes that commit 659c651 wrote.
 
 Reports have those of ef10c17: matplotlib (of constraints.txt) draws their charts, verdicts are words for people.
 
@@ -27,7 +27,7 @@ from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "tests" / "data" / "made-by-7955a76.tar.xz"
+SAMPLE = ROOT / "tests" / "data" / "made-by-659c651.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 
