@@ -72,6 +72,8 @@ from steelyard_eval.gate.hashes import digest
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.learn.use.kinds import KINDS
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
@@ -393,6 +395,25 @@ def _convert(convert: Callable[[list[str]], Iterator[str]]) -> Callable[[str], N
     return read
 
 
+def used(data: bytes) -> str:
+    """What agents did becomes lines of a log without its texts, or is refused; from 192 on it is an old log."""
+    own, folder = data[0] if data else 0, world().folder / "used"
+    folder.mkdir(exist_ok=True)
+    kind = [*KINDS][own % 8 % len(KINDS)]
+    path = folder / ("one.json" if 128 <= own < 192 else "one.jsonl")
+    path.write_bytes(data[1:] if own < 192 else _use_seeds()[0][1:])
+    log = folder / "log.jsonl"
+    log.write_bytes(data[1:] if own >= 192 else b"")
+    source, environ = f"{kind if own < 192 else 'transcripts'}:{path}", {"XDG_STATE_HOME": str(folder)}
+    found = gather(load_folder(world().folder / "set"), source, log=log, environ=environ)
+    json.dumps([STRICT_JSON.decode(line) for line in found.lines])
+    if own < 192 and SPOKEN in "".join([*found.lines, str(found), json.dumps(found.record)]):
+        raise Fault(f"a text of what was read is told: {SPOKEN}")
+    found.write()
+    _read_log(str(log))
+    return f"{kind} {found.record['searches']}"
+
+
 def baseline(data: bytes) -> str:
     """A baseline that somebody sealed again, or did not, is refused, or gates without asking anybody."""
     path = world().folder / "baseline.json"
@@ -461,6 +482,8 @@ def _unbalanced(text: str) -> str:
 
 
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
+SPOKEN = "what-nobody-else-may-read"
+"""A word of everything that agents did, which no log of ours may hold."""
 ASKED: tuple[Callable[[], object], ...] = (
     lambda: ApiEmbedder(API, attempts=1, sleep=lambda _: None).embed(["one", "two"]),
     lambda: ApiReranker(replace(API, provider="voyage"), attempts=1).score("q", [Document("a", "b")] * 2),
@@ -1124,6 +1147,110 @@ def _log_seeds() -> list[bytes]:
     return [*(bytes([at]) + one for one in logs for at in (0, 131))]
 
 
+def _use_seeds() -> list[bytes]:
+    """A search, its list and what followed, as each program writes it; an earlier log of ours."""
+    when = {"start_time": "2026-07-22T09:00:00Z", "end_time": "2026-07-22T09:00:01Z"}
+    listed = [{"id": f"e{at}", "title": f"Token {at}", "score": 0.5, "content": SPOKEN} for at in range(3)]
+    asked, answer = {"query": f"token {SPOKEN}", "project": "p", "limit": 9}, json.dumps(listed)
+    said = f'"Token 1" says it, {SPOKEN}. Token 2 is of no use.'
+    stamp = {"sessionId": SPOKEN, "timestamp": "2026-07-22T09:00:00Z"}
+    calls = [
+        {"type": "tool_use", "id": "1", "name": "mcp__echovault__memory_search", "input": asked},
+        {"type": "tool_use", "id": "2", "name": "memory_details", "input": {"ids": ["e1", SPOKEN]}},
+        {"type": "tool_use", "id": "3", "name": "Edit", "input": {"file_path": f"a/{SPOKEN}", "new_string": said}},
+        {"type": "tool_use", "id": "4", "name": "vault_facade", "input": {"op": "record_feedback", "params": {}}},
+    ]
+    claude = [
+        {**stamp, "type": "user", "message": {"content": f"about {SPOKEN}"}},
+        *({**stamp, "type": "assistant", "message": {"content": [call]}} for call in calls),
+        {
+            **stamp,
+            "type": "user",
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "1", "content": answer}]},
+        },
+        {**stamp, "type": "assistant", "message": {"content": [{"type": "text", "text": said}]}},
+    ]
+    call = {"type": "function_call", "call_id": "1", "name": "memory_search", "arguments": json.dumps(asked)}
+    ended = {"type": "mcp_tool_call_end", "call_id": "2", "result": {"Ok": {"content": listed}}}
+    ended["invocation"] = {"server": "echovault", "tool": "memory_search", "arguments": asked}
+    codex = [
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"text": SPOKEN}]}},
+        {"type": "response_item", "payload": call},
+        {
+            "type": "response_item",
+            "payload": {"type": "function_call_output", "call_id": "1", "output": answer},
+        },
+        {"type": "event_msg", "payload": ended},
+        {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": said}},
+    ]
+    codex = [{"timestamp": when["start_time"], **record} for record in codex]
+    context = {"trace_id": f"0x{SPOKEN}", "span_id": "0x1"}
+    memory = {"gen_ai.operation.name": "search_memory", "gen_ai.memory.query.text": SPOKEN}
+    memory |= {"gen_ai.memory.records": answer, "gen_ai.conversation.id": SPOKEN, "gen_ai.memory.store.id": SPOKEN}
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.output.messages": said}
+    agent["gen_ai.input.messages"] = json.dumps([{"role": "user", "content": SPOKEN}])
+    otlp = [{"key": key, "value": {"stringValue": value}} for key, value in memory.items()]
+    nano = {"startTimeUnixNano": "1784710800000000000", "endTimeUnixNano": "1784710801000000000"}
+    spans = [{"traceId": SPOKEN, "spanId": "9", **nano, "attributes": otlp}]
+    otel = [{"context": context, **when, "attributes": memory}]
+    otel += [{"context": {**context, "span_id": "2"}, **when, "attributes": agent}]
+    otel += [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
+    rows = {
+        f"retrieval.documents.{at}.document.{key}": value for at in range(3) for key, value in listed[at].items()
+    }
+    retriever = {"openinference.span.kind": "RETRIEVER", "input.value": SPOKEN, **rows, "session.id": SPOKEN}
+    chain = {"openinference": {"span": {"kind": "AGENT"}}, "output": {"value": said}, "input": {"value": SPOKEN}}
+    phoenix = [
+        {"context": {**context, "span_id": str(at)}, **when, "attributes": has}
+        for at, has in enumerate((retriever, chain))
+    ]
+    langfuse = [
+        {
+            "id": "1",
+            "trace_id": SPOKEN,
+            "type": "RETRIEVER",
+            "name": SPOKEN,
+            **when,
+            "input": asked,
+            "output": answer,
+        },
+        {
+            "id": "2",
+            "trace_id": SPOKEN,
+            "type": "GENERATION",
+            **when,
+            "output": {"content": said},
+            "input": SPOKEN,
+        },
+        {"id": "3", "observation_id": "1", "value": 0},
+        {"sessionId": SPOKEN, "observations": [{"id": "4", "type": "TOOL", "name": "memory_search", **when}]},
+    ]
+    documents = [{"page_content": SPOKEN, "metadata": one} for one in listed]
+    langsmith = [
+        {"id": "1", "trace_id": SPOKEN, "run_type": "retriever", **when, "inputs": asked},
+        {"id": "2", "trace_id": SPOKEN, "run_type": "chain", **when, "outputs": {"output": said}},
+        {"id": "3", "run_id": "1", "key": SPOKEN, "score": 0},
+    ]
+    langsmith[0] |= {"outputs": {"documents": documents}, "extra": {"metadata": {"thread_id": SPOKEN}}}
+    ubi = [
+        {
+            "query_id": SPOKEN,
+            "user_query": SPOKEN,
+            "query_response_hit_ids": ["e1", "e2"],
+            "timestamp": when["start_time"],
+        },
+        {"action_name": "click", "query_id": SPOKEN, "event_attributes": {"object": {"object_id": "e2"}}},
+    ]
+    earlier = {"schema_version": 1, "timestamp": when["start_time"], "query_id": "use-1", "query_key": "ab"}
+    earlier |= {"search": "cd", "client_id": "ef", "policy": "transcripts-1", "filter": {"project": "p"}}
+    earlier |= {"hits": [{"object_id": "e1", "position": 1, "score": 0.5}]}
+    earlier["actions"] = [{"object_id": "e1", "action_name": "cited", "strength": "strong"}]
+    policy = {"schema_version": 1, "configuration": {"strategy": "fts"}, "policy": "p"}
+    files = (claude, otel, phoenix, langfuse, langsmith, ubi)
+    found = [bytes([at + first]) + _lines(records) for at, records in enumerate(files) for first in (0, 128)]
+    return [*found, b"\0" + _lines(codex), b"\xc0" + _lines([policy, earlier])]
+
+
 def _answer_seeds() -> list[bytes]:
     vectors = {"data": [{"index": at, "embedding": [0.5] * 8} for at in range(2)]}
     scores = {"data": [{"index": at, "relevance_score": 0.5 + at} for at in range(2)]}
@@ -1154,6 +1281,7 @@ TARGETS: dict[str, Target] = {
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
+    "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
     "endpoint": Target(endpoint, _answer_seeds, mutate_kind(mutate_json)),
     "export": Target(exported, _named_seeds, mutate_names),

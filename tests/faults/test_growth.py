@@ -26,6 +26,7 @@ from steelyard.net.endpoint import Answer
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.compare.http_search import HttpSearch
+from steelyard_eval.compare.mentioned import Mentioned
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.gate.baseline import SEAL, load_baseline
@@ -36,6 +37,9 @@ from steelyard_eval.importers.basic_memory import homes
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.use.corpus import Corpus
+from steelyard_eval.learn.use.follow import followed
+from steelyard_eval.learn.use.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.session import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
@@ -105,6 +109,7 @@ OTHERS_THAT_PARSE = {
 RAN = set()
 """The files whose code ran while operations were counted."""
 WALKS = {
+    "casefold",
     "count",
     "index",
     "insert",
@@ -316,6 +321,39 @@ def test_a_log(tmp_path, what, read):
 def test_an_act_looks_for_its_impression_in_linear_time(tmp_path):
     make = file_of(tmp_path, lines(lambda at: logged(query_id=f"i{at}", hits=HITS)))
     grows(make, lambda path: append_act(path, "none", "m1", "accepted"))
+
+
+TEXT = " ".join(f"w{at}" for at in range(100))
+ENTRIES = [Entry("m1", title="one", text=TEXT, extra={"files": ["src/a.py"]}), Entry("m2", text="two")]
+FOUND = Searched("s", 1.0, "token", (ShownHit("m1", text=TEXT), ShownHit("m2")))
+SESSIONS = {
+    "what is kept and said": lambda n: [FOUND, *[Kept("a word"), AgentSaid("yes")] * n],
+    "a long list, and little said": lambda n: [
+        Searched("s", 1.0, "token", (ShownHit("m1", text=f"{TEXT} " * n),)),
+        *[AgentSaid("yes")] * n,
+    ],
+    "files that are opened, and edits": lambda n: [
+        *(EntriesOpened((f"lib{at}/a.py",)) for at in range(n)),
+        *[FOUND, Wrote(("x/src/a.py",))] * n,
+    ],
+    "files of one edit": lambda n: [FOUND, Wrote(tuple(f"{at}/src/a.py" for at in range(n)))],
+    "searches": lambda n: [FOUND, AgentSaid("m1 says so")] * n,
+}
+
+
+@pytest.mark.parametrize("what", SESSIONS)
+def test_what_followed_a_search(what):
+    corpus = Corpus(ENTRIES)
+    grows(SESSIONS[what], lambda events: list(followed(events, corpus)))
+
+
+def test_names_that_begin_alike():
+    def read(n):
+        names = Mentioned([Entry(f"2026-01-01-{at}", text="x") for at in range(n)])
+        for at in range(n):
+            names.named(f"2026-01-01-{at}-")
+
+    grows(lambda n: n, read)
 
 
 UBI = {
@@ -554,6 +592,7 @@ ANSWERS = {
     "ids": lambda n: json.dumps(list(range(n))),
     "hits": lambda n: json.dumps({"hits": [{"id": str(at)} for at in range(n)]}),
     "lists": lambda n: f"[{','.join(['[]'] * n)}]",
+    "wraps of the first hit": lambda n: json.dumps([{f"w{at}": {"id": 1} for at in range(n)}, *[{}] * n]),
     "a long number": lambda n: f"[{'9' * n}]",
 }
 

@@ -65,13 +65,14 @@ class _StrictDecoder(json.JSONDecoder):
     def decode(self, text: str) -> Any:  # type: ignore[override]  # noqa: ANN401 -- any JSON value
         """The value; ValueError when it is not strict JSON."""
         value = super().decode(text)
-        if text.count("[") + text.count("{") > MAX_NESTING and _is_deep(value):
+        if text.count("[") + text.count("{") > MAX_NESTING and is_deep(value):
             raise ValueError(f"it is nested deeper than {MAX_NESTING}")
         return value
 
 
-def _is_deep(value: Any) -> bool:  # noqa: ANN401 -- a list or an object with whatever in it
-    level = [value]
+def is_deep(value: Any) -> bool:  # noqa: ANN401 -- a list or an object with whatever in it
+    """Whether lists and objects are nested deeper than `MAX_NESTING`; what is neither is not."""
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_NESTING):
         parts = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
         level = [part for part in parts if isinstance(part, dict | list)]

@@ -94,7 +94,8 @@ def place_of_ids(document: object) -> str | None:
                 empty = path or "@"
         elif isinstance(value, dict) and depth < DEEPEST:
             names = [name for name in LISTS if name in value] + [n for n in value if _plain(n) and n not in LISTS]
-            ahead.extend((f"{path}.{name}" if path else name, value[name], depth + 1) for name in names[:PLACES])
+            names = names[: PLACES - len(ahead)]
+            ahead.extend((f"{path}.{name}" if path else name, value[name], depth + 1) for name in names)
     return empty
 
 
@@ -108,8 +109,8 @@ def _inner(items: list[Any], usual: bool) -> str | None:
         return None
     outer = [name for name, value in list(items[0].items())[:PLACES] if isinstance(value, dict) and _plain(name)]
     for wrap in ("", *outer):
-        inside = [item.get(wrap, {}) if wrap else item for item in items]
         for key in KEYS:
+            inside = (item.get(wrap) if wrap else item for item in items)  # looked at up to the first without one
             if all(isinstance(one, dict) and isinstance(one.get(key), str | int) for one in inside):
                 return f".{wrap}.{key}" if wrap else f".{key}"
     return None

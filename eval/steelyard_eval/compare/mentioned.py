@@ -7,6 +7,7 @@ name counts where it is one entry's and no other's.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -72,16 +73,13 @@ class Mentioned:
         """The one entry whose id is the word, or begins with it."""
         if word in self._known or len(word) < SHORTEST:
             return word if word in self._known else None
-        found = self._beginnings.get(word[:SHORTEST], ())
-        fitting = [id_ for id_ in found if id_.startswith(word)]
+        at = bisect_left(self._sorted, word)  # the ids that begin with it follow one another from here on
+        fitting = [id_ for id_ in self._sorted[at : at + 2] if id_.startswith(word)]
         return fitting[0] if len(fitting) == 1 else None
 
     @cached_property
-    def _beginnings(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for entry in self._entries:
-            found.setdefault(entry.id[:SHORTEST], []).append(entry.id)
-        return found
+    def _sorted(self) -> list[str]:
+        return sorted(self._known)
 
     @cached_property
     def _others(self) -> dict[str, tuple[str, str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from steelyard.net.endpoint import Answer
-from steelyard_eval.compare.answer_form import MANY, MOST_VALUES, is_id, place_of_ids
+from steelyard_eval.compare.answer_form import MOST_VALUES, is_id, place_of_ids
+from steelyard_eval.datasets.log_schema import MOST_HITS
 from steelyard_eval.learn.use.session import ShownHit
 
 SCORES = ("score", "similarity", "averageSimilarity", "relevance_score", "relevance", "rank_score")
@@ -48,7 +49,7 @@ def hits_of(answer: Json) -> tuple[ShownHit, ...] | None:
         return ()
     items = _walked(document, head)
     return tuple(
-        hit for item in (items if isinstance(items, list) else [])[:MANY] if (hit := _hit(item, inner[1:]))
+        hit for item in (items if isinstance(items, list) else [])[:MOST_HITS] if (hit := _hit(item, inner[1:]))
     )
 
 
@@ -111,12 +112,12 @@ def _hit(item: Json, path: str) -> ShownHit | None:
     wrap = _walked(item, path.rpartition(".")[0]) if "." in path else item
     beside = [one for one in (wrap, item) if isinstance(one, dict)]
     numbers = (one[key] for one in reversed(beside) for key in SCORES if key in one)
-    score = next((float(n) for n in numbers if isinstance(n, int | float) and not isinstance(n, bool)), None)
+    score = next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool)), None)
     texts = [one[key] for one in beside for key in TEXTS if isinstance(one.get(key), str)]
     titles = (one[key] for one in beside for key in TITLES if isinstance(one.get(key), str))
     return ShownHit(
         str(name),
-        score if score is not None and math.isfinite(score) else None,
+        float(score) if score is not None and abs(score) <= sys.float_info.max else None,
         next(titles, "")[:LONGEST],
         "\n".join(dict.fromkeys(texts))[:LONGEST],
     )

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from itertools import islice
 
-from steelyard.memory.entry import Entry
-from steelyard_eval.compare.mentioned import Mentioned
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.session import (
     AgentSaid,
     EntriesChanged,
@@ -34,13 +33,15 @@ from steelyard_eval.learn.use.wording import (
     FENCED,
     GOES_ON,
     SENTENCE,
-    TOKEN,
     USELESS,
+    Sentence,
     content_words,
+    file_name,
     has_id,
     has_title,
     is_inside,
     is_same_file,
+    is_untold,
     plain_words,
     runs_of,
 )
@@ -53,6 +54,14 @@ MANY_FILES = 3
 """Entries of one list that an edited file may belong to; more say nothing of any."""
 LISTED = 0.5
 """A message that names more than this share of a list, and more than two, tells what was found."""
+LOOKED_AT = 100
+"""Entries of a list of which somebody may speak; nobody reads more."""
+LONGEST_SAID = 200_000
+"""Characters of what is said, asked, kept or written at once that are looked at; a model says less at once."""
+MOST_RUNS = 50_000
+"""Runs of words of one list by which its entries are recognised, shared by them."""
+MOST_PATHS = 100
+"""Files of one edit, and files of one name that were touched, that are looked at."""
 SAME = 2
 """Words of one question in the next, from which on it is the same one, asked again."""
 STRENGTH = {"cited": "strong", "used": "strong", "opened": "strong", "modified": "strong", "none_useful": "medium"}
@@ -78,44 +87,20 @@ class Followed:
 class _Open(Followed):
     turn: int = 0
     said_before: str = ""
-    touched: frozenset[str] = frozenset()
+    asked: str = ""
+    """The plain words of `said_before`."""
+    touched: int = 0
+    """How many files had been touched before."""
     places: dict[str, str] = field(default_factory=dict)
     """Id of the corpus -> the name of the hit."""
     helped: bool = False
     """Whether an entry of this list was asked for by its title, or used when a later list showed it again."""
-
-
-class Corpus:
-    """What the data set knows of the entries that a list names."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.names = Mentioned(entries)
-        self._by_id = {entry.id: entry for entry in entries}
-        self._files = Counter(path for entry in entries for path in _files(entry))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._by_id
-
-    def title(self, id_: str) -> str:
-        """The title of an entry; empty where there is none."""
-        return self._by_id[id_].title if id_ in self._by_id else ""
-
-    def texts(self, id_: str) -> Iterator[str]:
-        """What an entry says."""
-        if (entry := self._by_id.get(id_)) is not None:
-            yield from filter(None, (entry.text, entry.why, entry.impact, entry.details, entry.context, entry.l1))
-
-    def files(self, id_: str) -> tuple[str, ...]:
-        """The files that an entry is about."""
-        return _files(self._by_id[id_]) if id_ in self._by_id else ()
-
-
-def _files(entry: Entry) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in ("related_files", "files_modified", "files", "applies_to"):
-        value = entry.extra.get(name)
-        found += [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-    return tuple(one for one in found if "/" in one or "." in one)
+    titles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Id -> the title and its plain words, of what somebody may speak of."""
+    runs: dict[str, str] | None = None
+    """Run of words -> the id whose own it is; empty for one of several entries."""
+    files: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Name of a file -> the paths that it has, and the entries that they belong to."""
 
 
 def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
@@ -132,8 +117,10 @@ class _Session:
         self._open: list[_Open] = []
         self._turn = 0
         self._asked = ""
+        self._told = ""
         self._kept = ""
-        self._touched: set[str] = set()
+        self._touched: dict[str, dict[str, int]] = {}
+        self._touches = 0
         self._blind = -1
 
     def take(self, event: Event) -> Iterator[Followed]:
@@ -143,14 +130,15 @@ class _Session:
                 yield from self._search(event)
             case PersonAsked():
                 self._turn += 1
-                self._asked = event.text
+                self._asked = event.text[:LONGEST_SAID]
+                self._told = plain_words(self._asked)
             case AgentSaid():
-                self._said(FENCED.sub("\n", event.text), "cited")
+                self._said(FENCED.sub("\n", event.text[:LONGEST_SAID]), "cited")
             case Kept():
-                self._kept += "\n" + event.text
+                self._kept = f"{self._kept} {plain_words(event.text[:LONGEST_SAID])}"[-LONGEST_SAID:]
             case EntriesOpened():
                 self._named(event.names, "opened")
-                self._touched.update(event.names if len(event.names) == 1 else ())
+                self._touch(event.names if len(event.names) == 1 else ())
             case EntriesChanged():
                 self._named(event.names, "modified")
             case Rated():
@@ -167,8 +155,15 @@ class _Session:
         for hit in search.hits or ():
             if (id_ := self._corpus.names.named(hit.name)) is not None:
                 places.setdefault(id_, hit.name)
-        own = _Open(search, turn=self._turn, places=places, touched=frozenset(self._touched))
-        own.said_before = f"{self._asked}\n{search.query}"
+        own = _Open(search, turn=self._turn, places=places, touched=self._touches)
+        own.said_before = f"{self._asked}\n{search.query[:LONGEST_SAID]}"
+        own.asked = plain_words(own.said_before)
+        shown = {hit.name: hit.title for hit in search.hits or () if hit.title}
+        for id_ in islice(places, LOOKED_AT):
+            title = shown.get(places[id_]) or self._corpus.title(id_)
+            own.titles[id_] = title, plain_words(title)
+            for path in self._corpus.files(id_):
+                own.files.setdefault(file_name(path), []).append((path, id_))
         if (before := self._last()) is not None and self._again(before, search):
             before.asked_again = True
             wanted = plain_words(search.query)
@@ -233,86 +228,91 @@ class _Session:
 
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""
-        for path in event.paths:
+        for path in event.paths[:MOST_PATHS]:
+            name = file_name(path)
             for own in self._recent():
-                ids = [
-                    id_ for id_ in own.places if any(is_same_file(path, one) for one in self._corpus.files(id_))
-                ]
-                known = any(is_same_file(path, one) or is_same_file(one, path) for one in own.touched)
-                if ids and len(ids) < MANY_FILES and not known and PurePosixPath(path).name not in own.said_before:
-                    if PurePosixPath(path).name not in self._asked:
+                about = [id_ for one, id_ in own.files.get(name, ()) if is_same_file(path, one)]
+                ids = list(dict.fromkeys(about))
+                if ids and len(ids) < MANY_FILES and not self._known(path, own) and name not in own.said_before:
+                    if name not in self._asked:
                         for id_ in ids:
                             self._act(own, id_, "used")
                     break
-        self._touched.update(event.paths)
+        self._touch(event.paths)
         if event.text:
-            self._said(event.text[: 4 * 10**5], "used")
+            self._said(event.text[:LONGEST_SAID], "used")
+
+    def _touch(self, paths: Sequence[str]) -> None:
+        for path in paths[:MOST_PATHS]:
+            alike = self._touched.setdefault(file_name(path), {})
+            if len(alike) < MOST_PATHS:
+                alike.setdefault(path, self._touches)
+            self._touches += 1
+
+    def _known(self, path: str, own: _Open) -> bool:
+        """Whether a file had been touched before a search."""
+        alike = self._touched.get(file_name(path), {})
+        return any(
+            at < own.touched and (is_same_file(path, one) or is_same_file(one, path)) for one, at in alike.items()
+        )
 
     def _recent(self) -> list[_Open]:
         return [own for own in reversed(self._open[self._blind + 1 :]) if self._turn - own.turn <= TURNS]
 
     def _said(self, text: str, action: str) -> None:
         """Entries that a text cites: by id, by title, or by their own words."""
-        sentences = [one for one in SENTENCE.split(text) if one and not one.isspace()]
+        sentences = [Sentence.of(one) for one in SENTENCE.split(text) if one and not one.isspace()]
+        plain = f" {plain_words(text)} "
         seen: set[str] = set()
         for own in self._recent():
             cited, refused = self._cited(own, sentences)
-            fresh = cited - seen
-            if not _is_listing(len(cited | refused | self._mentioned(own, text)), len(own.places)):
-                for id_ in sorted(fresh):
+            # Titles that stand anywhere in a text, were they common words: it may list what was found.
+            mentioned = {id_ for id_, (_, name) in own.titles.items() if name and f" {name} " in plain}
+            if not _is_listing(len(cited | refused | mentioned), len(own.places)):
+                for id_ in sorted(cited - seen):
                     self._act(own, id_, action)
             for id_ in refused - cited:
                 if own.acts.get(own.places[id_]) == "opened":
                     del own.acts[own.places[id_]]
             seen |= set(own.places)
 
-    def _cited(self, own: _Open, sentences: Sequence[str]) -> tuple[set[str], set[str]]:
+    def _cited(self, own: _Open, sentences: Sequence[Sentence]) -> tuple[set[str], set[str]]:
         """Which entries of a list the sentences cite, and which they turn down."""
-        asked = f" {plain_words(own.said_before)} {plain_words(self._asked)} {plain_words(self._kept)} "
+        asked = f" {own.asked} {self._told} {self._kept} "
         cited: set[str] = set()
         refused: set[str] = set()
-        titles = {id_: self._title(own, id_) for id_ in own.places}
-        repeated = Counter(plain_words(title) for title in titles.values())
-        runs = self._runs(own, asked)
+        if own.runs is None:
+            own.runs = self._runs(own)
+        repeated = Counter(name for _, name in own.titles.values())
+        untold = {id_: is_untold(title, name, asked) for id_, (title, name) in own.titles.items()}
         for at, sentence in enumerate(sentences):
-            plain = f" {plain_words(sentence)} "
-            tokens = {token.strip(".:!?#") for token in TOKEN.findall(sentence)}
             found: dict[str, str] = {}
-            for id_, title in titles.items():
-                name = plain_words(title)
-                if has_id(tokens, id_) or has_id(tokens, own.places[id_]):
+            for run in sentence.runs:
+                if (id_ := own.runs.get(run, "")) and run not in asked:
+                    found.setdefault(id_, run)
+            for id_, (title, name) in own.titles.items():
+                if has_id(sentence, id_) or has_id(sentence, own.places[id_]):
                     found[id_] = ""
-                elif name and repeated[name] == 1 and has_title(sentence, plain, title, asked):
+                elif untold[id_] and repeated[name] == 1 and has_title(sentence, title, name):
                     found[id_] = name
-                elif run := next((run for run in runs[id_] if run in plain), ""):
-                    found[id_] = run
             longest = [id_ for id_, name in found.items() if not is_inside(name, found.values())]
             for id_ in longest:
-                after = sentences[at + 1] if at + 1 < len(sentences) else ""
-                about = sentence.casefold().replace(titles[id_].casefold(), " ")
+                after = sentences[at + 1].text if at + 1 < len(sentences) else ""
+                about = sentence.text.casefold().replace(own.titles[id_][0].casefold(), " ")
                 about = f"{about} {after}" if GOES_ON.match(after) else about
                 (refused if USELESS.search(about) else cited).add(id_)
         return cited, refused
 
-    def _mentioned(self, own: _Open, text: str) -> set[str]:
-        """Entries whose titles stand anywhere in a text, were they common words: it may list what was found."""
-        plain = f" {plain_words(text)} "
-        return {id_ for id_ in own.places if (name := plain_words(self._title(own, id_))) and f" {name} " in plain}
-
-    def _title(self, own: _Open, id_: str) -> str:
-        name = own.places[id_]
-        shown = next((hit.title for hit in own.search.hits or () if hit.name == name), "")
-        return shown or self._corpus.title(id_)
-
-    def _runs(self, own: _Open, asked: str) -> dict[str, set[str]]:
-        """Of each entry the runs of words that are its own: in no other entry of the list, and not asked."""
+    def _runs(self, own: _Open) -> dict[str, str]:
+        """Of each entry the runs of words that are its own, and in no other entry of the list."""
         shown = {hit.name: hit.text for hit in own.search.hits or ()}
-        found = {
-            id_: {run for text in (shown.get(name, ""), *self._corpus.texts(id_)) for run in runs_of(text)}
-            for id_, name in own.places.items()
-        }
-        counts = Counter(run for runs in found.values() for run in runs)
-        return {id_: {run for run in runs if counts[run] == 1 and run not in asked} for id_, runs in found.items()}
+        most = MOST_RUNS // max(len(own.titles), 1)
+        found: dict[str, str] = {}
+        for id_ in own.titles:
+            texts = (shown.get(own.places[id_], ""), *self._corpus.texts(id_))
+            for run in islice((run for text in texts for run in runs_of(text)), most):
+                found[run] = id_ if found.get(run, id_) == id_ else ""
+        return found
 
 
 def _settled(own: _Open) -> Followed:

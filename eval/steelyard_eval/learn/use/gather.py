@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
-from steelyard.base.files import write_text
+from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback.log import line as written
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.log_schema import LONGEST_LINE
+from steelyard_eval.datasets.log_schema import decode
 from steelyard_eval.datasets.logs import HeldLog, lines_of
-from steelyard_eval.learn.use.follow import STRENGTH, Corpus, followed
+from steelyard_eval.learn.use.corpus import Corpus
+from steelyard_eval.learn.use.follow import STRENGTH, followed
 from steelyard_eval.learn.use.impressions import Impression, Line, Writer, own_key
 from steelyard_eval.learn.use.kinds import KINDS, UseKind
 from steelyard_eval.learn.use.records import files_of
@@ -167,10 +168,10 @@ def _earlier(path: Path) -> list[Line]:
     found = []
     for number, raw in lines_of(path):
         try:
-            line = json.loads(raw[:LONGEST_LINE])
+            checked, line = decode(raw), STRICT_JSON.decode(raw.decode())
         except (ValueError, RecursionError):
-            line = None
-        if not isinstance(line, dict) or not ("configuration" in line or isinstance(line.get("search"), str)):
+            checked, line = None, {}
+        if checked is None or not (checked.policy if "configuration" in line else checked.search):
             place = shown(str(path), PATH_WIDTH)
             raise DataError(f"{place}:{number}: is no line that --from wrote; name another log with --feedback")
         found.append(line)

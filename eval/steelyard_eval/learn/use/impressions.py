@@ -24,7 +24,8 @@ from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.importers.remembered import state_folder
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.use.follow import STRENGTH, Corpus, Followed
+from steelyard_eval.learn.use.corpus import Corpus
+from steelyard_eval.learn.use.follow import STRENGTH, Followed
 from steelyard_eval.learn.use.secrets import holds_secret
 from steelyard_eval.learn.use.session import Searched
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard_eval.learn.use import langfuse, langsmith, openinference, otel, transcripts, ubi
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.session import UseSession
 
 Read = Callable[[list[Path], Corpus, str, Counter[str]], Iterator[UseSession]]

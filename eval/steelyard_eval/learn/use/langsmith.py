@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.langfuse import query_in
 from steelyard_eval.learn.use.records import Record, loaded, objects, seconds
 from steelyard_eval.learn.use.session import UseSession

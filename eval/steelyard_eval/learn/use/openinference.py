@@ -12,15 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.otel import ids_of, raw_spans, times_of
 from steelyard_eval.learn.use.records import Record, loaded
 from steelyard_eval.learn.use.session import UseSession
 from steelyard_eval.learn.use.spans import ANSWER, SEARCH, TOOL, TraceSpan, sessions
 
+LONGEST_NAME = 300
+"""Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
 KIND = "openinference.span.kind"
 DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
-_PLACE = re.compile(r"\.(\d+)\.document\.(id|score|content|metadata)")
+_PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
 
 
 def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
@@ -54,6 +56,8 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
 
 def _flat(value: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 -- any JSON value
     """A tree as dotted keys; places of lists are numbers."""
+    if len(prefix) > LONGEST_NAME:
+        return {}
     if depth > 8 or not isinstance(value, dict | list) or not value:
         return {prefix: value}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)

@@ -12,7 +12,8 @@ import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.fields import parse_time
-from steelyard.base.inputs import lines, read_text
+from steelyard.base.files import LONGEST_INTEGER, MAX_NESTING, is_deep
+from steelyard.base.inputs import lines, open_unpacked
 
 LONGEST = 32 * 2**20
 """Bytes of a line; what is longer holds a picture or a whole file, and no list of results."""
@@ -54,7 +55,7 @@ def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
             if isinstance(found := _decoded(raw), dict):
                 yield found
             else:
-                faults["lines that are no JSON objects, or too long"] += 1
+                faults["lines that are no JSON objects, or too long or deep"] += 1
     except OSError as error:
         reason = error.strerror or error
         raise DataError(f"cannot read {_named(path)}: {reason}; make it readable, or leave it out") from None
@@ -62,7 +63,7 @@ def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
 
 def seconds(value: object) -> float | None:
     """A time in seconds UTC, from text, seconds, or nanoseconds as text; None for what is none."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) > 15:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and 15 < len(value) < LONGEST_INTEGER:
         value = int(value) / 1e9
     try:
         return parse_time(value)
@@ -96,13 +97,14 @@ def loaded(value: object) -> Any:  # noqa: ANN401 -- any JSON value
     return value if found is None else found
 
 
-def _decoded(raw: bytes) -> Any:  # noqa: ANN401 -- any JSON value
-    if len(raw) > LONGEST:
+def _decoded(raw: bytes, most: int = LONGEST) -> Any:  # noqa: ANN401 -- any JSON value
+    if len(raw) > most:
         return None
     try:
-        return msgspec.json.decode(raw)
+        found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return None if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_deep(found) else found
 
 
 def _is_document(path: Path) -> bool:
@@ -117,15 +119,19 @@ def _is_document(path: Path) -> bool:
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
     if path.stat().st_size > WHOLE:
         raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
-    try:
-        found = msgspec.json.decode(read_text(path).encode())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        faults["files that are no JSON"] += 1
+    found = _decoded(_bytes(path), WHOLE)
+    if found is None:
+        faults["files that are no JSON, or nested too deep"] += 1
         return
     if isinstance(found, dict):
         inner = next((found[key] for key in LISTS if isinstance(found.get(key), list)), None)
         found = [found] if inner is None else inner
     yield from objects(found)
+
+
+def _bytes(path: Path) -> bytes:
+    with open_unpacked(path) as stream:
+        return stream.read()
 
 
 def _named(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard_eval.learn.use.answers import hits_of
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.records import Record, loaded, records_of, text_of
 from steelyard_eval.learn.use.session import (
     AgentSaid,

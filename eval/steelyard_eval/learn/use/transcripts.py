@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from steelyard_eval.learn.use import claude_code, codex
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.records import Record, records_of
 from steelyard_eval.learn.use.session import UseSession
 from steelyard_eval.learn.use.simulated_transcripts import MARK

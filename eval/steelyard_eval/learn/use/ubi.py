@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.use.follow import Corpus
+from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.session import Event, Rated, Searched, ShownHit, UseSession
 
 

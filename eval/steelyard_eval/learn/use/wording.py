@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from steelyard_eval.compare.mentioned import SHORTEST
@@ -103,25 +104,45 @@ def content_words(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON and len(word) > 1}
 
 
-def has_id(tokens: set[str], id_: str) -> bool:
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its plain words, its `tokens`, those of them that may begin an id, and its runs of words."""
+
+    text: str
+    plain: str
+    tokens: frozenset[str]
+    heads: tuple[str, ...]
+    runs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Sentence:
+        """A sentence."""
+        tokens = frozenset(token.strip(".:!?#") for token in TOKEN.findall(text))
+        heads = (token for token in tokens if len(token) >= SHORTEST and any(map(str.isdigit, token)))
+        return cls(text, f" {plain_words(text)} ", tokens, tuple(heads), tuple(runs_of(text)))
+
+
+def has_id(sentence: Sentence, id_: str) -> bool:
     """Whether an id, or eight characters and more of its beginning with a digit, stands among the words."""
     if len(id_) < LEAST_ID or id_.isalpha() or id_.isdigit():
         return False  # a word or a number stands in any text
-    return id_ in tokens or any(
-        len(token) >= SHORTEST and id_.startswith(token) and any(map(str.isdigit, token)) for token in tokens
-    )
+    return id_ in sentence.tokens or any(map(id_.startswith, sentence.heads))
 
 
-def has_title(sentence: str, plain: str, title: str, asked: str) -> bool:
-    """Whether a sentence names a title that the question does not have."""
-    name = plain_words(title)
+def is_untold(title: str, name: str, asked: str) -> bool:
+    """Whether a title, whose plain words are `name`, is not in the plain words of what was asked."""
+    return bool(name) and (name if _UNSPACED.search(title) else f" {name} ") not in asked
+
+
+def has_title(sentence: Sentence, title: str, name: str) -> bool:
+    """Whether a sentence names a title, whose plain words are `name`."""
     if _UNSPACED.search(title):
-        return len(name) >= TITLE_WORDS + 2 and name in plain and name not in asked
-    if f" {name} " not in plain or f" {name} " in asked:
+        return len(name) >= TITLE_WORDS + 2 and name in sentence.plain
+    if f" {name} " not in sentence.plain:
         return False
     if len(name.split()) >= TITLE_WORDS and len(name) >= TITLE_CHARACTERS:
         return True
-    held, own = sentence.casefold(), title.casefold()
+    held, own = sentence.text.casefold(), title.casefold()
     marks = _EMPHASIS if " " in name else _QUOTES
     return len(name) >= LEAST_TITLE and any(f"{begin}{own}{end}" in held for begin, end in marks)
 
@@ -139,6 +160,11 @@ def runs_of(text: str) -> Iterator[str]:
 def is_inside(name: str, others: Iterable[str]) -> bool:
     """Whether a title is part of a longer one that stands there."""
     return bool(name) and any(name != other and f" {name.strip()} " in f" {other.strip()} " for other in others)
+
+
+def file_name(path: str) -> str:
+    """The last part of a path."""
+    return PurePosixPath(path.replace("\\", "/")).name
 
 
 def is_same_file(path: str, related: str) -> bool:

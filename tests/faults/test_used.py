@@ -1,0 +1,133 @@
+"""Logs of other programs, written to do harm: none ends in a traceback, floods the memory, or has no end."""
+
+import json
+import tracemalloc
+
+import pytest
+
+from steelyard.base.errors import DataError
+from steelyard.memory.entry import Entry
+from steelyard_eval.compare.answer_form import place_of_ids
+from steelyard_eval.compare.mentioned import Mentioned
+from steelyard_eval.datasets import load
+from steelyard_eval.learn.use.gather import gather
+
+LIST = [{"id": "m1", "score": 10**300 * 10**100}, {"id": "m2", "score": 1}]
+WHEN = {"start_time": "2026-07-22T09:00:00Z", "end_time": "2026-07-22T09:00:01Z"}
+DEEP = {"content": "x"}
+for _ in range(400):
+    DEEP = {"content": [DEEP]}
+PHOENIX = {"openinference.span.kind": "RETRIEVER", "input.value": "x"}
+ODD = {
+    "a score that no float holds": ("langfuse", {"type": "RETRIEVER", **WHEN, "input": "x", "output": LIST}, 1),
+    "a time of 5,000 digits": (
+        "langfuse",
+        {"type": "RETRIEVER", "start_time": "9" * 5000, "input": "x", "output": LIST[1:]},
+        0,
+    ),
+    "a time of 320 digits": (
+        "langfuse",
+        {"type": "RETRIEVER", "start_time": "9" * 320, "input": "x", "output": LIST[1:]},
+        0,
+    ),
+    "a place of 5,000 digits": (
+        "openinference",
+        {**WHEN, "attributes": {**PHOENIX, f"retrieval.documents.{'9' * 5000}.document.id": "m1"}},
+        0,
+    ),
+    "a deep answer": ("langfuse", {"type": "GENERATION", "trace_id": "t", **WHEN, "output": DEEP}, 0),
+    "a deep question": ("transcripts", {"type": "user", "message": DEEP}, 0),
+    "a deep command": (
+        "transcripts",
+        {
+            "type": "assistant",
+            "message": {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": DEEP}}]},
+        },
+        0,
+    ),
+}
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "one"}\n{"id": "m2", "text": "two"}\n')
+    (folder / "queries.jsonl").write_text('{"id": "q1", "text": "which"}\n')
+    (folder / "qrels.txt").write_text("q1 0 m1 1\n")
+    (folder / "dataset.json").write_text('{"name": "small"}')
+    return load(folder)
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("name", ["one.jsonl", "one.json"])
+def test_odd_values_are_passed_over(small, tmp_path, what, name):
+    kind, record, lists = ODD[what]
+    path = tmp_path / name
+    path.write_text(json.dumps(record) + "\n")
+    assert gather(small, f"{kind}:{path}").record["searches"] == lists
+
+
+def test_a_document_that_is_no_utf8_is_counted(small, tmp_path):
+    (tmp_path / "one.json").write_bytes(b'[{"type": "RETRIEVER", "input": "\xed\xa0\x80"}]')
+    found = gather(small, f"langfuse:{tmp_path / 'one.json'}")
+    assert sum(found.record["notes"].values()) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"schema_version": 1, "search": "a", "actions": [1]}',
+        '{"schema_version": 1, "search": "a", "actions": [[]]}',
+        '{"schema_version": 1, "search": "a", "client_id": []}',
+        '{"schema_version": 1, "search": "a", "query_key": {}}',
+        '{"schema_version": 1, "search": "a", "policy": []}',
+        '{"schema_version": 1, "search": "a", "more": 1e999}',
+        '{"schema_version": 1, "search": "a", "more": "\\ud800"}',
+        '{"schema_version": 1, "search": "a", "configuration": {}}',
+        '{"schema_version": 1, "search": "a", "configuration": null}',
+        '{"schema_version": 1, "policy": 1.5, "configuration": {}}',
+    ],
+)
+def test_an_earlier_log_is_checked(small, tmp_path, line):
+    """A data set may come with one: a stranger wrote it."""
+    log, path = tmp_path / "log.jsonl", tmp_path / "one.jsonl"
+    log.write_text(line + "\n")
+    path.write_text("{}\n")
+    with pytest.raises(DataError, match="is no line that --from wrote"):
+        gather(small, f"otel:{path}", log=log)
+    assert log.read_text() == line + "\n"
+
+
+def test_a_long_key_before_many_does_not_fill_the_memory(small, tmp_path):
+    """200 kB before each of 1,000 keys are 200 MB."""
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({**WHEN, "attributes": {"k" * 200_000: dict.fromkeys(map(str, range(1000)), 1)}}))
+    tracemalloc.start()
+    try:
+        gather(small, f"openinference:{path}")
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_places_of_an_answer_do_not_fill_the_memory():
+    """200 objects of 2,000 keys each: only as many places are looked at, and kept, as there is patience for."""
+    document = {f"a{at}": {f"b{other}": {} for other in range(2000)} for at in range(200)}
+    tracemalloc.start()
+    try:
+        assert place_of_ids(document) is None
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_name_that_begins_one_id_alone_is_found_among_many():
+    ids = [f"2026-01-01-{at:04}" for at in range(1000)]
+    names = Mentioned([Entry(id_, text="x") for id_ in ids])
+    assert names.named("2026-01-01-0999") == "2026-01-01-0999"
+    assert names.named("2026-01-01-099") is None  # ten begin with it
+    assert (
+        Mentioned([Entry(id_, text="x") for id_ in ("abcdefgh-1", "abcdefgi-1")]).named("abcdefgh") == "abcdefgh-1"
+    )
