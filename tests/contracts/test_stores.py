@@ -9,8 +9,10 @@ import pytest
 
 from steelyard.memory.entry import Entry
 from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
+from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import ReadableContract, StoreContract
+from steelyard.testing.readable import SPACE, rows
 
 TIERS = ("agent", "project", "team")
 
@@ -33,6 +35,20 @@ class TestVaultInAFile(StoreContract):
         with Vault(store.path) as again:
             assert again.get(["a"]) == [Entry("a", text="kept")]
             assert again.revision() == store.revision()
+
+
+class TestVaultInPostgres(StoreContract):
+    @pytest.fixture
+    def store(self, postgres):
+        with PostgresVault(postgres, create=True) as vault:
+            yield vault
+
+    def test_another_process_sees_what_was_written(self, store):
+        store.upsert([Entry("a", text="kept")])
+        store.put_vectors(SPACE, ["a"], rows((1, 2)))
+        with PostgresVault(store.path) as again:
+            assert again.get(["a"]) == [Entry("a", text="kept")]
+            assert again.vectors_of(SPACE, ["a"])["a"].tolist() == [1, 2]
 
 
 class FilledFederation:

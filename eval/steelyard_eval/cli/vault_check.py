@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.machine import VARIABLE, budget
+from steelyard.stores.opened import open_vault
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.precision import PRECISION, precision
 from steelyard_eval.cli.diagnosis import Check, mebibytes
@@ -12,7 +13,7 @@ from steelyard_eval.cli.diagnosis import Check, mebibytes
 def check_vault(path: str) -> Check:
     """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
     try:
-        with Vault(path) as vault:
+        with open_vault(path) as vault:
             faults = vault.faults()
             recall = _recall(vault)
             value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])

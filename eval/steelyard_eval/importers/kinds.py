@@ -23,6 +23,7 @@ from steelyard_eval.importers import (
     moltnet,
     soleri,
     spec_kit,
+    steelyard,
     table,
 )
 from steelyard_eval.importers.base import Importer
@@ -46,6 +47,7 @@ OWN: tuple[Importer, ...] = (
     benchmark.IRDS,
     markdown.IMPORTER,
     table.IMPORTER,
+    steelyard.IMPORTER,
 )
 """In the order in which a source is tried."""
 GROUP = "steelyard.importers"

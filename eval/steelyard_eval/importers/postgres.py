@@ -12,19 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, DataError, MachineError, shown
-from steelyard.base.extras import require
+from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.inputs import largest
+from steelyard.stores.postgres.address import SECONDS, check_address
 from steelyard_eval.importers.copied import Row, copied_rows
 
 if TYPE_CHECKING:
     import psycopg
 
-SCHEMES = ("postgresql://", "postgres://")
-SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-"""Parameters of an address that may not stand in it: dataset.json remembers the address."""
-SECONDS = 10
-"""Until a connection is given up."""
 SETTINGS = (
     "search_path = ''",
     "row_security = off",
@@ -45,15 +40,6 @@ TABLES = """
 """
 
 
-def is_address(source: object) -> bool:
-    """Whether a source is the address of a database.
-
-    >>> is_address("postgresql://me@localhost/moltnet"), is_address("moltnet.sql")
-    (True, False)
-    """
-    return isinstance(source, str) and source.startswith(SCHEMES)
-
-
 class LiveDatabase:
     """The tables of one moment: `columns` by table, and the rows of a table as texts."""
 
@@ -65,6 +51,8 @@ class LiveDatabase:
         found: dict[tuple[str, str], list[str]] = {}
         for schema, table, column in connection.execute(TABLES):
             found.setdefault((schema, table), []).append(column)
+        self.ours = ("steelyard", "entries") in found
+        """Whether it holds a store of Steelyard's own."""
         for (schema, table), columns in found.items():
             if schema in path and (
                 table not in self.columns or path.index(schema) < path.index(self._schemas[table])
@@ -104,7 +92,7 @@ def connected(address: str) -> Iterator[LiveDatabase]:
     Raises ConfigError for an address that cannot be read or holds a password, MachineError where the database
     cannot be reached, breaks off, or does not let the tables be read.
     """
-    _check(address)
+    check_address(address)
     import psycopg
 
     try:
@@ -122,21 +110,3 @@ def connected(address: str) -> Iterator[LiveDatabase]:
             f"{shown(address)} cannot be read ({reason}); see that the server is up, that PGPASSWORD or ~/.pgpass "
             "has the password, and that its user may read the tables"
         ) from None
-
-
-def _check(address: str) -> None:
-    require("postgres", "a live database")
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        given = conninfo_to_dict(address)
-    except psycopg.Error:  # its message may repeat the address, and with it a password
-        raise ConfigError(
-            "the address of the database cannot be read; write postgresql://USER@HOST:PORT/DATABASE"
-        ) from None
-    if any(given.get(name) for name in SECRETS):
-        raise ConfigError(
-            "the address of the database holds a secret, and dataset.json would remember it; set PGPASSWORD, or "
-            "write it to ~/.pgpass"
-        )

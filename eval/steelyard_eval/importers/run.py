@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
+from steelyard.stores.postgres.address import is_address
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
@@ -18,10 +19,11 @@ from steelyard_eval.datasets.places import is_data_set
 from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
-from steelyard_eval.importers.postgres import connected, is_address
+from steelyard_eval.importers.postgres import connected
 from steelyard_eval.importers.qdrant import is_server
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import ForeignStore, Options
+from steelyard_eval.importers.steelyard import IMPORTER as STEELYARD
 from steelyard_eval.importers.write import ABOUT, CORPUS, FolderFiles, check_target, files_of, write_folder
 
 DEFAULTS = Options()
@@ -208,9 +210,11 @@ def _of_database(
     """The importer whose tables a database has."""
     live = {name: one for name, one in known.items() if one.live}
     place = ForeignStore(Path(address.rpartition("/")[2].partition("?")[0]), options, address)
-    if kind is not None and kind not in live:
-        raise ConfigError(f"{kind} is not read from a database; that can be {', '.join(live)}")
+    if kind is not None and kind not in (*live, STEELYARD.name):
+        raise ConfigError(f"{kind} is not read from a database; that can be {', '.join((*live, STEELYARD.name))}")
     with connected(address) as database:
+        if database.ours and kind in (None, STEELYARD.name):
+            return STEELYARD, place
         for name, importer in live.items():
             if importer.live and kind in (None, name) and importer.live.matches(database):
                 return importer, place
@@ -219,6 +223,8 @@ def _of_database(
 
 
 def _live(importer: Importer, place: ForeignStore) -> Imported:
+    if importer is STEELYARD:
+        return importer.read(place)
     if importer.live is None:
         raise ConfigError(f"{importer.name} is not read from a database")
     with connected(place.address) as database:

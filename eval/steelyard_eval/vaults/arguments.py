@@ -11,6 +11,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
+from steelyard.stores.postgres.address import is_address
 from steelyard.systems.cortex_mem.tenants import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
@@ -116,6 +117,8 @@ def _typed(name: str, value: str) -> str | float | bool:
 
 def parse_tier(text: str) -> tuple[str, str]:
     """Split the name of a vault on the command line into tier and path."""
+    if is_address(text):
+        return text.partition("?")[0].rpartition("/")[2] or "postgres", text
     name, equals, path = text.partition("=")
     return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
 
@@ -148,4 +151,6 @@ def parse_weights(texts: Sequence[str]) -> dict[str, float]:
 
 def vault_file(path: str, tenant: str | None) -> str:
     """The vault file that a command names, or that of a tenant in the folder of all."""
+    if tenant is not None and is_address(path):
+        raise ConfigError("--tenant names a file in a folder of vaults; in a database a tenant is a role")
     return path if tenant is None else str(vault_of(path, tenant))

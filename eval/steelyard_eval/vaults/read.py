@@ -22,6 +22,8 @@ from steelyard.net.chat import URL, chat_of
 from steelyard.rerank.settings import open_reranker
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
+from steelyard.stores.opened import open_vault
+from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
@@ -105,10 +107,12 @@ class OpenVault:
     ) -> None:
         self._system, self._config, self._explore = system, config, explore
         with ExitStack() as stack:
-            self.file = stack.enter_context(Vault(path))
+            self.file = stack.enter_context(open_vault(path))
             self._seen = stack.enter_context(visible_vault(self.file, parse_scopes(scopes)))
             self._embedders = _embedders([self._seen], _model_of(config, [self._seen]))
             self._searchers: dict[int | None, Searcher] = {}
+            self._copied = self._seen is not self.file
+            self._opened_at = self._epoch()
             self.searcher(None)
             self._stack = stack.pop_all()
 
@@ -125,6 +129,16 @@ class OpenVault:
             if len(self._searchers) < MOST_LIMITS:
                 self._searchers[limit] = known
         return known
+
+    def outdated(self) -> bool:
+        """Whether a database has changed in what is not followed while it is open: models, a part that is seen."""
+        return self._epoch() != self._opened_at
+
+    def _epoch(self) -> tuple[int, int]:
+        if not isinstance(self.file, PostgresVault):
+            return 0, 0
+        revision = self.file.revision()
+        return self.file.models_revision, revision if self._copied else 0
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One state of what may be seen, for this thread."""
@@ -178,7 +192,7 @@ def _rewriter(store: Readable) -> Rewriter:
 @contextmanager
 def _seen(path: str, visible: Filters) -> Iterator[Vault]:
     """One state of a vault file, or of what a caller may see of it."""
-    with Vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
+    with open_vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
         yield seen
 
 
@@ -205,14 +219,14 @@ def list_entries(
     path: str, filters: Filters, limit: int | None, scopes: Sequence[str] = ()
 ) -> tuple[list[Entry], int]:
     """List the entries in scope, newest first and ties by id, up to `limit`; return them and the total."""
-    with Vault(path) as vault, vault.snapshot():
+    with open_vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
         return seen.recent(filters, -1 if limit is None else limit), seen.count(filters)
 
 
 def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Read whole entries by id as JSON values; DataError lists every id that this caller cannot see."""
-    with Vault(path) as vault, vault.snapshot():
+    with open_vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
         found = seen.get(ids)
         missing = sorted(set(ids) - {entry.id for entry in found})

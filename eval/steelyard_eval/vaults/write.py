@@ -22,6 +22,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.template import render
 from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
+from steelyard.stores.opened import open_vault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
@@ -74,7 +75,7 @@ def index_dataset(
     """
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
-    with Vault(path, create=True) as vault:
+    with open_vault(path, create=True) as vault:
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         if is_memory(dataset.path):
@@ -103,7 +104,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
     `embedder` is the only model afterwards; by default all present models are kept. Everything happens in
     one transaction: searches see the old state until it is done, and an interruption leaves it unchanged.
     """
-    with Vault(path) as vault:
+    with open_vault(path) as vault:
         kinds = [embedder] if embedder else _own_kinds(vault)
         outside = _opened(kinds)
         for opened in outside.values():
@@ -142,11 +143,11 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
 
 @contextmanager
 def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
-    """The vault, or a copy in memory of what a caller may see, with a model fitted on nothing else.
+    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else.
 
     LSA is fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
     """
-    if not visible:
+    if not visible and not vault.restricted:
         yield vault
         return
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
@@ -154,7 +155,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
         for name, (kind, settings, arrays) in models.items():
             if kind != MODEL:
                 copy.save_model(name, kind, settings, arrays)
-        if MODEL in models:
+        if MODEL in models or any(space.model.partition(":")[0] == MODEL for space, _ in vault.spaces()):
             with suppress(EmbedderError):  # too little is visible to fit it: keywords answer alone
                 _renew(copy, None)
         yield copy

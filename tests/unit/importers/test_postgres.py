@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.stores.postgres.address import is_address
 from steelyard_eval.importers import import_store, load_store, refresh
-from steelyard_eval.importers.postgres import connected, is_address
+from steelyard_eval.importers.postgres import connected
 
 SERVER = os.environ.get("STEELYARD_POSTGRES", "")
 HERE = find_spec("psycopg") is not None
@@ -44,7 +45,8 @@ def database(monkeypatch, tmp_path):
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     name = f"steelyard_test_{os.getpid()}"
-    address = f"{SERVER.partition('?')[0].rpartition('/')[0]}/{name}"
+    place, mark, options = SERVER.partition("?")
+    address = f"{place.rpartition('/')[0]}/{name}{mark}{options}"
     with psycopg.connect(SERVER, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {name}")
         admin.execute(f"CREATE DATABASE {name}")

@@ -60,11 +60,15 @@ class EntryTable(Journal):
             for values in bound:
                 for (rowid,) in self._db.execute(sql, values).fetchall():
                     changed += 1
+                    self._changing(str(values[0]), keep_vectors)
                     for table in tables:
                         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
             if changed:
                 self._revise()
         return changed
+
+    def _changing(self, id_: str, keep_vectors: bool) -> None:
+        """Called for every entry that a write changes; a vault that is a copy notes it."""
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Store.get."""

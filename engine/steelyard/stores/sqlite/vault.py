@@ -27,6 +27,9 @@ class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
     opened for reading; the first write then raises MachineError.
     """
 
+    restricted = False
+    """Whether who opened it sees a part of it alone, by rules that it does not decide."""
+
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by; kept for the next one who asks."""
         if not visible:

@@ -12,6 +12,7 @@ import click
 
 from steelyard.feedback.log import append_act
 from steelyard.feedback.reviews import review
+from steelyard.stores.opened import open_vault
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.cli.commands.options import json_option, put
 
@@ -64,7 +65,7 @@ def _reviewing(action: str, vault: str | None) -> Iterator[Vault | None]:
     if vault is None:
         yield None
         return
-    with Vault(vault) as store, store.transaction():
+    with open_vault(vault) as store, store.transaction():
         yield store
 
 

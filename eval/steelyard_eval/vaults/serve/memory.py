@@ -97,8 +97,8 @@ class Memory:
         self._looked = self.now.state
 
     def changed(self) -> bool:
-        """Whether a file is another one than when it was last looked at."""
-        return self._served.state != self._looked
+        """Whether a file is another one than when it was last looked at, or a database has changed."""
+        return self._served.state != self._looked or self.now.vault.outdated()
 
     def renewed(self) -> Generation | None:
         """The files as they are now, opened; None, with a warning, where they cannot be."""
