@@ -144,6 +144,8 @@ class _Reader:
     def fault(self, wanted: str) -> ConfigError:
         place, _, token, _ = self.tokens[self.at]
         found = shown(token) if token else "the end"
+        if not token and self.text.count("(") > self.text.count(")"):
+            return ConfigError(f"expression {shown(self.text)}: a bracket is not closed; write ')' at its end")
         return ConfigError(f"expression {shown(self.text)}: expected {wanted} at position {place}, found {found}")
 
     def take(self, wanted: str) -> str:

@@ -102,4 +102,5 @@ def _builder(problems: list[str], signals: Collection[str]) -> Callable[[Call], 
 def _unknown(call: Call, signals: Collection[str]) -> str:
     if not call.name:
         return "a number was found where a signal or fusion is expected"
-    return f"unknown signal or fusion {call.name!r}{nearest(call.name, (*FAMILIES, *signals))}"
+    close = nearest(call.name, (*FAMILIES, *signals)) or nearest(call.name, FAMILIES if call.items else signals)
+    return f"unknown signal or fusion {call.name!r}{close}"

@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from steelyard import __version__
-from steelyard.base.errors import MachineError, SteelyardError
+from steelyard.base.errors import MachineError, SteelyardError, nearest, shown
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import COMMANDS, load_command
+from steelyard_eval.cli.commands import COMMANDS, MEANT, load_command
 from steelyard_eval.cli.commands.options import tell
 from steelyard_eval.cli.commands.shared_options import LOGGER, quiet_option
 from steelyard_eval.common.console import painted
@@ -90,6 +90,10 @@ class _Main(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Import the module of the command that is named; the others are known by name and summary alone."""
+        typed = args[0]
+        if typed not in self.commands and not typed.startswith("-"):
+            hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)
+            ctx.fail(f"there is no command {shown(typed)}{hint if 'did you mean' in hint else ''}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name in COMMANDS else command, rest
 

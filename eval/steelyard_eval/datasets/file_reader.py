@@ -18,6 +18,8 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import UnpackError, inside, open_regular, read_bytes, unpacked
 
 T = TypeVar("T")
+_MADE = {"dataset.json": 'Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}'}
+"""How files begin that are quickly written."""
 Record = tuple[int, dict[str, Any] | None]
 """A line number and the JSON object in that line, None when it is broken."""
 
@@ -54,8 +56,14 @@ class FolderReader:
         if len(found) == 2:
             self.fault(found[0], 0, "", "", f"exists beside {found[1]}", "Keep one of the two")
         if not found and required:
-            self.fault(name, 0, "", "", "is missing", f"Add {name} or {name}.gz")
+            self.fault(name, 0, "", "", "is missing", self._instead(name) or f"Add {name} or {name}.gz")
         return found[0] if found else None
+
+    def _instead(self, name: str) -> str:
+        """What to do with a file that has the name and another form."""
+        stem = name.partition(".")[0]
+        others = [f"{stem}{end}" for end in (".json", ".csv", ".tsv", ".txt") if self.has(f"{stem}{end}")]
+        return f"Write {others[0]} as {name}: one JSON object on each line" if others else ""
 
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 of the file as it is on disk, in hexadecimal."""
@@ -122,7 +130,7 @@ class FolderReader:
         try:
             return action(self.folder / name)
         except FileNotFoundError:
-            self.fault(name, 0, "", "", "is missing", "Add the file")
+            self.fault(name, 0, "", "", "is missing", _MADE.get(name, "Add the file"))
         except PermissionError:
             message = f"{self.folder / name}: no permission to read it. Change its access rights"
             raise MachineError(message) from None

@@ -17,7 +17,7 @@ from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.parts import DatasetParts, assemble
-from steelyard_eval.datasets.places import is_data_set
+from steelyard_eval.datasets.places import data_sets, is_data_set
 from steelyard_eval.datasets.qrels import Qrels
 
 OTHER_LABELS = (
@@ -105,6 +105,10 @@ def _no_data_set(folder: Path) -> Fault | None:
 def _no_folder(path: Path) -> Fault:
     """The fault of a path that is not a folder; a vault is the likely mistake."""
     remedy = "Name the folder that holds dataset.json"
+    if path.is_file() and is_data_set(path.parent):
+        remedy += f": {visible(str(path.parent))}"
+    elif found := data_sets(Path())[:5]:
+        remedy += f", such as {', '.join(visible(str(one)) for one in found)}"
     if not path.exists():
         return Fault(str(path), 0, "", "", "does not exist", remedy)
     if not path.is_file() or not _is_vault(path):

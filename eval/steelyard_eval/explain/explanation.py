@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 AnyView = View | ListView
 METRICS = ("nDCG@10", "R@10")
+NAMED = 3
+"""Ids of queries that a message names."""
 SCHEMA_VERSION = 1
 
 
@@ -250,6 +252,11 @@ def _query(dataset: Dataset, id_: str) -> Query:
     found = next((query for query in dataset.queries if query.id == id_), None)
     if found is None:
         close = nearest(id_, (query.id for query in dataset.queries))
+        if " " in id_:
+            ids = ", ".join(shown(query.id, 40) for query in dataset.queries[:NAMED])
+            close = (
+                f", only {ids}, ...; words of your own are explained by: steelyard search VAULT WORDS --explain"
+            )
         raise DataError(f"{dataset.name}: there is no query {shown(id_)}{close}")
     return found
 

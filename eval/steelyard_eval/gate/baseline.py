@@ -191,7 +191,10 @@ def load_baseline(path: Path, rebaseline: str) -> Baseline:
     try:
         text = read_text(path)
     except FileNotFoundError:
-        raise DataError(f"there is no baseline at {place}; write one: {rebaseline}") from None
+        begin = rebaseline.replace("steelyard gate", "steelyard init", 1).partition(" --update")[0]
+        raise DataError(
+            f"there is no baseline at {place}; begin one with what you use today: {begin} --current CONTENDER"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the baseline {place}: {getattr(error, 'strerror', None) or error}") from None
     try:
@@ -207,10 +210,14 @@ def load_baseline(path: Path, rebaseline: str) -> Baseline:
 
 def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN401 -- any JSON value
     again = f"restore it from version control, or write it again: {rebaseline}"
+    if isinstance(record, dict) and SEAL not in record:
+        raise DataError(
+            f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
+        )
     if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
         found = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
         raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {found}); {again}")
-    sealed = record.pop(SEAL, "")
+    sealed = record.pop(SEAL)
     if sealed != digest(record):
         raise DataError(
             f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"

@@ -15,7 +15,7 @@ from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.parts import assemble
-from steelyard_eval.datasets.places import is_data_set
+from steelyard_eval.datasets.places import has_corpus, is_data_set
 from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
@@ -192,6 +192,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     place = ForeignStore(path if named else path.absolute(), options)
     if kind is not None:
         return known[kind], place
+    if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
     for importer in known.values():
         try:

@@ -182,7 +182,9 @@ def test_every_unknown_name_is_told_at_once() -> None:
         *("--strategies", "rrf(ftss); wsum(1*fts)"),
     )
 
-    fails(result, 2, "echvault", "'echovault'", "vectr", "'vector'", "nDGC@10", "'nDCG'", "ftss", "'fts'", "wsum")
+    fails(
+        result, 2, "echvault", "'echovault'", "vectr", "'vector'", "nDGC@10", "'nDCG@10'", "ftss", "'fts'", "wsum"
+    )
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\t\n"])

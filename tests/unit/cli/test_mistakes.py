@@ -40,6 +40,18 @@ def tiny(tmp_path, monkeypatch):
         (["compare", "tiny", "0.3*bm25+0.7*vector"], "written 'weighted_sum(0.3*bm25, 0.7*vector)'"),
         (["compare", "tiny", "bm25 + vector"], "written 'weighted_sum(1*bm25, 1*vector)'"),
         (["report", "tiny"], "`steelyard compare tiny -o results.json`"),
+        (["explain", "tiny", "my words"], "only 'q1', 'q2', ...; words of your own"),
+        (["compare", "tiny", "hybrid(bm25, vector)"], "unknown signal or fusion 'hybrid'; valid: "),
+        (["compare", "tiny", "rrf(bm25, vector"], "a bracket is not closed; write ')' at its end"),
+        (["compare", "nosuch"], "Name the folder that holds dataset.json, such as tiny"),
+        (["compare", "tiny/corpus.jsonl"], "is not a folder. Name the folder that holds dataset.json: tiny"),
+        (["search", "tiny", "words"], "a data set: steelyard index tiny tiny.db"),
+        (["index", "tiny", "tiny"], "a vault is one file"),
+        (["gate", "tiny"], "steelyard init tiny --baseline reports/baseline.json --current CONTENDER"),
+        (["gate", "tiny", "--baseline", "tiny/dataset.json"], "is no baseline"),
+        (["import", "tiny", "other"], "'tiny' is a data set already: steelyard check it"),
+        (["label", "tiny"], "there is no command 'label'; did you mean 'judge'?"),
+        (["recomend", "tiny"], "there is no command 'recomend'; did you mean 'recommend'?"),
     ],
 )  # fmt: skip
 def test_one_message_says_what_to_write(tiny, words, told):
@@ -47,6 +59,38 @@ def test_one_message_says_what_to_write(tiny, words, told):
     assert (found.exit_code, found.stdout) == (2, "")
     assert told in found.stderr
     assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize("command", ["recommend", "tune"])
+def test_where_nothing_can_be_written_is_told_before_the_work(tiny, command, monkeypatch):
+    monkeypatch.setattr(f"steelyard_eval.cli.commands.recommend.run_{command}", None)  # not to be reached
+    found = run(command, tiny, "--out", tiny)
+    assert found.exit_code == 4
+    assert "is not a regular file, and only files are written" in found.stderr
+
+
+def test_a_gate_without_a_baseline_names_a_command_that_makes_one(tiny):
+    told = run("gate", tiny).stderr
+    command = told.split("steelyard ")[1].replace("CONTENDER", "bm25")
+    assert run(*command.split()).exit_code == 0
+    assert run("gate", tiny).exit_code == 0
+
+
+def test_a_weights_file_in_the_place_of_the_baseline_is_not_offered_to_be_overwritten(tiny):
+    told = run("gate", tiny, "--baseline", tiny / "dataset.json").stderr
+    assert "--update" not in told
+
+
+def test_files_of_another_form_are_told_how_to_become_ours(tiny):
+    (tiny / "corpus.jsonl").rename(tiny / "corpus.csv")
+    (tiny / "dataset.json").unlink()
+    told = run("check", tiny).stdout
+    assert "Write corpus.csv as corpus.jsonl: one JSON object on each line" in told
+    assert 'dataset.json: is missing. Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}' in told
+    remedy = told.split("is missing. Write it: ")[1].splitlines()[0]
+    (tiny / "dataset.json").write_text(remedy)
+    (tiny / "corpus.csv").rename(tiny / "corpus.jsonl")
+    assert run("check", tiny).exit_code == 0
 
 
 def test_a_report_folder_is_told_apart_from_a_data_set(tiny):

@@ -113,7 +113,7 @@ class TestHostileText:
         [
             ("", "expected a name at position 0, found the end"),
             ("   ", "expected a name at position 3, found the end"),
-            ("rrf(fts", "expected ',' at position 7, found the end"),
+            ("rrf(fts", "a bracket is not closed; write ')' at its end"),
             ("rrf(fts))", "expected the end at position 8, found ')'"),
             ("weighted_sum(0.5*fts 0.5*vector)", "expected ',' at position 21, found '0.5'"),
             ("fts; DROP TABLE", "character ';' at position 3 is not allowed"),

@@ -285,7 +285,8 @@ def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
 
 def test_without_a_baseline_the_command_that_writes_one_is_named(tmp_path, capsys):
     assert run("gate", STARTER, "--baseline", tmp_path / "none.json") == 2
-    assert "--update --because" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"steelyard init {STARTER} --baseline {tmp_path / 'none.json'} --current CONTENDER" in told
 
 
 def test_an_update_says_who_why_and_both_values(data, baseline, monkeypatch):

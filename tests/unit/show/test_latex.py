@@ -71,9 +71,32 @@ def test_ten_lines_are_enough_for_a_pull_request(tmp_path):
     write_report(document(), tmp_path)
     lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
     assert len(lines) <= 10
-    assert lines[0] == "**Search strategies on work_shop**"
-    assert lines[2].startswith("a&amp;b has the highest mean nDCG@10 (0.500) and is better than the baseline fts")
-    assert lines[6].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [0.080, 0.120] | better |")
+    assert lines[0].startswith(
+        "**a&amp;b has the highest mean nDCG@10 (0.500) and is better than the baseline fts"
+    )
+    assert lines[2] == "| Search strategies on work_shop | nDCG@10 | difference | verdict |"
+    assert lines[4].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [0.080, 0.120] | better |")
+    # Of four the two best and, whatever its place, what they are compared with.
+    assert [line.split(" | ")[0] for line in lines[4:]] == [
+        "| 1\\. a&amp;b",
+        "| 2\\. rrf(bm25, 0.5\\*vector)",
+        "| 3\\. fts",
+    ]
+
+
+def test_a_summary_says_what_to_do_and_how_it_ranks(tmp_path):
+    steps = [
+        {"what": "search with it", "command": "steelyard search VAULT QUERY"},
+        {"what": "then measure", "command": ""},
+    ]
+    write_report(
+        {**document(), "sentence": "Ship: it is better.", "steps": steps, "formula": "rrf(a, b)"}, tmp_path
+    )
+    lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+    assert lines[:6] == [
+        "**Ship: it is better.**", "", "- search with it: `steelyard search VAULT QUERY`", "- then measure",
+        "- the ranking: `rrf(a, b)`", "",
+    ]  # fmt: skip
 
 
 def test_the_suffix_of_a_name_says_what_is_written(tmp_path):

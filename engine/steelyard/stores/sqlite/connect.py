@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown, visible
 from steelyard.stores.sqlite.guard import GuardedConnection
 
 MEMORY = ":memory:"
@@ -43,6 +44,11 @@ def connect(path: str, create: bool) -> apsw.Connection:
     Raises VaultError when there is none or it is no SQLite file, MachineError when the machine refuses.
     """
     place = shown(path, PATH_WIDTH)
+    if Path(path).is_dir():
+        raise VaultError(
+            f"{place} is a folder, and a vault is one file; make one from a data set: "
+            f"steelyard index {shlex.quote(visible(path))} {shlex.quote(visible(path.rstrip('/')))}.db"
+        )
     if not create and not Path(path).is_file():
         raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)

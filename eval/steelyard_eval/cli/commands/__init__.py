@@ -62,6 +62,15 @@ _MODULES = {
 """Modules of the commands that stand beside another one."""
 
 
+MEANT = {
+    "annotate": "judge", "benchmark": "compare", "diff": "runs", "eval": "compare", "evaluate": "compare",
+    "history": "runs", "label": "judge", "load": "import", "mcp": "serve", "optimise": "recommend",
+    "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
+    "validate": "check", "why": "explain",
+}  # fmt: skip
+"""What people type who know other programs, and the command that does it."""
+
+
 @cache
 def load_command(name: str) -> click.Command:
     """Import a command with all that it needs."""

@@ -13,6 +13,7 @@ from steelyard.config.search_config import SearchConfig, is_foreign, read_json
 from steelyard.systems.spec_kit.foreign import read_foreign
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers import Import, Options, import_store, importers
 from steelyard_eval.importers import refresh as import_again
 
@@ -77,7 +78,11 @@ def refresh(folder: str, as_json: bool) -> None:
 def _tell(done: Import, as_json: bool) -> None:
     for text in done.notes:
         note(text)
-    counts = ", ".join(f"{count:,} {name}" for name, count in done.counts.items()) or "nothing"
+    ones = {"entries": "entry", "queries": "query"}
+    counts = ", ".join(
+        counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
+    )
+    counts = counts or "nothing"
     first = f"{done.folder}: {counts}, from {done.kind}" + ("" if done.changed else "; nothing has changed")
     put(
         done.to_json(),

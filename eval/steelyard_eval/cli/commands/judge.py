@@ -37,7 +37,9 @@ from steelyard_eval.notebook.label.write_queries import (
 INDENT = 9
 REMINDER = 300
 """Characters of an entry that reminds of what there is."""
-KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, n note, q quit"
+KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, m more of the entry, n note, q quit"
+LINES = 16
+"""Lines of a pair that are shown at first."""
 
 
 @click.command()
@@ -149,7 +151,7 @@ def _write_queries(data: Dataset, seed: int) -> None:
 def _typed(data: Dataset, seed: int) -> Iterator[str]:
     count = 0
     for entry in reminders(data, seed):
-        put(None, False, wrapped(f"entry    {entry.title} {entry.text[:REMINDER]}", INDENT))
+        put(None, False, wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
         while (
             text := click.prompt(f"query {count + 1}", default="", show_default=False, err=True).strip()
         ) != "q":
@@ -193,13 +195,23 @@ def _work(session: Session) -> None:
     click.echo(KEYS, err=True)
     note = ""
     while session.next is not None:
-        put(None, False, _card(desk(session)))
+        card = _card(desk(session))
+        put(None, False, _folded(card))
         key = _key()
+        if key == "m":
+            put(None, False, card)
+            key = _key()
         if key == "q":
             return
         note = click.prompt("note", default="", show_default=False, err=True) if key == "n" else note
         if _done(key, session, note):
             note = ""
+
+
+def _folded(card: str) -> str:
+    lines = card.splitlines()
+    more = f"\n{' ' * INDENT}... {len(lines) - LINES} more lines: m" if len(lines) > LINES + 1 else ""
+    return "\n".join(lines[:LINES]) + more if more else card
 
 
 def _key() -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     SYSTEM,
@@ -64,6 +67,7 @@ def tune(
     worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
     ships, and the exit code is 130. A second Ctrl-C ends the command.
     """
+    regular_target(Path(out))
     data = load(dataset, intents)
     found = run_tune(
         data,
@@ -126,6 +130,7 @@ def recommend(
     Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
     decides on what was tried so far, of which nothing ships, and the exit code is 130.
     """
+    regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)
     found = run_recommend(
         data,

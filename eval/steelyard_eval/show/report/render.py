@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -61,7 +62,7 @@ def write_report(results: Mapping[str, Any], out: str | Path, runs: Sequence[Kep
     texts = {
         "report.html": _page(content, plain if kind == "results" else {}),
         "report.md": _markdown().get_template("report.md.j2").render(page=content, below=below_in_markdown),
-        "summary.md": _markdown().get_template("summary.md.j2").render(page=content, table=_first_table(content)),
+        "summary.md": _summary(content),
         "report.json": json_text,
     }
     if kind == "results":
@@ -85,10 +86,15 @@ def _with_trend(content: Page, runs: Sequence[KeptRun]) -> Page:
     return replace(content, sections=(*content.sections[:at], section, *content.sections[at:]))
 
 
-def _first_table(content: Page) -> TableBlock | None:
-    """The table that a summary shows the first rows of."""
+def _summary(content: Page) -> str:
+    """The page for a pull request: the two best rows, and the baseline, of the first table that has one."""
     blocks = (block for section in content.sections if not section.folded for block in section.blocks)
-    return next((block for block in blocks if isinstance(block, TableBlock)), None)
+    tables = (block for block in blocks if isinstance(block, TableBlock))
+    table = next((block for block in tables if any(row.marked for row in block.rows)), None)
+    rows = table.rows if table else ()
+    shown = [*rows[:2], *([row for row in rows[2:] if row.marked] or rows[2:3])]
+    text = _markdown().get_template("summary.md.j2").render(page=content, table=table, rows=shown)
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def _page(content: Page, results: Mapping[str, Any]) -> str:
