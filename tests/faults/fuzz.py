@@ -905,7 +905,7 @@ def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
         del holder[key]
     elif kind == 7:
         other, its = rng.choice(places)
-        with suppress(KeyError, IndexError):
+        with suppress(KeyError, IndexError, RecursionError):
             holder[key] = json.loads(json.dumps(other[its]))
     elif isinstance(holder, list):
         holder.insert(rng.randint(0, len(holder)), _hostile(rng, raw))

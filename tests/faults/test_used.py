@@ -30,6 +30,16 @@ ODD = {
         {"type": "RETRIEVER", "start_time": "9" * 320, "input": "x", "output": LIST[1:]},
         0,
     ),
+    "a time after the year 9999": (
+        "langfuse",
+        {"type": "RETRIEVER", "start_time": 253_402_300_800, "input": "x", "output": LIST[1:]},
+        0,
+    ),
+    "the last time there is": (
+        "langfuse",
+        {"type": "RETRIEVER", "start_time": 253_402_300_799.5, "input": "x", "output": LIST[1:]},
+        1,
+    ),
     "a place of 5,000 digits": (
         "openinference",
         {**WHEN, "attributes": {**PHOENIX, f"retrieval.documents.{'9' * 5000}.document.id": "m1"}},

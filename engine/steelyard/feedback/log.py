@@ -112,7 +112,9 @@ class FeedbackLog:
             }
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        asked = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        asked: dict[str, Any] = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
+            asked["filter"] = narrowed
         progress = result.progress
         layers = {"layers": progress.counts()} if progress is not None and progress.asked[0] else {}
         self._append([self._stamped({**asked, "policy": self.policy, "hits": hits, **layers}, client)])

@@ -101,6 +101,21 @@ class Filters:
         """Make filters from clauses, sorted and without repetition, so that equal scopes are equal values."""
         return cls(tuple(sorted(set(clauses), key=repr)))
 
+    def to_json(self) -> dict[str, dict[str, Any]] | None:
+        """The JSON form, which `of` reads back as equal filters; None for clauses that it cannot say.
+
+        >>> Filters.of({"tags": "auth", "created_at": {"from": 5}}).to_json()
+        {'created_at': {'from': 5}, 'tags': {'all': ['auth']}}
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for clause in self.clauses:
+            (rule, *others), own = clause, found.setdefault(clause[0].field, {})
+            if others or rule.test in own or rule.test not in _tests(rule.field):
+                return None
+            values = [bool(one) if rule.field == SUPERSEDED else one for one in rule.values]
+            own[rule.test] = values[0] if rule.test in RANGES else values
+        return found
+
     def __and__(self, other: Filters) -> Filters:
         """Combine two scopes to the entries that pass both."""
         return Filters.all_of(*self.clauses, *other.clauses) if self and other else self or other

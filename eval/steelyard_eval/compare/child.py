@@ -1,6 +1,7 @@
 """A program that is started and spoken to by lines, through a gate: a deadline, a bound, and an end with us.
 
-It is started without a shell, in a session of its own, so that it and all that it started can be killed together.
+It is started without a shell, in a session of its own, so that it and all that it started can be killed together;
+what left that session is killed, too, where a running parent leads to it (Linux).
 What it writes to its standard error is read and dropped, but for the end, which says why it failed.
 """
 
@@ -13,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, cast
 
 from steelyard.base.errors import ConfigError, MachineError, shown
@@ -23,6 +25,8 @@ GRACE = 1.0
 SAID = 2000
 """Bytes of its standard error that are kept."""
 BLOCK = 2**16
+MOST_FAMILY = 500
+"""Processes that are looked for one by one, beside those of its group."""
 
 
 class ChildError(Exception):
@@ -58,6 +62,22 @@ def started(command: Sequence[str]) -> Iterator[Child]:
         yield child
     finally:
         child.close()
+
+
+def _opened_descendants(number: int) -> list[int]:
+    """Handles of what a process started and is running, and of what these did; none where the system has none."""
+    found: list[int] = []
+    waiting = [number] if hasattr(os, "pidfd_open") else []
+    while waiting and len(found) < MOST_FAMILY:
+        one = waiting.pop()
+        with suppress(OSError):
+            for task in Path(f"/proc/{one}/task").iterdir():
+                own = [int(child) for child in (task / "children").read_bytes().split()]
+                waiting += own
+                for child in own:
+                    with suppress(ProcessLookupError):
+                        found.append(os.pidfd_open(child))
+    return found
 
 
 class Child:
@@ -101,8 +121,9 @@ class Child:
         return line
 
     def close(self) -> None:
-        """End the program, and everything that it started."""
+        """End the program, and everything that it started, also in groups of their own."""
         self._pipes.close()
+        family = _opened_descendants(self._process.pid)
         with suppress(OSError):
             self._stdin.close()
         until = time.monotonic() + GRACE
@@ -112,6 +133,10 @@ class Child:
         finally:  # also where somebody presses Ctrl-C once more
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            for handle in family:
+                with suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                os.close(handle)
         self._process.wait()
         self._stdout.close()
         self._stderr.close()

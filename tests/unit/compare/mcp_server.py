@@ -101,8 +101,9 @@ def serve():
         if "id" not in message:
             continue
         if message["method"] == "initialize":
-            if form == "family":
-                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            if form in ("family", "scattered"):
+                command = [sys.executable, "-c", "import time; time.sleep(600)"]
+                child = subprocess.Popen(command, start_new_session=form == "scattered")
                 Path(sys.argv[2] + ".pid").write_text(f"{os.getpid()} {child.pid}")
             send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}})
         elif message["method"] == "tools/list" and "cursor" not in message["params"]:

@@ -184,8 +184,10 @@ def test_a_program_ends_where_its_host_cannot_wait_for_it(server, monkeypatch):
     assert asked(server("plain"))[0]
 
 
-def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
-    asked(server("family"))
+@pytest.mark.parametrize("form", ["family", "scattered"])
+def test_the_server_and_what_it_started_end_with_the_comparison(server, answers, form):
+    """Scattered: in sessions of their own, which a signal to the group does not reach."""
+    asked(server(form))
 
     running = Path(f"{answers}.pid").read_text().split()
     for _ in range(1000):  # a killed process takes a moment to go

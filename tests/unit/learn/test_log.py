@@ -13,6 +13,9 @@ from steelyard.config.search_config import policy_of
 from steelyard.feedback.explore import Explore
 from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act, line
 from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters, valid_at
+from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.log_schema import Action
@@ -151,6 +154,21 @@ def test_a_search_that_was_narrowed_is_a_query_of_its_own(tmp_path):
     assert counted(found)[2, 0, 1] == (1, 0)
     assert counted(found)[3, 0, 1] == (2, 0)
     assert any("has a filter that is none" in rule for rule in aside(found))
+
+
+def test_a_search_that_is_logged_says_how_it_was_narrowed(tmp_path):
+    vault = Vault(":memory:")
+    vault.upsert([Entry("a", text="token one", project="p"), Entry("b", text="token two", project="q")])
+    searcher = Searcher(vault, find_system("fts").config())
+    writer = FeedbackLog(tmp_path / "log.jsonl", searcher.config, clock=lambda: 1.79e9)
+    narrowed = Filters.of({"project": "p"})
+    for asked in (Query("token", filters=narrowed), Query("token"), Query("token", filters=valid_at(1.79e9))):
+        writer.shown(searcher.search(asked), "c")
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    first, second, third = (line for line in lines if "hits" in line)
+    assert first["filter"] == {"project": {"any": ["p"]}} and Filters.of(first["filter"]) == narrowed
+    assert "filter" not in second
+    assert "filter" not in third  # two rules of which one is enough: JSON has no form for them
 
 
 def test_unknown_entries_count_as_places_that_differ(tmp_path):

@@ -4,6 +4,7 @@ The expected entries come from `holds`, which reads the JSON form by its own sen
 with either.
 """
 
+import json
 import random
 
 import pytest
@@ -153,3 +154,19 @@ def test_only_an_accepted_successor_supersedes():
 
         assert {e.id for e in vault.entries(Filters.of({"superseded": True}))} == {"named", "old"}
         assert len(list(vault.entries(Filters.of({"superseded": False})))) == 4
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"project": "p", "superseded": False},
+        {"tags": {"all": ["a", "b"], "none": ["c"]}},
+        {"created_at": {"from": "2026-01-01", "before": 1.8e9}, "uri": {"prefix": "x://"}},
+        {"importance": [1, 2]},
+        {"severity": ""},
+    ],
+)
+def test_the_json_form_reads_back(asked):
+    filters = Filters.of(asked)
+    assert Filters.of(json.loads(json.dumps(filters.to_json()))) == filters

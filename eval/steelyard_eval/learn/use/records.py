@@ -22,6 +22,8 @@ WHOLE = 512 * 2**20
 MOST_FILES = 100_000
 DEEPEST = 12
 """Folders inside one another that are looked into."""
+FIRST_TIME, LAST_TIME = -62_135_596_800, 253_402_300_800
+"""Seconds of the years 1 and 10,000, between which a time can be written down."""
 LISTS = ("data", "runs", "observations", "traces", "spans", "feedback", "scores", "items")
 """Keys under which exports keep their records."""
 Record = dict[str, Any]
@@ -66,7 +68,8 @@ def seconds(value: object) -> float | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and 15 < len(value) < LONGEST_INTEGER:
         value = int(value) / 1e9
     try:
-        return parse_time(value)
+        found = parse_time(value)
+        return found if found is not None and FIRST_TIME <= found < LAST_TIME else None
     except (ValueError, OverflowError):
         return None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard_eval.vaults.serve.server import MemoryServer
@@ -20,7 +22,9 @@ SHORTEST = 16
 LARGEST = 2**20
 """Bytes of a request."""
 MOST_AT_ONCE = 64
-"""Connections; others are turned away."""
+"""Connections; of more the one that has asked nothing for longest is closed."""
+PATIENCE = 10.0
+"""Seconds in which a connection has to ask something: all of its headers."""
 
 
 def token_of(environ: Mapping[str, str]) -> tuple[str, bool]:
@@ -61,6 +65,42 @@ class TokenGate:
         return 0 if len(keys) == 1 and hmac.compare_digest(keys[0], self._token) else 401
 
 
+class PatientProtocol(H11Protocol):
+    """A connection that is closed when it asks nothing for long, or when it waits in the place of others."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to wait, and close who waited longest where there are too many."""
+        super().connection_made(transport)
+        self._asked: object = self
+        self._waits_since = self.loop.time()
+        self._look()
+        if len(self.connections) > MOST_AT_ONCE:
+            others = (one for one in self.connections if isinstance(one, PatientProtocol) and one is not self)
+            waiting = [one for one in others if one.waits]
+            if waiting:
+                oldest = min(waiting, key=lambda one: one._waits_since)
+                self.connections.discard(oldest)
+                oldest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no more."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has asked nothing that is still to be answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _look(self) -> None:
+        """Close what waits since the last look; uvicorn itself closes what waits five seconds after an answer."""
+        if self.waits and self._asked is self.cycle:
+            self.transport.abort()
+            return
+        self._asked = self.cycle
+        self._timer = self.loop.call_later(PATIENCE, self._look)
+
+
 async def over_http(server: MemoryServer, port: int, token: str) -> None:
     """Serve clients on a port of this machine until interrupted; MachineError where the port is taken."""
     app = server.protocol.streamable_http_app(
@@ -73,7 +113,8 @@ async def over_http(server: MemoryServer, port: int, token: str) -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=MOST_AT_ONCE,
+        limit_concurrency=2 * MOST_AT_ONCE,
+        http=PatientProtocol,
         ws="none",
     )
     try:
