@@ -98,8 +98,10 @@ def learn(
     if path is None:
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
-    found = decided(case, labels, now)
-    return _answer(found, now) if rule == LEARNER else _adapted(found, now)
+    if rule == LEARNER:
+        return _answer(decided(case, labels, now), now)
+    ruled = adapted(case)
+    return _adapted(decided(case, labels=False, now=now), *ruled, now)
 
 
 def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
@@ -115,10 +117,11 @@ def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
     return Learned(record, picked) if found.verdict == "ship" else Learned(record, current, picked)
 
 
-def _adapted(found: LogDecision, now: Callable[[], float]) -> Learned:
+def _adapted(
+    found: LogDecision, chosen: SearchConfig, extra: Mapping[str, Any], now: Callable[[], float]
+) -> Learned:
     """What Soleri's rule chooses, as an attempt; the verdict on it is keep, for it proves nothing."""
     case = found.case
-    chosen, extra = adapted(case)
     record = document(found, {"rule": ADAPTIVE, **extra})
     record |= {"verdict": "keep", "chosen": {"strategy": str(chosen.effective)}}
     would = "would use other weights" if chosen != case.config else "would change nothing"

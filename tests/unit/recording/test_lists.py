@@ -160,6 +160,7 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
 def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
     found = tune(dataset, strategy=STRATEGY, recording=recording)

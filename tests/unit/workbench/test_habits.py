@@ -106,6 +106,7 @@ def test_transformers_and_runs_are_contenders(data):
     assert means["Pipeline"] == means["mine"] == 0.75
 
 
+@pytest.mark.nightly
 def test_a_run_of_ranx_is_a_contender(data):
     ranx = pytest.importorskip("ranx")
     run = ranx.Run({"q1": {"m1": 2.5, "m2": 1.5}, "q2": {"m1": 2.5, "m2": 1.5}}, name="ours")
