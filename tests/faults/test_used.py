@@ -35,6 +35,11 @@ ODD = {
         {"type": "RETRIEVER", "start_time": 253_402_300_800, "input": "x", "output": LIST[1:]},
         0,
     ),
+    "a time that is after the year 9999 in UTC": (
+        "ubi",
+        {"query_id": "1", "query_response_hit_ids": ["m1"], "timestamp": "9999-12-31T23:59:59-05:00"},
+        0,
+    ),
     "the last time there is": (
         "langfuse",
         {"type": "RETRIEVER", "start_time": 253_402_300_799.5, "input": "x", "output": LIST[1:]},

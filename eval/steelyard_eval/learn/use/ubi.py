@@ -9,6 +9,7 @@ from pathlib import Path
 from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.use.corpus import Corpus
+from steelyard_eval.learn.use.records import seconds
 from steelyard_eval.learn.use.session import Event, Rated, Searched, ShownHit, UseSession
 
 
@@ -29,6 +30,6 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
 def _events(lines: list[LogLine]) -> Iterator[Event]:
     for line in lines:
         hits = tuple(ShownHit(hit.object_id) for hit in line.hits)
-        yield Searched(line.query_id, line.seconds, line.user_query, hits, line.policy)
+        yield Searched(line.query_id, seconds(line.seconds), line.user_query, hits, line.policy)
         for act in line.actions or ():
             yield Rated(act.object_id, act.action_name, line.query_id)
