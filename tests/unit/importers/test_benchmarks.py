@@ -160,7 +160,7 @@ TREC = {
     "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep.</TEXT></DOC>\n",
     "topics.txt": "<top>\n<num> Number: 301\n<title> key rotation\n<desc> Description:\nHow?\n</top>\n",
     "qrels.txt": "301 0 A-1 1\n301 0 A-2 -2\n",
-    "prod.run": "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3 prod\n",
+    "prod.run": "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3\n",
 }
 
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.stores.postgres.address import is_address
 from steelyard_eval.importers import import_store, load_store, refresh
+from steelyard_eval.importers.base import LiveTables
 from steelyard_eval.importers.postgres import connected
 
 SERVER = os.environ.get("STEELYARD_POSTGRES", "")
@@ -215,3 +217,17 @@ def test_a_folder_of_that_name_is_no_address():
 def test_a_kind_that_has_no_tables_there_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="echovault is not read from a database; that can be moltnet, langgraph"):
         import_store("postgresql://me@h/db", tmp_path / "mine", "echovault")
+
+
+@pytest.mark.parametrize(
+    ("have", "matched"),
+    [
+        ({"notes": ["id", "text"], "tags": []}, True),
+        ({"notes": ["id", "text", "more"], "tags": [], "others": []}, True),
+        ({"notes": ["id"], "tags": []}, False),
+        ({"notes": ["id", "text"]}, False),
+    ],
+)
+def test_a_kind_is_known_by_its_tables_and_the_columns_of_the_first(have, matched):
+    kind = LiveTables(("notes", "tags"), ("id", "text"), read=None)
+    assert kind.matches(SimpleNamespace(columns=have)) is matched

@@ -50,6 +50,20 @@ def test_two_shows_by_hand():
     assert "worth 1, and 100 are needed" in value.refusal
 
 
+def test_the_interval_of_snips_by_hand():
+    """Shown with 1/2 and acted upon, and with 1/4 and not: weights 2 and 4, so the value is 2 / 6.
+
+    Its variance is the sum of (weight * (act - value))^2 over the square of the sum of weights: 2 * 16/9 / 36.
+    """
+    lists, found, _ = logged(0, 50)
+    own = int(lists.top[5, 0, 0])
+    p, y, first = np.array([0.5, 0.25]), np.array([1.0, 0.0]), np.zeros(2, dtype=np.int64)
+    shown = Weighed(first, first, np.array([own, own]), np.ones(2), 1 / p, 1 / p**2, y / p, y / p**2)
+    value = valued(lists.pairs, cells_of(found, lists), shown, lists.top[5], "", 1.0)
+    half = 1.959964 * np.sqrt(32 / 9 / 36)
+    assert (value.snips.low, value.snips.high) == pytest.approx((1 / 3 - half, 1 / 3 + half), abs=1e-4)
+
+
 def test_probabilities_are_shares_of_the_lists_that_could_be_shown():
     lists, found, _ = logged(1)
     chance = probabilities(lists, found, 0, SHARE)

@@ -136,6 +136,19 @@ def test_a_model_counts_from_fifty_pairs_on_if_its_kappa_is_above_chance():
     assert "no better than chance" in agreed(found)  # one grade for all explains nothing: kappa is 0
 
 
+def test_pairs_that_either_left_without_a_grade_are_not_common():
+    """Of 60 of the person the model has 55, and either said nothing on 4 of these: 51 are common, one above 50."""
+    own, other = given([0, 1, 2, 3] * 15), given(([0, 1, 2, 3] * 15)[:55])
+    for at in (3, 9):
+        own["q", f"e{at}"] = Judgment("q", f"e{at}", None, "", "")
+    for at in (20, 31):
+        other["q", f"e{at}"] = Judgment("q", f"e{at}", None, "", "")
+    found = model_agreement(own, other)
+    assert (found["counts"], found["needed"], found["low"]) == (True, 0, 1.0)
+    other["q", "e32"] = other["q", "e33"] = Judgment("q", "e32", None, "", "")
+    assert model_agreement(own, other)["needed"] == 1
+
+
 def test_weighted_kappa_is_that_of_scikit_learn():
     rng = np.random.default_rng(1)
     one, other = rng.integers(0, 4, (2, 60))

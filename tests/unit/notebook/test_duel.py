@@ -12,7 +12,7 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
 from steelyard_eval.decide.contest import DuelPairs, gains_of
 from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
-from steelyard_eval.decide.public import DEFAULT, reciprocal
+from steelyard_eval.decide.public import DEFAULT, features, reciprocal
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel
 from steelyard_eval.notebook.label.open import open_judging
@@ -41,6 +41,21 @@ def test_what_is_judged_takes_the_place_of_what_was_expected():
 
     assert made.standing(np.array([0.0, 1.0])).relevance.tolist() == [0, 1]
     assert made.standing(np.array([0.0, 1.0])).leaders[0] == 1
+
+
+def test_features_of_a_pair_are_its_places_and_the_contenders_that_have_it():
+    """Two contenders: both have the first pair, one has the second at rank 3 (1 / log2(4)), none has the third."""
+    places = {
+        "bm25": np.array([0.5, 0.0, 0.0]),
+        "fts": np.array([0.25, 0.0, 0.0]),
+        "vector": np.array([0.5, 0.2, 0.0]),
+    }
+    found = features(places, np.array([[1.0, 0.5, 0.0], [0.5, 0.0, 0.0]]))
+    assert found.tolist() == [
+        [1, 0.5, 0.25, 0.5, 0.25, 1, 1, 1, 1.0, 0.75],
+        [1, 0.0, 0.0, 0.2, 0.0, 0, 1, 0, 0.5, 0.25],
+        [1, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0.0, 0.0],
+    ]
 
 
 def test_public_means_count_as_a_hundred_pairs():
@@ -143,6 +158,7 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     assert [one.grade for one in session.given.values()] == [2, None]
     assert len(session.qrels.read_text().splitlines()) == 1  # who cannot say gives no label
     assert session.standing.judged.sum() == 1
+    assert session.standing is session.standing  # computed once for the same grades
     assert session.undo() == second
     assert session.undo() == first
     assert session.next == first

@@ -164,6 +164,13 @@ class TestStandings:
         assert (found.low, found.high) == pytest.approx((found.delta - half, found.delta + half), abs=1e-6)
         assert found.judged == len(pool)
 
+    def test_labels_of_whole_queries_count_be_they_zero(self):
+        pool, grades = small()
+        own = np.arange(10)
+        known = np.where(np.isin(pool.query, own), np.maximum(grades, 0), -1)
+        known[np.flatnonzero(known >= 0)[::2]] = 0
+        assert standings(pool, known, own)[0].judged == int(np.isin(pool.query, own).sum())
+
     def test_a_gap_in_the_order_ends_what_counts(self):
         pool, grades = small()
         seen = np.full(len(pool), -1)

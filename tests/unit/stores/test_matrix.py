@@ -199,11 +199,15 @@ def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):
     assert bool(scanned) is (os.environ[PRECISION] == "int8")  # float keeps the vectors that it compares
 
 
-@pytest.mark.parametrize(("alike", "asked"), [(3, [4]), (4, [4, 8]), (8, [4, 8, 16])])
-def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, alike, asked):
+@pytest.mark.parametrize(
+    ("first", "alike", "asked"), [(0, 3, [4]), (0, 4, [4, 8]), (0, 8, [4, 8, 16]), (2, 5, [4, 8])]
+)
+def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, first, alike, asked):
+    """The first are nearer; then come those alike, which the third place and the one behind it may both hold."""
     with Vault(tmp_path / "vault", create=True) as vault:
         names = [f"e{at:02d}" for at in range(20)]
-        near = np.array([[1.0, 0.0 if at < alike else at / 10] for at in range(20)], np.float32)
+        angles = [0.0] * first + [0.1] * (alike - first) + [0.1 + at / 10 for at in range(alike, 20)]
+        near = np.array([[1.0, angle] for angle in angles], np.float32)
         vault.upsert(Entry(name) for name in names)
         vault.put_vectors(SPACE, names, near)
         vault._matrix = lambda *_: None
