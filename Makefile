@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity postgres bench bench-large identity evidence coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity postgres bench bench-large identity evidence leaderboard validation coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -74,6 +74,12 @@ identity: .venv/tested  ## whether what is faster than SQLite gives its bits, ov
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
+
+leaderboard: .venv/tested  ## docs/leaderboard.md and .html: one table of memory retrieval (STEELYARD_DATA; LEADERBOARD='--record')
+	$(BIN)/python tests/benchmarks/leaderboard.py $(LEADERBOARD)
+
+validation: .venv/tested  ## docs/validation.md: published figures beside ours (STEELYARD_DATA; VALIDATION='--longmemeval FILE')
+	$(BIN)/python tests/benchmarks/validation.py $(VALIDATION)
 
 coverage: .venv/tested  ## whether printed intervals cover what they promise, on the matrices of make evidence
 	$(BIN)/python tests/benchmarks/intervals.py $(EVIDENCE)

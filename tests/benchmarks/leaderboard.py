@@ -1,0 +1,521 @@
+# ruff: noqa: E501 -- the text of a page has the lines of the page
+"""One table of memory retrieval for all: docs/leaderboard.md and docs/leaderboard.html.
+
+    make leaderboard                          # STEELYARD_DATA names the folder of collections
+    make leaderboard LEADERBOARD='--record'   # search again instead of reading the lists in reports/leaderboard
+    python tests/benchmarks/leaderboard.py --check docs/leaderboard/mine
+
+A list is recorded once, as a TREC run in reports/leaderboard; pages are made from runs alone, so that they are the
+same bytes again. Times are measured with --time and kept in docs/leaderboard/latency.json. A run of somebody else is a
+folder in docs/leaderboard with manifest.json and the run files that it names.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from html import escape
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from ranked_lists import configured
+
+from steelyard.base.errors import DataError, EmbedderError, SteelyardError
+from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.table.signal_table import EMBEDDING
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.datasets import LOGGED, load
+from steelyard_eval.decide.public import DEFAULT
+from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.runs import Ranked, oracle, read_run, write_run
+from steelyard_eval.measures.statistics import compare_all, mean_interval
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, LISTS = ROOT / "docs", ROOT / "reports" / "leaderboard"
+GIVEN = DOCS / "leaderboard"
+LATENCY = GIVEN / "latency.json"
+LIMIT, TIMED = 10, 100
+BASELINE, TUNED = "bm25", "tuned (nested)"
+MEASURES = parse_measures(["nDCG@10", "R@5", "R@10", "Success@5", "RR@10"])
+SHOWN = ("nDCG@10", "R@5", "R@10", "any@5", "MRR")
+COLLECTIONS = {
+    "locomo": "LoCoMo, turns",
+    "locomo-sessions": "LoCoMo, sessions",
+    "beam-128k": "BEAM 128K, messages",
+    "madial": "MADial, memories of a dialogue",
+    "workshop": "workshop, an invented memory of a team",
+    "starter": "starter, notes of a code project",
+}
+OURS = {name: ROOT / "qrels" / name for name in ("workshop", "starter")}
+EMBEDDERS = ("recorded", "wordllama")
+CONTENDERS = {
+    "bm25": "bm25",
+    "fts": "fts",
+    "vector": "vector",
+    "echovault": "echovault",
+    "echovault:shipped": "echovault:shipped",
+    "soleri": "soleri",
+    "soleri:shipped": "soleri:shipped",
+    "moltnet": "moltnet",
+    "moltnet:shipped": "moltnet:shipped",
+    "spec_kit": "spec_kit",
+    "spec_kit:shipped": "spec_kit:shipped",
+    "cortex_mem": "cortex_mem",
+    "cortex_mem:shipped": "cortex_mem:shipped",
+    "mem0": "mem0",
+    "TM2C2, 0.8": "weighted_sum(0.2*bm25, 0.8*vector, normalize=tmm)",
+    "RRF, 60": "rrf(bm25, vector, k=60)",
+    "DBSF": "weighted_sum(0.5*bm25, 0.5*vector, normalize=dbsf)",
+    "start without labels": DEFAULT,
+}
+TRIED = [
+    *(f"weighted_sum({1 - a:.2g}*bm25, {a:.2g}*vector, normalize={scale})" for scale in ("minmax", "tmm") for a in np.arange(0, 1.01, 0.1).round(2)),
+    *(f"rrf({a}*bm25, vector, k={k})" for k in (10, 60) for a in (0.5, 1, 2, 4)),
+    *(f"gated(vector, {a}*bm25, least={least})" for a in (1, 2) for least in (0, 0.1)),
+]  # fmt: skip
+"""What is tuned over: the weights of BM25 and vectors in sums on two scales, in RRF, and in mem0's formula."""
+
+
+# Lists
+
+
+def opened(name):
+    """The data set of a collection; None where its folder is not there."""
+    folder = OURS.get(name, Path(os.environ.get("STEELYARD_DATA", "../shared/data")) / name)
+    return load(folder) if folder.is_dir() else None
+
+
+def judged(dataset):
+    """The queries that are measured: those with judgments that something answers, and that no log asked."""
+    return [q for q in dataset.queries if dataset.qrels.get(q.id) and q.answerable and q.split != LOGGED]
+
+
+def group_of(query):
+    """What varies together: the conversation, where queries have a scope, else the query's own group."""
+    return query.group or (str(query.filters) if query.filters else None)
+
+
+def record_all(name, dataset, kind, timed):
+    """Write the list of every contender that has none, and what it cost; with `timed` measure times again."""
+    folder = LISTS / name / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    facts_file = folder / "facts.json"
+    facts = json.loads(facts_file.read_text()) if facts_file.exists() else {}
+    queries = judged(dataset)
+    wanted = [label for label in CONTENDERS if label not in facts]
+    if TUNED not in facts:
+        wanted.append(TUNED)
+    if not wanted and not timed:
+        return facts
+    workspace = Workspace.open(dataset, kind)
+    dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
+    for label in wanted:
+        try:
+            if label == TUNED:
+                facts[label] = _tuned(workspace, dataset, queries, folder)
+            else:
+                facts[label] = _recorded(workspace, queries, folder, label)
+        except SteelyardError as error:
+            facts[label] = {"refused": str(error)}
+        if "layers" in facts[label]:
+            facts[label]["bytes"] = facts[label]["layers"] * 4 * dimension * len(dataset.entries)
+        write_text(facts_file, canonical(facts))
+        print(name, kind, label, facts[label].get("refused", ""), flush=True)
+    if timed:
+        _timed(name, kind, workspace, queries, facts)
+    return facts
+
+
+def _dimension(dataset):
+    return next(iter(dataset.vectors.values())).shape[1]
+
+
+def _recorded(workspace, queries, folder, label):
+    config = configured(CONTENDERS[label], LIMIT, workspace.model)
+    found = replay(record(workspace, queries, [config]), config)
+    _write(folder, label, found.ranked)
+    layers = {("text" if own in ("vector", "cosine") else own) for own in config.effective.signals() & EMBEDDING}
+    return {"embedded": float(found.embedded.mean()), "layers": len(layers)}
+
+
+def _write(folder, label, ranked):
+    write_run(
+        folder / f"{tag(label)}.run", ranked.queries, ranked.offsets, ranked.entry, ranked.entries, tag(label)
+    )
+
+
+def tag(label):
+    """A label as the name of a file."""
+    return "".join(sign if sign.isalnum() or sign in "-._" else "-" for sign in label)
+
+
+def _tuned(workspace, dataset, queries, folder):
+    """The list of every query by what was best on the other folds, whole conversations left out."""
+    base = configured(TRIED[0], LIMIT, workspace.model)
+    table = record(
+        workspace, queries, [base.with_strategy(configured(text, LIMIT, "").strategy) for text in TRIED]
+    )
+    lists = [
+        replay(table, base.with_strategy(configured(text, LIMIT, "").strategy)).ranked
+        for text in (DEFAULT, *TRIED)
+    ]
+    values = np.array([own.metrics(dataset.qrels, MEASURES[:1])[MEASURES[0]] for own in lists])
+    gains = values[1:] - values[0]
+    groups = [group_of(query) or query.id for query in queries]
+    _, code = np.unique(groups, return_inverse=True)
+    choices = chosen_out_of_fold(Evidence.of(gains, gains, groups=code), 0)
+    shown = [own.lists() for own in lists]
+    chosen, names = [[] for _ in queries], Counter()
+    for part, candidate in choices:
+        at = 0 if candidate is None else candidate + 1
+        names[(DEFAULT, *TRIED)[at]] += 1
+        for query in np.flatnonzero(part):
+            chosen[query] = shown[at][query]
+    _write(folder, TUNED, Ranked.of([query.id for query in queries], chosen))
+    return {"embedded": 1.0, "layers": 1, "chosen": dict(sorted(names.items()))}
+
+
+def _timed(name, kind, workspace, queries, facts):
+    """Milliseconds of live searches, the median of a hundred queries, into the file that pages read."""
+    known = json.loads(LATENCY.read_text()) if LATENCY.exists() else {}
+    for label, text in CONTENDERS.items():
+        if "refused" not in facts[label]:
+            config = configured(text, LIMIT, workspace.model)
+            taken = latencies(workspace, config, workspace.dataset.asked(queries, lambda intent: True), TIMED)
+            known.setdefault(name, {}).setdefault(kind, {})[label] = round(float(np.median(taken.searches)), 2)
+    LATENCY.parent.mkdir(exist_ok=True)
+    write_text(LATENCY, canonical(known))
+
+
+# Runs of others
+
+
+def contributed(folder, datasets):
+    """Read a contributed folder: (name, embedder, collection) -> (lists, facts). DataError names every fault at once."""
+    try:
+        manifest = STRICT_JSON.decode((folder / "manifest.json").read_text(encoding="utf-8"))
+        name, runs = manifest["name"], manifest["runs"]
+        assert isinstance(name, str) and name.strip() and isinstance(runs, list) and runs
+    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        raise DataError(
+            f"{folder}: manifest.json must be an object with a name and a list of runs; see docs/leaderboard.md"
+        ) from None
+    found, faults = {}, []
+    for run in runs:
+        try:
+            collection, embedder, file = (str(run[key]) for key in ("collection", "embedder", "file"))
+            if collection not in COLLECTIONS or Path(file).name != file:
+                raise DataError(
+                    f"collection {collection!r}, file {file!r}: name one of {', '.join(COLLECTIONS)}, and a file beside the manifest"
+                )
+            if collection in datasets:
+                found[name, embedder, collection] = (_checked(folder / file, run, datasets[collection]), run)
+        except KeyError as error:
+            faults.append(f"a run has no {error}; it needs collection, embedder, file and sha256")
+        except SteelyardError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError(f"{folder}: " + "; ".join(faults))
+    return found
+
+
+def _checked(path, run, dataset):
+    """The lists of a run file, at most ten places each; DataError for what cannot be the lists of this collection."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+    if digest != run.get("sha256"):
+        raise DataError(f"{path.name} has sha256 {digest}, the manifest {run.get('sha256')}")
+    lists, queries = read_run(path), {query.id: query for query in dataset.queries}
+    entries = {entry.id: entry for entry in dataset.entries}
+    strange = sorted(set(lists) - queries.keys())
+    unknown = sorted({id_ for own in lists.values() for id_, _ in own} - entries.keys())
+    outside = [
+        f"{id_} for {query}"
+        for query, own in sorted(lists.items())
+        if query in queries and queries[query].filters
+        for id_, _ in own[:LIMIT]
+        if id_ in entries and not queries[query].filters.matches(entries[id_])
+    ]
+    missing = [query.id for query in judged(dataset) if query.id not in lists]
+    faults = [
+        f"{len(names)} {what} ({', '.join(names[:3])})"
+        for what, names in (
+            ("unknown queries", strange),
+            ("unknown entries", unknown),
+            ("entries outside their query's scope", outside),
+            ("judged queries without a list", missing),
+        )
+        if names
+    ]
+    if faults:
+        raise DataError(f"{path.name}: {'; '.join(faults)}")
+    return {query: [id_ for id_, _ in own[:LIMIT]] for query, own in lists.items()}
+
+
+# Tables
+
+
+def measured(dataset, queries, lists):
+    """float64[Q] of every measure, by its name, of {query: ids}."""
+    ranked = Ranked.of([query.id for query in queries], [lists.get(query.id, []) for query in queries])
+    return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, MEASURES).items()}
+
+
+def rows_of(name, dataset, kind, facts, others):
+    """The rows of one table, best first: label, values, intervals, the test, and costs."""
+    queries = judged(dataset)
+    groups = [group_of(query) for query in queries]
+    lists, cost = {}, {}
+    for label, own in facts.items():
+        if "refused" not in own:
+            read = read_run(LISTS / name / kind / f"{tag(label)}.run")
+            lists[label], cost[label] = {query: [id_ for id_, _ in one] for query, one in read.items()}, own
+    for (label, embedder, collection), (own, run) in others.items():
+        if (embedder, collection) == (kind, name):
+            lists[f"{label} *"], cost[f"{label} *"] = (
+                own,
+                {"embedded": run.get("embedding_calls"), "bytes": run.get("bytes"), "ms": run.get("latency_ms")},
+            )
+    values = {label: measured(dataset, queries, own) for label, own in lists.items()}
+    primary = {label: own["nDCG@10"] for label, own in values.items()}
+    tests = compare_all(
+        {label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups
+    )
+    latency = (json.loads(LATENCY.read_text()) if LATENCY.exists() else {}).get(name, {}).get(kind, {})
+    rows = [
+        (
+            label,
+            values[label],
+            mean_interval(primary[label], groups),
+            tests.get(label),
+            {"ms": latency.get(label)} | cost[label],
+        )
+        for label in sorted(values, key=lambda label: (-primary[label].mean(), label))
+    ]
+    return rows, verified(dataset, queries, lists, values)
+
+
+def verified(dataset, queries, lists, values):
+    """The largest difference of any value of any run from pytrec_eval, ir_measures and ranx, by tool."""
+    import ir_measures
+    import ranx
+
+    worst = dict.fromkeys(("pytrec_eval", "ir_measures", "ranx"), 0.0)
+    qrels = {query.id: dataset.qrels[query.id] for query in queries}
+    flat = [ir_measures.Qrel(query, id_, grade) for query, own in qrels.items() for id_, grade in own.items()]
+    theirs = {ir_measures.parse_measure(str(measure)): str(measure) for measure in MEASURES}
+    names = {
+        "ndcg@10": "nDCG@10",
+        "recall@5": "R@5",
+        "recall@10": "R@10",
+        "hit_rate@5": "Success@5",
+        "mrr@10": "RR@10",
+    }
+    plain = ranx.Qrels(
+        {query: {id_: grade for id_, grade in own.items() if grade > 0} for query, own in qrels.items()}
+    )
+    for label, own in lists.items():
+        at = {query.id: place for place, query in enumerate(queries)}
+        run = {
+            query: {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
+            for query, ids in own.items()
+            if query in at and ids
+        }
+        if not run:
+            continue
+        for measure, found in oracle(run, qrels, MEASURES).items():
+            gaps = [abs(value - values[label][str(measure)][at[query]]) for query, value in found.items()]
+            worst["pytrec_eval"] = max(worst["pytrec_eval"], *gaps)
+        for found in ir_measures.iter_calc(list(theirs), flat, run):
+            gap = abs(found.value - values[label][theirs[found.measure]][at[found.query_id]])
+            worst["ir_measures"] = max(worst["ir_measures"], gap)
+        filled = {query: run.get(query) or {"": 0.0} for query in qrels}
+        for metric, scores in ranx.evaluate(
+            plain, ranx.Run(filled), list(names), return_mean=False, make_comparable=True
+        ).items():
+            ours = values[label][names[metric]][[at[query] for query in sorted(qrels)]]
+            worst["ranx"] = max(worst["ranx"], float(np.abs(np.sort(scores) - np.sort(ours)).max()))
+    return worst
+
+
+HEAD = ("contender", *SHOWN, "nDCG@10 [95%]", "against bm25 [95%]", "p (Holm)", "verdict", "embedded", "MB", "ms")
+
+
+def cells(row):
+    """The cells of a row, as text."""
+    label, values, interval, test, cost = row
+    means = [f"{values[str(measure)].mean():.4f}" for measure in MEASURES]
+    against = (
+        ("baseline", "", "")
+        if test is None
+        else (f"{test.delta:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p_holm:.4f}", test.verdict)
+    )
+    embedded, size, taken = (cost.get(key) for key in ("embedded", "bytes", "ms"))
+    return [
+        label,
+        *means,
+        f"[{interval.low:.4f}, {interval.high:.4f}]",
+        *against,
+        "" if embedded is None else f"{embedded:.2f}",
+        "" if size is None else f"{size / 1e6:.2f}",
+        "" if taken is None else f"{taken:.1f}",
+    ]
+
+
+def sections(datasets, kinds, again, timed):
+    """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
+    found = []
+    folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
+    others = {key: value for folder in folders for key, value in contributed(folder, datasets).items()}
+    for name, dataset in datasets.items():
+        queries = judged(dataset)
+        groups = len({group_of(query) or query.id for query in queries})
+        for kind in kinds:
+            if again:
+                (LISTS / name / kind / "facts.json").unlink(missing_ok=True)
+            try:
+                facts = record_all(name, dataset, kind, timed)
+            except (EmbedderError, SteelyardError) as error:
+                found.append((name, kind, f"not run: {error}", [], {}, {}, {}))
+                continue
+            rows, checks = rows_of(name, dataset, kind, facts, others)
+            about = f"{len(dataset.entries)} entries, {len(queries)} queries in {groups} groups. Licence: {dataset.licence}."
+            refused = {label: own["refused"] for label, own in facts.items() if "refused" in own}
+            found.append(
+                (name, kind, about, [cells(row) for row in rows], refused, checks, facts[TUNED].get("chosen", {}))
+            )
+            print(name, kind, len(rows), "contenders", checks, flush=True)
+    return found
+
+
+TEXT = """`make leaderboard` writes this page from the lists that it records in `reports/leaderboard`. The same contenders search the same collections, with the same vectors, and every list has ten places.
+
+**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: median of live searches of a hundred queries on one core, where vectors of queries are looked up; measured apart, with `--time`.
+
+**Contenders.** Five systems as documented and as shipped, and mem0 by its code ([systems.md](systems.md)); BM25, FTS5 and vectors alone; TM2C2 at alpha 0.8, RRF at 60 and DBSF as published; `{start}`, with which Steelyard starts without labels; and *{tuned}*: the best of {tried} settings on the other folds, whole conversations left out of the choice, so its figure is that of the procedure. Nothing else was tuned. A star marks a contributed run. LoCoMo's corrected key is not part of this page: the audit's file is not at hand (`steelyard import locomo10.json mine --corrections errors.json` makes that data set).
+
+**Embedders.** *recorded*: MiniLM vectors of the collection (all-MiniLM-L6-v2; its int8 form in workshop). *wordllama*: static vectors of 256 numbers (extra `wordllama`).
+
+**Checks.** pytrec_eval, ir_measures and ranx computed every metric of every run again; the largest difference is {gap}."""
+ADD = """## Add a run
+
+1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET mine=http://... --runs FOLDER` writes one from an endpoint or an MCP tool.
+2. Put it into `docs/leaderboard/NAME/` beside a `manifest.json`:
+
+```json
+{"name": "my memory", "url": "https://example.org", "runs": [
+  {"collection": "workshop", "embedder": "recorded", "file": "workshop.run", "sha256": "...",
+   "latency_ms": 12.5, "embedding_calls": 1, "bytes": 1700000}]}
+```
+
+   `embedder` names the table that the run joins; cost is optional, and your own statement.
+3. `python tests/benchmarks/leaderboard.py --check docs/leaderboard/NAME` says what is wrong: another hash, unknown ids, entries outside a query's scope, queries without a list. `--collections workshop,starter` makes the tables of the collections that are in this repository.
+4. Open one pull request with the folder. `make leaderboard` adds the rows, with intervals and tests as for all others."""
+
+
+def markdown(found):
+    """The page of the documentation."""
+    lines = [
+        "# Leaderboard of memory retrieval",
+        "",
+        _text(found),
+        "",
+        "## nDCG@10 of all",
+        "",
+        *_summary(found),
+        "",
+    ]
+    for name, kind, about, rows, refused, _, chosen in found:
+        lines += [f"## {COLLECTIONS[name]}, {kind}", "", about, ""]
+        if rows:
+            lines += [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+            lines += [f"| {' | '.join(row)} |" for row in rows] + [""]
+        if chosen:
+            best = ", ".join(
+                f"`{text}` ({count} of {sum(chosen.values())} folds)" for text, count in chosen.items()
+            )
+            lines += [f"Tuned: {best}.", ""]
+        lines += [f"{label}: not run, {reason}" for label, reason in refused.items()] + ([""] if refused else [])
+    return "\n".join([*lines, ADD, ""])
+
+
+def _text(found):
+    gap = max((value for *_, checks, _ in found for value in checks.values()), default=0.0)
+    return TEXT.format(
+        start=DEFAULT, tuned=TUNED, tried=len(TRIED) + 1, gap=f"below {1e-6:.0e}" if gap < 1e-6 else f"{gap:.1e}"
+    )
+
+
+def _summary(found):
+    tables = [(f"{name}, {kind}", {row[0]: row[1] for row in rows}) for name, kind, _, rows, *_ in found if rows]
+    labels = sorted(
+        {label for _, own in tables for label in own},
+        key=lambda label: (-np.mean([float(own.get(label, 0)) for _, own in tables]), label),
+    )
+    lines = [f"| contender | {' | '.join(title for title, _ in tables)} |", "|---" * (len(tables) + 1) + "|"]
+    return lines + [f"| {label} | {' | '.join(own.get(label, '') for _, own in tables)} |" for label in labels]
+
+
+def html(found):
+    """The same as one self-contained page."""
+    css = (
+        resources.files("steelyard_eval.show.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    )
+    own = "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:Canvas}.wide{overflow-x:auto}body{max-width:90rem;margin:auto;padding:1rem}"
+    parts = [
+        "<h1>Leaderboard of memory retrieval</h1>",
+        *(f"<p>{escape(part).replace('**', '').replace('*', '')}</p>" for part in _text(found).split("\n\n")),
+    ]
+    summary = [[cell.strip() for cell in line.strip("|").split("|")] for line in _summary(found)]
+    if len(summary) > 2:
+        parts += ["<h2>nDCG@10 of all</h2>", _table(summary[0], summary[2:])]
+    for name, kind, about, rows, *_ in found:
+        parts += [
+            f"<h2>{escape(f'{COLLECTIONS[name]}, {kind}')}</h2>",
+            f"<p>{escape(about)}</p>",
+            _table(HEAD, rows) if rows else "",
+        ]
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Leaderboard of memory retrieval</title><style>{css}{own}</style><body>{"".join(parts)}</body></html>\n'
+
+
+def _table(head, rows):
+    lines = [
+        "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row)
+        for kind, row in [("th", head), *(("td", row) for row in rows)]
+    ]
+    return f'<div class="wide"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
+
+
+def main():
+    """Check a contributed folder, or write both pages."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
+    parser.add_argument("--record", action="store_true", help="search again")
+    parser.add_argument("--time", action="store_true", help="measure times again")
+    parser.add_argument("--collections", default=",".join(COLLECTIONS))
+    parser.add_argument("--embedders", default=",".join(EMBEDDERS))
+    parser.add_argument("--out", type=Path, default=DOCS)
+    asked = parser.parse_args()
+    known = {name: opened(name) for name in asked.collections.split(",") if name in COLLECTIONS}
+    datasets = {name: dataset for name, dataset in known.items() if dataset is not None}
+    try:
+        if asked.check:
+            for name, embedder, collection in contributed(asked.check, datasets):
+                print(f"{name}: {collection}, {embedder}: it can join")
+            return
+        found = sections(datasets, asked.embedders.split(","), asked.record, asked.time)
+    except SteelyardError as error:
+        sys.exit(f"error: {error}")
+    write_text(asked.out / "leaderboard.md", markdown(found))
+    write_text(asked.out / "leaderboard.html", html(found))
+    print(asked.out / "leaderboard.md")
+
+
+if __name__ == "__main__":
+    main()
