@@ -45,7 +45,7 @@ docs: .venv/tested  ## the documentation as a site in reports/site, the referenc
 	$(BIN)/mkdocs build --strict
 
 pictures: .venv/tested  ## the pictures of the documentation, made from the real thing in Chromium
-	STEELYARD_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser/test_lab.py -k keys_step
+	STEELYARD_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/browser/test_lab.py -k "keys_step or fifty"
 	$(BIN)/python docs/pictures/make.py
 
 lab: .venv/tested  ## JupyterLab on the notebooks

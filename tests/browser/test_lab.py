@@ -206,6 +206,8 @@ def test_fifty_pairs_survive_a_killed_kernel(lab):
         page.wait_for_function(f"document.querySelector('.sy-judge').dataset.given === '{at + 1}'")
         given.append((*pair, at % 4))
         assert [(one.query, one.entry, one.grade) for one in read_judgments(path).values()] == given
+    if pictures := os.environ.get("STEELYARD_PICTURES"):  # make pictures
+        root.screenshot(path=Path(pictures) / "judging.png")
     assert axe.serious(page, ".sy-judge") == {}
     (kernel,) = [one["kernel"]["id"] for one in lab.sessions() if one["path"] == "judge.ipynb"]
     os.kill(lab.process_of(kernel), signal.SIGKILL)

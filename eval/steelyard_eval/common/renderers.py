@@ -28,6 +28,12 @@ def drawn(name: str, *content: object) -> Figure:
     return figure
 
 
+def in_text(name: str, record: Mapping[str, Any]) -> str:
+    """A document as text for a terminal, by the renderer of this name."""
+    text: str = _renderer(name)(record)
+    return text
+
+
 def as_latex(record: Mapping[str, Any]) -> str:
     """The table of a document in LaTeX."""
     text: str = _renderer("latex")(record)

@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from steelyard.base.errors import visible
 from steelyard.base.extras import require
 from steelyard.base.files import canonical, write_bytes, write_text, write_texts
 from steelyard_eval.common.answer import in_html
-from steelyard_eval.common.renderers import as_latex, written
+from steelyard_eval.common.renderers import as_latex, in_text, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,9 @@ class Result(ABC):
 class Reported(Result):
     """A result whose `record` is its document: as JSON, in words, and in the reports that `show` makes of it."""
 
+    TEXT: ClassVar[str] = ""
+    """The renderer of what the command line prints; without one `str` is the repr."""
+
     record: Mapping[str, Any]
 
     @property
@@ -111,6 +114,9 @@ class Reported(Result):
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({self.sentence})")
+
+    def __str__(self) -> str:
+        return in_text(self.TEXT, self.record) if self.TEXT else repr(self)
 
     def _repr_html_(self) -> str:
         return f"{in_html(self.record)}{frame_html(self.to_frame())}"

@@ -26,6 +26,8 @@ class Comparison(Reported):
     `queries`.
     """
 
+    TEXT = "comparison_text"
+
     values: Mapping[str, Mapping[str, Floats]]
     queries: tuple[str, ...]
 

@@ -22,6 +22,7 @@ from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.decided import LogDecision, decided
 from steelyard_eval.learn.learned_document import document
 from steelyard_eval.learn.learned_sentence import ASK
+from steelyard_eval.learn.learned_text import learned as learned_text
 from steelyard_eval.learn.soleri_rule import adapted
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.attempt import ChosenWeights
@@ -39,6 +40,9 @@ class Learned(ChosenWeights):
     """What was learned."""
 
     config: SearchConfig
+
+    def __str__(self) -> str:
+        return learned_text(self.record)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a view: what the acts alone say that what was chosen, or came nearest, gains, with its errors."""

@@ -12,5 +12,8 @@ register(
     contributions="steelyard_eval.show.plots:contributions",
     counts="steelyard_eval.show.plots:counts",
     latex="steelyard_eval.show.latex:latex",
+    comparison_text="steelyard_eval.show.terminal:compared",
+    recommendation_text="steelyard_eval.show.terminal:recommendation",
+    tuning_text="steelyard_eval.show.terminal:tuning",
     report="steelyard_eval.show.report:write_report",
 )

@@ -23,6 +23,19 @@ INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
 
+def compared(record: Mapping[str, Any]) -> str:
+    """Print a comparison: on what, the rows, the tests, and what is told of silence, stale entries and layers."""
+    if "agreement" in record:
+        return unlabelled(record)
+    facts = record["dataset"]
+    head = f"{facts['name']} ({record['split']}): {facts['judged']} queries, limit {record['limit']}"
+    head += f", intents {record['intents']}" if record["intents"] else ""
+    parts = [f"{head}, vectors {record['model'] or 'none'}", comparison(record), tests(record)]
+    parts += [silence(record), stale(record), layers(record)]
+    parts += [verification(record["verification"])] if record.get("verification") else []
+    return "\n\n".join(filter(None, parts))
+
+
 def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
     """Print the rows of a comparison: label, family, metrics (all by default), verdict, latency and cost.
 

@@ -40,6 +40,8 @@ Record = dict[str, Any]
 class Recommendation(ChosenWeights):
     """The answer."""
 
+    TEXT = "recommendation_text"
+
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
         import pandas as pd

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class Tuning(ChosenWeights):
     """What tuning found."""
 
+    TEXT = "tuning_text"
+
     config: SearchConfig
 
     def to_frame(self) -> pd.DataFrame:

@@ -1,10 +1,12 @@
 """What new users type, and what they are told: the value, the rule, what to do instead."""
 
 import json
+import shutil
 
 import pytest
 from click.testing import CliRunner
 
+import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 
 MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
@@ -170,3 +172,48 @@ def test_one_contender_without_labels_disagrees_with_nothing(tiny):
     found = run("compare", tiny, "bm25").stdout
     assert "%" not in found
     assert "one contender disagrees with nothing" in " ".join(found.split())
+
+
+def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
+    # q1 asks for a and is judged to want d, which all entries match less well; q2 names the entry it wants.
+    (tiny / "qrels.txt").write_text("q1 0 e3 1\nq2 0 e1 1\n")
+    found = run("explain", tiny, "--system", "bm25")
+    assert found.exit_code == 0
+    first = next(line for line in found.stdout.splitlines() if line.startswith(("q1", "q2")))
+    assert first.split()[0] == "q1"
+    command = found.stdout.split("why: steelyard ")[1]
+    assert "query q1: words about a" in run(*command.split()).stdout
+
+
+def test_explain_without_labels_knows_no_bad_query(tiny):
+    (tiny / "qrels.txt").unlink()
+    assert "steelyard judge" in run("explain", tiny).stdout
+
+
+def test_a_printed_result_is_what_the_command_prints(tiny):
+    data = sy.load(tiny)
+    assert run("compare", tiny, "bm25", "fts").stdout.startswith("tiny (all): 2 queries, limit 10")
+    assert str(data.compare("bm25, fts", timed=False)).startswith("tiny (all): 2 queries, limit 10")
+    assert repr(data.compare("bm25, fts", timed=False)) == "Comparison(bm25, fts on tiny)"
+    assert "verdict:" in str(data.tune("plain"))
+
+
+def test_judging_says_how_the_data_set_gets_the_labels(tiny):
+    (tiny / "qrels.txt").unlink()
+    words = ["judge", str(tiny), "bm25", "fts"]
+    found = CliRunner().invoke(main, words, input="2100")
+    command = found.stdout.split("to use them: ")[1].split()
+    assert command[0] == "cp"
+    shutil.copy(*command[1:])
+    assert "2 queries, 2 judged" in run("check", tiny).stdout
+
+
+def test_a_long_entry_is_shown_whole_on_demand(tiny):
+    (tiny / "qrels.txt").unlink()
+    (tiny / "corpus.jsonl").write_text(
+        lines([{**ENTRIES[0], "text": "words about a\n" + "\n".join("line " * 3 for _ in range(40)) + " last"}])
+    )
+    shown = CliRunner().invoke(main, ["judge", str(tiny), "bm25", "fts"], input="q").output
+    assert "last" not in shown
+    assert "more lines: m" in shown
+    assert "last" in CliRunner().invoke(main, ["judge", str(tiny), "bm25", "fts"], input="mq").output

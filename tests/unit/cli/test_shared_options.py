@@ -90,14 +90,14 @@ def test_quiet_is_silent_but_for_errors() -> None:
 def test_one_fault_is_singular_and_a_flood_is_counted(tmp_path: Path) -> None:
     assert run("check", tmp_path / "gone").stdout.splitlines()[-1] == "1 fault"
     shutil.copytree(starter(), tmp_path / "set")
-    lines = (tmp_path / "set" / "corpus.jsonl").read_text().replace('"id":', '"_id":', 10_000).splitlines()
+    lines = (tmp_path / "set" / "corpus.jsonl").read_text().replace('"id":', '"zz":', 10_000).splitlines()
     (tmp_path / "set" / "corpus.jsonl").write_text("\n".join(lines))
     (tmp_path / "set" / "dataset.json").write_text('{"name": "x"}')
     found = run("check", tmp_path / "set")
     assert found.exit_code == 2
     shown = [line for line in found.stdout.splitlines() if not line.startswith("note:")]
     assert len(shown) == 5  # three, the count of the others, the count of all
-    assert "Did you mean `id` where it says '_id'?" in shown[0]
+    assert shown[0] == 'corpus.jsonl:1: id: is missing. Add "id"'
     assert shown[3] == f"... and {len(lines) - 3} more like these in corpus.jsonl, the last in line {len(lines)}"
     assert shown[4].startswith(f"{len(lines)} faults")
 

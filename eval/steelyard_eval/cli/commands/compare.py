@@ -29,7 +29,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import intents_of
-from steelyard_eval.show.terminal import comparison, layers, silence, stale, tests, unlabelled, verification
+from steelyard_eval.show.terminal import compared
 
 RERANK = (
     "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
@@ -195,15 +195,6 @@ def compare(
         found.save(out)
     for notice in document["notices"]:
         note(notice)
-    facts = document["dataset"]
-    if "agreement" in document:
-        put(document, as_json, unlabelled(document))
-        return
-    head = f"{facts['name']} ({document['split']}): {facts['judged']} queries, limit {document['limit']}"
-    head += f", intents {document['intents']}" if document["intents"] else ""
-    parts = [f"{head}, vectors {document['model'] or 'none'}", comparison(document), tests(document)]
-    parts += [silence(document), stale(document), layers(document)]
-    parts += [verification(document["verification"])] if verify else []
-    put(document, as_json, "\n\n".join(filter(None, parts)))
+    put(document, as_json, compared(document))
     if verify:
         refuse_differences(document["verification"])

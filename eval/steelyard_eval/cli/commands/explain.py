@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
+from steelyard_eval.common.console import table
+from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_strategy, read_system, read_weights
 from steelyard_eval.datasets import load
 from steelyard_eval.explain import explain as run_explain
+from steelyard_eval.recording.rankings import spelled
+
+WORST = 10
+"""Queries that are listed where none is named."""
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("query_id")
+@click.argument("query_id", required=False)
 @click.option("--system", type=completion.SYSTEM, help="name or name:profile; echovault by default.")
 @click.option(
     "--strategy", type=completion.STRATEGY, help="A strategy over the system plain, instead of a system."
@@ -32,7 +40,7 @@ from steelyard_eval.explain import explain as run_explain
 @json_option
 def explain(
     dataset: str,
-    query_id: str,
+    query_id: str | None,
     system: str | None,
     strategy: str | None,
     weights: str | None,
@@ -43,14 +51,39 @@ def explain(
     embedder: str,
     as_json: bool,
 ) -> None:
-    """Explain one query of a data set, signal by signal, and what another configuration changes."""
+    """Explain one query of a data set, signal by signal, and what another configuration changes.
+
+    Without a QUERY_ID: which queries are the worst.
+    """
     options = [(read_system, system), (read_strategy, strategy), (read_weights, weights)]
     given = [(read, text) for read, text in options if text is not None]
     if len(given) > 1:
         raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
     read, text = given[0] if given else (read_system, "echovault")
-    config = read(text)
-    found = run_explain(
-        load(dataset, intents), query_id, config, against, entry=entry, limit=limit, embedder=embedder
-    )
+    config, data = read(text), load(dataset, intents)
+    if query_id is None:
+        document = _worst(compare(data, [config], limit=limit, embedder=embedder, timed=False))
+        named = {"--system": system, "--strategy": strategy, "--weights": weights}
+        first = [row["id"] for row in document["worst"][:1]]
+        document["command"] = spelled("explain", data, *first, options=named)
+        put(document, as_json, _listed(document))
+        return
+    found = run_explain(data, query_id, config, against, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
+
+
+def _worst(found: Comparison) -> dict[str, Any]:
+    """The queries with the lowest values, or those without a value where nothing is judged."""
+    record = found.to_json()
+    label = record["configurations"][0]["label"]
+    rows = [{**row, "value": row.get("values", {}).get(label)} for row in record.get("per_query") or ()]
+    rows.sort(key=lambda row: (row["value"], row["id"]))
+    return {"label": label, "metric": record.get("primary"), "queries": len(rows), "worst": rows[:WORST]}
+
+
+def _listed(document: dict[str, Any]) -> str:
+    if not document["worst"]:
+        return "no query is judged, so none is known to be bad; name one, or label some: steelyard judge"
+    rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
+    columns = {"id": "query", "value": f"{document['metric']} of {document['label']}", "text": "text"}
+    return f"{table(rows, columns)}\n\nof {document['queries']} judged queries; why: {document['command']}"

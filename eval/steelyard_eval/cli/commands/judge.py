@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from steelyard_eval.cli.commands.options import embedder_option, json_option, pu
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label.by_model import agreed, ask, cost, judge_name, model_agreement, opened
 from steelyard_eval.notebook.label.desk import Record, desk
@@ -118,7 +120,11 @@ def judge(
     found = desk(session)
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
-    put(found, as_json, f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found)}")
+    put(
+        found,
+        as_json,
+        f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found, dataset)}",
+    )
 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
@@ -186,8 +192,13 @@ def _marked(session: Session) -> Iterator[str]:
         )
 
 
-def _where(found: Record) -> str:
-    return f"\nsaved in {found['qrels']}" if found["given"] else ""
+def _where(found: Record, dataset: str) -> str:
+    """Where the judgments are, and how the data set gets them; that of BEIR has its own folder."""
+    if not found["given"]:
+        return ""
+    target = Path(dataset) / "qrels.txt"
+    copy = "" if is_beir(Path(dataset)) else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
+    return f"\nsaved in {found['qrels']}, with the labels that there were{copy}"
 
 
 def _work(session: Session) -> None:

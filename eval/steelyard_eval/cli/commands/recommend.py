@@ -100,7 +100,12 @@ def tune(
 )
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
-@click.option("--report", "folder", type=click.Path(), help="Write HTML, Markdown and JSON to this folder.")
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(),
+    help="Write HTML, Markdown, JSON and a summary for a pull request to this folder.",
+)
 @floor_option
 @recording_option
 @limit_option

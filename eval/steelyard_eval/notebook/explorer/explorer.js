@@ -135,8 +135,10 @@ function render({ model, el }) {
     own.plot.replaceChildren(
       band(best, "sy-best"), band(here, "sy-here"), make("path", { class: "sy-line", d: path }),
       make("line", { class: "sy-at", x1: x(result.weights[at]), x2: x(result.weights[at]), y1: 0, y2: 48 }));
-    const words = `best ${number(best[2])} at ${number(best[0], 3)}–${number(best[1], 3)}; `
-      + `unchanged from ${number(here[0], 3)} to ${number(here[1], 3)}`;
+    const span = (ends, between) => [...new Set(ends.slice(0, 2).map((end) => number(end, 3)))].join(between);
+    const flat = span(here, " to ");
+    const words = `best ${number(best[2])} at ${span(best, "–")}; `
+      + (flat.includes(" ") ? `unchanged from ${flat}` : "any step may change it");
     own.plot.setAttribute("aria-label", `${controls.metric} along the weight of ${controls.weights[at]}: ${words}`);
     own.note.textContent = words;
     root.dataset.curves = String(Number(root.dataset.curves || 0) + 1);
