@@ -79,7 +79,7 @@ def _with_trend(content: Page, runs: Sequence[KeptRun]) -> Page:
     found = trends(runs)
     if found is None:
         return content
-    note = "The best contender of each run with its interval, and what was used then; the command steelyard runs lists all."
+    note = "The best contender of each run with its interval, and what was used then; steelyard runs lists all."
     title = "The metric over the kept runs, oldest first"
     section = Section("trend", "Over time", (Figure(picture(trend(*found), title), note),))
     at = next((at for at, one in enumerate(content.sections) if one.folded), len(content.sections))
