@@ -25,6 +25,7 @@ from ranked_lists import configured
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError
 from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.live.identity import share
 from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.datasets import LOGGED, load
@@ -116,18 +117,19 @@ def record_all(name, dataset, kind, timed):
         return facts
     workspace = Workspace.open(dataset, kind)
     dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
-    for label in wanted:
+    configs = {label: configured(CONTENDERS[label], LIMIT, workspace.model) for label in wanted if label != TUNED}
+    labels = list(configs)
+    for group in share(configs.values()):
+        own = {labels[at]: configs[labels[at]] for at in group}
         try:
-            if label == TUNED:
-                facts[label] = _tuned(workspace, dataset, queries, folder)
-            else:
-                facts[label] = _recorded(workspace, queries, folder, label)
+            facts |= _recorded(workspace, queries, folder, own)
         except SteelyardError as error:
-            facts[label] = {"refused": str(error)}
-        if "layers" in facts[label]:
-            facts[label]["bytes"] = facts[label]["layers"] * 4 * dimension * len(dataset.entries)
-        write_text(facts_file, canonical(facts))
-        print(name, kind, label, facts[label].get("refused", ""), flush=True)
+            facts |= {label: {"refused": str(error)} for label in own}
+        print(name, kind, *own, flush=True)
+        _keep(facts_file, facts, dimension * len(dataset.entries))
+    if TUNED in wanted:
+        facts[TUNED] = _tuned(workspace, dataset, queries, folder)
+        _keep(facts_file, facts, dimension * len(dataset.entries))
     if timed:
         _timed(name, kind, workspace, queries, facts)
     return facts
@@ -137,12 +139,24 @@ def _dimension(dataset):
     return next(iter(dataset.vectors.values())).shape[1]
 
 
-def _recorded(workspace, queries, folder, label):
-    config = configured(CONTENDERS[label], LIMIT, workspace.model)
-    found = replay(record(workspace, queries, [config]), config)
-    _write(folder, label, found.ranked)
-    layers = {("text" if own in ("vector", "cosine") else own) for own in config.effective.signals() & EMBEDDING}
-    return {"embedded": float(found.embedded.mean()), "layers": len(layers)}
+def _keep(file, facts, numbers):
+    for own in facts.values():
+        if "layers" in own:
+            own["bytes"] = own["layers"] * 4 * numbers
+    write_text(file, canonical(facts))
+
+
+def _recorded(workspace, queries, folder, configs):
+    """Search once for configurations that share it, and write the list of each; what each costs, by label."""
+    table, facts = record(workspace, queries, configs.values()), {}
+    for label, config in configs.items():
+        found = replay(table, config)
+        _write(folder, label, found.ranked)
+        layers = {
+            ("text" if own in ("vector", "cosine") else own) for own in config.effective.signals() & EMBEDDING
+        }
+        facts[label] = {"embedded": float(found.embedded.mean()), "layers": len(layers)}
+    return facts
 
 
 def _write(folder, label, ranked):
@@ -240,7 +254,7 @@ def _checked(path, run, dataset):
         for query, own in sorted(lists.items())
         if query in queries and queries[query].filters
         for id_, _ in own[:LIMIT]
-        if id_ in entries and not queries[query].filters.matches(entries[id_])
+        if id_ in entries and queries[query].filters.failed(entries[id_])
     ]
     missing = [query.id for query in judged(dataset) if query.id not in lists]
     faults = [

@@ -1,0 +1,82 @@
+"""A contributed run joins the leaderboard only when it is what its manifest says, and can be of its collection."""
+
+import hashlib
+import json
+
+import leaderboard
+import pytest
+
+from steelyard.base.errors import DataError
+from steelyard_eval.datasets import load
+
+SET = {
+    "dataset.json": '{"name": "tiny", "licence": "CC0", "as_of": "2026-01-01", "text_for_embedding": "{text}"}',
+    "corpus.jsonl": '{"id": "a", "text": "one", "project": "p"}\n{"id": "b", "text": "two", "project": "r"}\n',
+    "queries.jsonl": '{"id": "q", "text": "one", "filter": {"project": "p"}}\n{"id": "s", "text": "two"}\n',
+    "qrels.txt": "q 0 a 1\ns 0 b 1\n",
+}
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    (tmp_path / "set").mkdir()
+    for name, text in SET.items():
+        (tmp_path / "set" / name).write_text(text)
+    return load(tmp_path / "set")
+
+
+def given(folder, lines, **changed):
+    """A contributed folder with this run."""
+    folder.mkdir()
+    text = "".join(f"{line} tag\n" for line in lines)
+    (folder / "own.run").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    run = {"collection": "starter", "embedder": "recorded", "file": "own.run", "sha256": digest} | changed
+    (folder / "manifest.json").write_text(json.dumps({"name": "mine", "runs": [run]}))
+    return folder
+
+
+def test_a_run_of_the_collection_joins(tiny, tmp_path):
+    folder = given(tmp_path / "own", ["q Q0 a 1 2.0", "s Q0 b 1 2.0", "s Q0 a 2 1.0"])
+    ((key, (lists, _)),) = leaderboard.contributed(folder, {"starter": tiny}).items()
+    assert key == ("mine", "recorded", "starter")
+    assert lists == {"q": ["a"], "s": ["b", "a"]}
+    # nDCG@10 of two queries whose only relevant entry is first
+    assert leaderboard.measured(tiny, leaderboard.judged(tiny), lists)["nDCG@10"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "changed", "why"),
+    [
+        (["q Q0 b 1 2.0", "s Q0 b 1 2.0"], {}, r"1 entries outside their query's scope \(b for q\)"),
+        (["q Q0 a 1 2.0"], {}, r"1 judged queries without a list \(s\)"),
+        (["q Q0 a 1 2.0", "s Q0 z 1 2.0"], {}, r"1 unknown entries \(z\)"),
+        (["q Q0 a 1 2.0", "s Q0 b 1 2.0", "t Q0 b 1 2.0"], {}, r"1 unknown queries \(t\)"),
+        (["q Q0 a 1 2.0"], {"sha256": "0"}, "own.run has sha256"),
+        (["q Q0 a 1 2.0"], {"file": "../own.run"}, "a file beside the manifest"),
+        (["q Q0 a 1 2.0"], {"collection": "secret"}, "name one of locomo"),
+    ],
+)
+def test_what_cannot_be_a_run_of_it_is_refused_with_the_reason(tiny, tmp_path, lines, changed, why):
+    folder = given(tmp_path / "own", lines, **changed)
+    with pytest.raises(DataError, match=why):
+        leaderboard.contributed(folder, {"starter": tiny})
+
+
+def test_a_manifest_that_is_none_says_what_it_needs(tmp_path):
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(DataError, match="a name and a list of runs"):
+        leaderboard.contributed(tmp_path, {})
+
+
+def test_a_name_cannot_bring_markup_into_the_page():
+    assert "<b>" not in leaderboard._table(("contender",), [["<b>mine</b> *"]])
+
+
+@pytest.mark.nightly  # ranx compiles itself first
+def test_every_tool_disagrees_with_a_value_that_is_wrong(tiny):
+    queries, lists = leaderboard.judged(tiny), {"x": {"q": ["a"], "s": ["a", "b"]}}
+    values = {"x": leaderboard.measured(tiny, queries, lists["x"])}
+    assert max(leaderboard.verified(tiny, queries, lists, values).values()) < 1e-9
+    values["x"]["R@5"] = values["x"]["R@5"] - 0.25
+    assert set(leaderboard.verified(tiny, queries, lists, values).values()) == {0.25}
