@@ -419,7 +419,7 @@ TEXT = """`make leaderboard` writes this page from the lists that it records in 
 **Checks.** pytrec_eval, ir_measures and ranx computed every metric of every run again; the largest difference is {gap}."""
 ADD = """## Add a run
 
-1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET mine=http://... --runs FOLDER` writes one from an endpoint or an MCP tool.
+1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET "mine=http://localhost:8000/search?q={query}" --split all --runs FOLDER` writes one from an endpoint, a tool of an MCP server or a strategy.
 2. Put it into `docs/leaderboard/NAME/` beside a `manifest.json`:
 
 ```json
