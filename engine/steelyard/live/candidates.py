@@ -153,7 +153,7 @@ class Candidates:
         """See Searcher.record; the queries are admitted already."""
         names = set(signals)
         clocks = [query.asked_at or 0.0 for query in queries]
-        homes = self._directories.of if names & set(LAYERS) else None
+        homes = self._directories.places if names & set(LAYERS) else None
         table = complete(parts, queries, clocks, self._store.get, homes)
         cut = {name: max_depth for name in names & RETRIEVERS - set(LAYERS) if max_depth}
         return replace(table, fingerprint=self.fingerprint(corpus, cut))
@@ -206,6 +206,6 @@ class Candidates:
         get = self._store.get if facts else None
         if not lists:
             return complete([NOTHING], [query], [query.asked_at or 0.0], get, None)
-        homes = self._directories.of if lists.keys() & set(LAYERS) else None
+        homes = self._directories.places if lists.keys() & set(LAYERS) else None
         scales = self.sources.ends(sorted(lists.keys() & ends), query)
         return join([query], [query.asked_at or 0.0], [lists], self._scores(scorers), get, homes, [scales])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
+
+from steelyard.base.arrays import Ints
 from steelyard.memory.filters import EVERYTHING
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
@@ -19,11 +22,25 @@ class Directories:
     def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
         self._directory = directory
         self._homes = ScopeCache(store, lambda _: self._mapped(store.places()))
+        self._kept: tuple[Mapping[str, str], tuple[str, ...], Ints | None] | None = None
 
-    def of(self, ids: Sequence[str]) -> list[str]:
-        """The id of the directory of each of these entries."""
+    def places(self, ids: tuple[str, ...]) -> Ints | None:
+        """Where each entry's directory stands among the ids, int32[n]; its own place where it is not one of them.
+
+        None where every entry is its own. Kept for the next search of the very same ids.
+        """
         homes = self._homes(EVERYTHING)
-        return [homes.get(id_, id_) for id_ in ids] if homes else list(ids)
+        kept = self._kept
+        if kept is None or kept[0] is not homes or kept[1] is not ids:
+            self._kept = kept = (homes, ids, self._placed(homes, ids))
+        return kept[2]
+
+    @staticmethod
+    def _placed(homes: Mapping[str, str], ids: tuple[str, ...]) -> Ints | None:
+        if not any(id_ in homes for id_ in ids):
+            return None
+        code = {id_: at for at, id_ in enumerate(ids)}
+        return np.array([code.get(homes.get(id_, id_), at) for at, id_ in enumerate(ids)], dtype=np.int32)
 
     def _mapped(self, places: Iterable[tuple[str, str, bool]]) -> dict[str, str]:
         """The entries that lie in another one, tier by tier, with that one's id."""

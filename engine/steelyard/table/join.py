@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Lists = Mapping[str, Sequence[Found]]
 Ends = Mapping[str, tuple[float, float]]
 """The least and the most that the scores of each retriever can be for one query; NaN where that is not known."""
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
+KEPT = 4
+"""Sets of lists as long as the store whose ids are kept."""
 
 
 def join(
@@ -31,7 +33,7 @@ def join(
     lists: Sequence[Lists],
     scorers: Mapping[str, ScoreIds],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
-    directories: Callable[[Sequence[str]], list[str]] | None = None,
+    directories: Callable[[tuple[str, ...]], Ints | None] | None = None,
     ends: Sequence[Ends] = (),
 ) -> SignalTable:
     """Build the table of some queries.
@@ -47,7 +49,7 @@ def join(
     get : callable or None
         Fetches the entries whose facts the table contains; None for a table without facts.
     directories : callable or None
-        Gives the ids of the directories of entries; None where no layers are read.
+        Gives the place of each entry's directory among them; None where no layers are read.
     ends : sequence of Ends
         Of each query, between which ends the scores of its lists can lie, where that is known.
 
@@ -82,7 +84,7 @@ def part(
     codes = _Codes.of([part for own in lists for part in own.values()])
     ids = codes.ids
     coded = [{name: codes.within(part) for name, part in own.items()} for own in lists]
-    unions = [np.unique(np.concatenate([np.zeros(0, np.int32), *own.values()])) for own in coded]
+    unions = [_union(list(own.values()), len(ids)) for own in coded]
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
     columns, positions = _fill(lists, coded, unions, offsets)
     for name, score in scorers.items():
@@ -98,22 +100,22 @@ def complete(
     queries: Sequence[Query],
     clocks: Sequence[float],
     get: Callable[[Sequence[str], Sequence[str]], list[Entry]] | None,
-    directories: Callable[[Sequence[str]], list[str]] | None,
+    directories: Callable[[tuple[str, ...]], Ints | None] | None,
 ) -> SignalTable:
     """Put the parts of all queries together, in their order, and add what is known of queries and entries."""
     whole = parts[0] if len(parts) == 1 else _together(parts)
-    code, ids = {id_: at for at, id_ in enumerate(whole.entries)} if directories else {}, list(whole.entries)
+    ids = tuple(whole.entries)
     tags: dict[str, int] = {}
     return SignalTable(
         queries=tuple(query.id for query in queries),
-        entries=tuple(ids),
+        entries=ids,
         offsets=whole.offsets,
         entry=whole.entry,
         columns=whole.columns,
         positions=whole.positions,
         about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags, whole.ends),
-        directory=_homes(code, ids, directories(ids)) if directories else None,
+        directory=directories(ids) if directories else None,
     )
 
 
@@ -147,13 +149,14 @@ def _together(parts: Sequence[Part]) -> Part:
     )
 
 
-def _homes(code: Mapping[str, int], ids: Sequence[str], directories: Sequence[str]) -> Ints | None:
-    """The place of each entry's directory among the ids; its own where that is nobody's candidate."""
-    if directories == ids:
-        return None
-    return np.array(
-        [code.get(home, code[id_]) for id_, home in zip(ids, directories, strict=True)], dtype=np.int32
-    )
+def _union(coded: Sequence[Ints], size: int) -> Ints:
+    """What is in any of the lists, ascending; the numbers are below `size`."""
+    if 8 * sum(map(len, coded)) < size:
+        return np.unique(np.concatenate([np.zeros(0, np.int32), *coded]))
+    held = np.zeros(size, dtype=bool)
+    for own in coded:
+        held[own] = True
+    return np.flatnonzero(held).astype(np.int32)
 
 
 def _fill(
@@ -166,27 +169,41 @@ def _fill(
     positions = {name: np.zeros(size, dtype=np.int32) for name in names}
     for begin, own, codes, union in zip(offsets, lists, coded, unions, strict=False):
         for name, part in own.items():
-            rows = begin + np.searchsorted(union, codes[name])
+            whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
+            rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
             columns[name][rows] = _finite(name, _scores(part))
             positions[name][rows] = _positions(part)
     return columns, positions
 
 
 class _Codes:
-    """The ids of some lists, ascending, and the place of each among them; of a shared tuple it is found once."""
+    """The ids of some lists, ascending, and the place of each among them; of a shared tuple it is found once.
 
-    def __init__(self, ids: list[str]) -> None:
-        self.ids = ids
+    Of lists as long as the store they are kept for the next search, as long as it gives the same tuples.
+    """
+
+    _known: ClassVar[dict[frozenset[int], tuple[object, _Codes]]] = {}
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self.ids = tuple(ids)
         self._whole: dict[int, Ints] = {}
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
         whole = {id(part.ids): part.ids for part in lists if isinstance(part, Listed)}
         others = {found.id for part in lists if not isinstance(part, Listed) for found in part}
-        first = max(whole.values(), key=len, default=())
-        if not others and all(ids is first or ids == first for ids in whole.values()):
-            return cls(list(first))
-        return cls(sorted(others.union(*whole.values())))
+        if others or not whole:
+            return cls(sorted(others.union(*whole.values())))
+        key = frozenset(whole)
+        if key not in cls._known:
+            first = max(whole.values(), key=len)
+            same = all(ids is first or ids == first for ids in whole.values())
+            made = cls(first if same else sorted(set().union(*whole.values())))
+            while len(cls._known) >= KEPT:
+                cls._known.pop(next(iter(cls._known), key), None)
+            cls._known[key] = (whole, made)  # what is kept alive with it keeps its number
+            return made
+        return cls._known[key][1]
 
     @cached_property
     def code(self) -> dict[str, int]:

@@ -79,9 +79,9 @@ class VectorTables(Journal):
             table = self._ensure_space(space, int(vectors.shape[1]))
             drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
             sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
-            for id_, vector in zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True):
-                self._db.execute(drop, (id_,))
-                self._db.execute(sql, (vector.tobytes(), id_))
+            last = dict(zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True))
+            self._db.executemany(drop, ((id_,) for id_ in last))
+            self._db.executemany(sql, ((vector.tobytes(), id_) for id_, vector in last.items()))
             listed = json.dumps(list(ids))
             self._note("SELECT e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value", (listed,))
             self._revise()
