@@ -31,7 +31,7 @@ PRESETS = (*SHIPPED, "spec_kit:js", "isr(bm25, vector)", "weighted_sum(0.3*bm25,
 """What else may be in use."""
 PLACES = 10
 QUERIES = 250
-EMBEDDERS = ("recorded", "lsa")
+EMBEDDERS = ("recorded", "lsa", "wordllama")
 
 
 @dataclass(frozen=True)

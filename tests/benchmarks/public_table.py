@@ -14,7 +14,7 @@ from steelyard_eval.decide.public import CONTENDERS
 
 NOT_LEARNED = ("locomo", "locomo-sessions")
 """CC BY-NC."""
-CLASSES = {"recorded": "minilm", "lsa": "lsa"}
+CLASSES = {"recorded": "minilm", "lsa": "lsa", "wordllama": "wordllama"}
 
 
 def document(folder, day):

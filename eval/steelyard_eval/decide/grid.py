@@ -6,7 +6,7 @@ Values are those of the float32 kernel, which is for choosing; what is reported 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion.base import RECIPROCAL, Linear
@@ -28,6 +29,7 @@ from steelyard_eval.weights.exact.optimise import movable, on_simplices
 from steelyard_eval.weights.kernel import Form, Kernel, forms
 
 Singles = NDArray[np.float32]
+Recorded = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
 
 ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
@@ -48,6 +50,18 @@ class Block:
     weights: Floats
     moving: int
     """Weights that move together, in the largest branch."""
+
+    def placed(self, form: Form) -> Floats:
+        """float64[W, S']: the weights for the columns of its form on another recording.
+
+        A branch that no query there reaches has no columns; one that only they reach has the weights as written.
+        """
+        weights = np.repeat(form.weights[None, :], len(self.weights), axis=0)
+        columns = {slot: at for at, slot in enumerate(self.slot.tolist()) if slot >= 0}
+        for at, slot in enumerate(form.slot.tolist()):
+            if slot in columns:
+                weights[:, at] = self.weights[:, columns[slot]]
+        return weights
 
     def written(self, row: int) -> SearchConfig:
         """The configuration with the weights of one row, in four decimals."""
@@ -89,6 +103,13 @@ class Grid:
         """int64[blocks + 1]: where the candidates of each block begin."""
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
 
+    def again(self, recorded: Recorded, metric: Measure) -> Singles:
+        """float32[C, Q']: the metric of every candidate on other queries, or by other labels.
+
+        `recorded` says which recording serves a configuration, and what labels say of it.
+        """
+        return np.concatenate([_again(block, *recorded(block.config), metric) for block in self.blocks])
+
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
         block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
@@ -102,6 +123,15 @@ class Grid:
             there = key_of(block.written(0)) in known
             found += [key_of(block.written(row)) if there else "" for row in rows]
         return found
+
+
+def _again(block: Block, table: SignalTable, judgments: Judgments, metric: Measure) -> Singles:
+    try:
+        (form,) = forms(table, block.config, [block.config.effective], judgments)
+        values = Kernel.of(form, [metric]).values(block.placed(form))[metric]
+    except ConfigError:  # its weights cannot be searched, so it stands alone
+        values = replay(table, block.config).metrics(judgments, [metric])[metric][None]
+    return values.astype(np.float32)
 
 
 def _to_one(config: SearchConfig) -> SearchConfig:

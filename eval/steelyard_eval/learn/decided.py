@@ -149,12 +149,7 @@ class LogDecision:
         """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
         if self.recommended is None or self.share == 0:
             return float(len(self.labelled))
-        evidence, at = (
-            self.recommended.evidence,
-            self.candidate if self.candidate is not None else self.favourite or 0,
-        )
-        own = self.recommended.labels_alone.of_metric.deviation[at]
-        return float(len(self.labelled) * (own / evidence.of_metric.deviation[at]) ** 2)
+        return self.recommended.worth(self.candidate if self.candidate is not None else self.favourite or 0)
 
 
 def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:

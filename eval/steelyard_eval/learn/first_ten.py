@@ -131,7 +131,7 @@ def first_rows(table: SignalTable, block: Block, row_of: Indices) -> Ints:
     except ConfigError:  # its weights cannot be searched, so it stands alone
         return rows_shown(table, block.config, row_of)[None]
     depth = PLACES if form.limit is None else min(PLACES, form.limit)
-    found = _first(np.ascontiguousarray(form.columns), form.offsets, block.weights, depth)
+    found = _first(np.ascontiguousarray(form.columns), form.offsets, block.placed(form), depth)
     own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
     return own[found].astype(np.int32)
 

@@ -60,6 +60,11 @@ class Layout:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
         return serving(self.recordings, config)
 
+    def served(self, config: SearchConfig) -> tuple[SignalTable, Judgments]:
+        """That recording, and what labels say of it."""
+        known = self.recorded(config)
+        return known.table, known.judgments
+
     def replayed(self, config: SearchConfig) -> Replay:
         """The configuration's lists, in float64."""
         return replay(self.recorded(config).table, config)

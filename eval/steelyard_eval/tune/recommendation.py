@@ -22,6 +22,7 @@ from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
+from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation_document import RecommendationCase, document
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.unlabelled import without_labels
@@ -79,6 +80,7 @@ def recommend(
     seed: int = 0,
     timed: bool = True,
     recording: str | Path | None = None,
+    model_labels: ModelLabels | None = None,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Recommendation:
@@ -104,6 +106,9 @@ def recommend(
     recording : str or Path
         A folder that `record` wrote, of one system or of lists of other engines: nothing is searched, and what it
         does not hold is not tried. For lists `current` has to be named.
+    model_labels : ModelLabels
+        What a language model judged (`notebook.label.by_model.model_labels`). It makes labels of 20 queries and
+        more worth more where it agrees with them, and decides nothing by itself.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
@@ -124,7 +129,12 @@ def recommend(
         return _unlabelled(source, size, used.label, config, now)
     tried = starts(source, queries, size).with_current(source, used.label, config)
     laid = lay_out(source, queries, tried.starts, measures[0])
-    case = RecommendationCase(source, queries, measures, laid, used, size, seed, now, tried.left_out)
+    second = None
+    if model_labels is not None:
+        second = model_labels.measured(source, queries, laid, config, measures[0])
+    case = RecommendationCase(
+        source, queries, measures, laid, used, size, seed, now, tried.left_out, second, model=model_labels
+    )
     record, chosen, attempt = document(case, timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
 

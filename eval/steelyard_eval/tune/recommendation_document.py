@@ -31,7 +31,7 @@ from steelyard_eval.decide.provenance import decided, estimate, origin
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, Gates, doubt
-from steelyard_eval.decide.without_labels import Advice, advise
+from steelyard_eval.decide.without_labels import FEWEST, Advice, advise
 from steelyard_eval.decide.wording import answer_of, depths_read, is_stated, named
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
@@ -50,12 +50,14 @@ from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
 from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.layout import Layout
+from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
 from steelyard_eval.tune.weight_rounding import in_two_digits
 
 Record = dict[str, Any]
+TOO_FEW_BOTH = f"it has to judge {FEWEST} of your labelled queries whole, drawn and not chosen, and others"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class RecommendationCase:
     left_out: Sequence[str] = ()
     second: SecondMeasurement | None = None
     gates: Gates = ALL_FAMILIES
+    model: ModelLabels | None = None
 
     @property
     def metric(self) -> Measure:
@@ -116,6 +119,29 @@ class RecommendationCase:
             unit_numbers(self.queries),
             second,
         )
+
+    def worth(self, candidate: int) -> float:
+        """How many labelled queries the labels and the second measurement are worth together, by a variance."""
+        alone, both = self.labels_alone.of_metric, self.evidence.of_metric
+        return float(len(self.queries) * (alone.deviation[candidate] / both.deviation[candidate]) ** 2)
+
+    @property
+    def model_told(self) -> str:
+        """What a model's labels were worth; empty where none were given."""
+        if self.model is None:
+            return ""
+        if not self.model.agreement["counts"]:
+            return f"labels of a model: {self.model.sentence}"
+        if self.second is None:
+            return f"labels of a model were not used: {TOO_FEW_BOTH}"
+        top = int(self.evidence.of_metric.mean.argmax()) if self.picked is None else self.decision.candidate
+        count = f"{len(self.second.at)} of your queries and {self.second.others} others"
+        used = (
+            f"your {len(self.queries)} labelled queries are worth about {self.worth(top or 0):.0f} with them"
+            if self.evidence.share
+            else "they are unrelated to your labels of these queries, and were not used"
+        )
+        return f"labels of a model on {count}: {self.model.sentence} By queries, {used}."
 
     def values(self, candidate: int) -> Floats:
         """float64[Q]: the metric of a candidate, by replay."""
@@ -239,6 +265,7 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         "public": case.advice.to_json() if case.public else None,
         **decided(decision, str(case.metric), len(case.queries), case.stated),
         "whole": case.layout.whole,
+        "model_labels": _model(case),
         "current": _configuration(case, board.current),
         "chosen": found,
         "runner_up": _runner_up(case),
@@ -308,6 +335,14 @@ def _table(case: RecommendationCase) -> Record | None:
     return {"known": int((worth > 0).sum()), "worth": float(worth.max())} if worth.any() else None
 
 
+def _model(case: RecommendationCase) -> Record | None:
+    """What a model's labels were, and how far they were used."""
+    if case.model is None:
+        return None
+    both, others = (0, 0) if case.second is None else (len(case.second.at), case.second.others)
+    return {**case.model.agreement, "labelled": both, "others": others, "share": case.evidence.share}
+
+
 def _fingerprint(case: RecommendationCase) -> dict[str, object]:
     config = case.picked or case.config
     known = case.layout.recordings[0] if config is None else case.layout.recorded(config)
@@ -331,6 +366,7 @@ def _results(case: RecommendationCase) -> Record:
         "model": case.source.model,
         "recipe": case.source.recipe,
         "notices": [
+            *([case.model_told] if case.model_told else []),
             *dataset.notices,
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
@@ -383,4 +419,5 @@ def _command(case: RecommendationCase) -> str | None:
     if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
         return None
     options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
+    options |= {"--model-labels": case.model and case.model.path}
     return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

@@ -32,6 +32,7 @@ from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.runs import keep
@@ -169,6 +170,7 @@ class Workbench:
         metric: str = "nDCG@10",
         limit: int | None = None,
         recording: str | Path | None = None,
+        model_labels: str | Path | None = None,
         seed: int = 0,
         timed: bool = True,
     ) -> Recommendation:
@@ -184,6 +186,8 @@ class Workbench:
             Length of the lists; the cutoff of the metric by default.
         recording : str or Path
             A folder that `record` wrote, to be replayed instead of searching.
+        model_labels : str or Path
+            The file that `judge --model` wrote: where it agrees with your labels, it makes them worth more.
         seed : int
             Of the folds.
         timed : bool
@@ -211,6 +215,7 @@ class Workbench:
                 seed=seed,
                 timed=timed,
                 recording=recording,
+                model_labels=by_model.model_labels(model_labels, self.dataset) if model_labels else None,
                 workspace=self.workspace if recording is None else None,
             ),
         )

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from importlib import resources
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.by_model import (
+    ModelSession,
     agreed,
     ask,
     cost,
@@ -71,6 +73,22 @@ def test_every_answer_is_kept_with_the_model_and_the_prompt_and_nothing_is_asked
     rows = [json.loads(line) for line in again.file.read_text().splitlines()]
     assert {(row["grade"], row["note"]) for row in rows} == {(2, "llm:tiny/model:relevance-1")}
     assert again.file.name == "llm-tiny-model-relevance-1.jsonl"
+
+
+def test_labelled_queries_are_judged_first_whole_and_without_their_labels(person, tmp_path):
+    own = person(tmp_path)
+    *_, last = own.pool.queries
+    known = {last.id: {entry: 3 for query, entry in map(own.pool.pair, range(len(own.pool))) if query == last.id}}
+    pool = replace(own.pool, dataset=replace(own.pool.dataset, qrels=known))
+    session = ModelSession(pool, tmp_path, "llm-tiny")
+    asked = [session.pool.pair(at) for at in session.order.tolist()]
+    queries = [query for query, _ in asked]
+
+    assert queries[0] == last.id
+    assert len(asked) == len(set(asked))
+    assert sum(left != right for left, right in pairwise(queries)) == len(set(queries)) - 1  # one after the other
+    ask(session, Recorded(lambda prompt: "grade: 1"), 1)
+    assert session.qrels.read_text() == f"{asked[0][0]} 0 {asked[0][1]} 1\n"
 
 
 def test_an_endpoint_that_fails_leaves_what_was_answered(person, tmp_path):

@@ -20,7 +20,16 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.notebook.label.by_model import agreed, ask, cost, judge_name, model_agreement, opened
+from steelyard_eval.notebook.label.by_model import (
+    ModelSession,
+    agreed,
+    ask,
+    cost,
+    judge_name,
+    judged_by_person,
+    model_agreement,
+    opened,
+)
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.open import open_judging
@@ -88,8 +97,9 @@ def judge(
     entry. Every key is saved: the command goes on where it was left. With --json it asks nothing and prints how
     far the work is.
 
-    With --model a language model judges pairs of the duel: what that costs is told first, answers are kept in a
-    file of its own, and its labels count for nothing until 50 of the pairs are judged by you as well.
+    With --model a language model judges queries of the duel whole, those that you labelled first: what that costs
+    is told before, answers are kept in a file of its own, and its labels count for nothing until 50 of the pairs
+    are judged by you as well. Then `steelyard recommend --model-labels FILE` lets them sharpen yours.
 
     With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
     labels of queries that are judged whole stand for the others, so what they prove can ship. With --from-log
@@ -130,12 +140,12 @@ def judge(
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     chat = opened(chat_of(os.environ))
-    session = Session(person.pool, person.folder, judge_name(chat))
+    session = ModelSession(person.pool, person.folder, judge_name(chat))
     asked = cost(session, most)
     click.echo(f"{chat.name}: {asked}", err=True)
     if asked.pairs and (yes or (sys.stdin.isatty() and click.confirm("ask it?", err=True))):
         ask(session, chat, most)
-    found = model_agreement(person.given, session.given)
+    found = model_agreement(judged_by_person(person.pool.dataset, person.given), session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
     put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
 

@@ -22,6 +22,7 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import load
+from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.show.terminal import recommendation, tuning
@@ -106,6 +107,7 @@ def tune(
     type=click.Path(),
     help="Write HTML, Markdown, JSON and a summary for a pull request to this folder.",
 )
+@click.option("--model-labels", type=click.Path(), metavar="FILE", help="What judge --model wrote.")
 @floor_option
 @recording_option
 @limit_option
@@ -120,6 +122,7 @@ def recommend(
     metric: str,
     out: str,
     folder: str | None,
+    model_labels: str | None,
     floor: str | None,
     recording: str | None,
     limit: int | None,
@@ -146,6 +149,7 @@ def recommend(
         jobs=jobs,
         seed=seed,
         recording=recording,
+        model_labels=read_model_labels(model_labels, data) if model_labels else None,
     )
     found, floors = floored(found, data, floor, embedder)
     found, files = found.saved(out)

@@ -2,24 +2,31 @@
 
 Its labels lie in a file of their own, with the model and the prompt on every line (`llm:MODEL:PROMPT`). They count
 for nothing until at least 50 pairs are judged by a person, too, and then as a second measurement that the person's
-labels correct (`decide.model_labels`). The texts go to the endpoint that LLM_BASE_URL names, and nowhere else.
+labels correct (`tune.model_labels`). The texts go to the endpoint that LLM_BASE_URL names, and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.net.chat import Chat
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.kappa import agreement
-from steelyard_eval.notebook.label.session import Judgment, Pair, Session
+from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.session import GRADES, Judgment, Pair, Session, read_judgments
+from steelyard_eval.tune.model_labels import ModelLabels
 
 PROMPT = "relevance-1"
 """The version of the prompt: a changed text is another version."""
@@ -69,6 +76,16 @@ def grade_of(answer: str) -> int | None:
     """
     found = _GRADE.findall(answer)
     return int(found[-1]) if found else None
+
+
+class ModelSession(Session):
+    """A model at work: whole queries of the pool, the labelled ones first, whose labels it does not see."""
+
+    def __init__(self, pool: Pool, folder: Path, judge: str, now: Callable[[], float] = time.time) -> None:
+        labelled = np.array([query.id in pool.dataset.qrels for query in pool.queries], dtype=bool)
+        super().__init__(replace(pool, dataset=replace(pool.dataset, qrels={})), folder, judge, now=now)
+        order = whole_queries.order(self.pool)
+        self.order = order[np.argsort(~labelled[pool.query[order]], kind="stable")]
 
 
 def judge_name(chat: Chat) -> str:
@@ -152,6 +169,33 @@ def agreed(found: Mapping[str, Any]) -> str:
     ends = f"[{found['low']:.2f}, {found['high']:.2f}]"
     then = "its labels may sharpen yours" if found["counts"] else "its labels are no better than chance"
     return f"Weighted kappa {found['weighted']:.2f} {ends} on {found['pairs']} pairs: {then}."
+
+
+def judged_by_person(
+    dataset: Dataset, given: Mapping[Pair, Judgment] = MappingProxyType({})
+) -> dict[Pair, Judgment]:
+    """The labels of a data set and what was judged since, as judgments; grades above 3 are 3."""
+    known = {
+        (query, entry): Judgment(query, entry, min(max(grade, 0), GRADES[-1]), "", "")
+        for query, own in dataset.qrels.items()
+        for entry, grade in own.items()
+    }
+    return {**known, **given}
+
+
+def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
+    """What `judge --model` wrote, for `recommend`. Raises ConfigError where there is no such file."""
+    given = read_judgments(Path(path))
+    if not given:
+        raise ConfigError(
+            f"{shown(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
+        )
+    qrels: dict[str, dict[str, int]] = {}
+    for (query, entry), one in given.items():
+        if one.grade is not None:
+            qrels.setdefault(query, {})[entry] = one.grade
+    found = model_agreement(judged_by_person(dataset), given)
+    return ModelLabels(str(path), qrels, found, agreed(found))
 
 
 def opened(chat: Chat | None) -> Chat:
