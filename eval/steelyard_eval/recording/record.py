@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,8 +19,11 @@ from steelyard.table.signal_table import DEPENDENT, FETCHED, FINDERS, LAYERS, Si
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
+from steelyard_eval.recording.price import in_words
 from steelyard_eval.recording.workers import parts_of
 from steelyard_eval.recording.workspace import Workspace, resumable
+
+LOGGER = logging.getLogger("steelyard")
 
 
 def record(
@@ -30,10 +34,13 @@ def record(
     system = find_system(chosen[0].name)
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
     signals = set(workspace.usable(needed(chosen)))
-    with resumable(workspace.embedder):
-        workspace.index_for([system], signals)
     depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
     known = [depth for depth in depths if depth is not None]
+    entries = len(workspace.dataset.entries)
+    if told := in_words(len(queries), len(signals), max(known, default=entries), entries, workspace.jobs):
+        LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
+    with resumable(workspace.embedder):
+        workspace.index_for([system], signals)
     depth = max(known, default=None) if len(known) == len(depths) else None
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
