@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 from collections import Counter
 from html import escape
@@ -417,6 +418,7 @@ TEXT = """`make leaderboard` writes this page from the lists that it records in 
 **Embedders.** *recorded*: MiniLM vectors of the collection (all-MiniLM-L6-v2; its int8 form in workshop). *wordllama*: static vectors of 256 numbers (extra `wordllama`).
 
 **Checks.** pytrec_eval, ir_measures and ranx computed every metric of every run again; the largest difference is {gap}."""
+ORDER = "By the mean over the tables, in which a contender that could not run counts 0; no mean of collections is a figure of its own."
 ADD = """## Add a run
 
 1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET "mine=http://localhost:8000/search?q={query}" --split all --runs FOLDER` writes one from an endpoint, a tool of an MCP server or a strategy.
@@ -441,6 +443,8 @@ def markdown(found):
         _text(found),
         "",
         "## nDCG@10 of all",
+        "",
+        ORDER,
         "",
         *_summary(found),
         "",
@@ -484,11 +488,11 @@ def html(found):
     own = "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:Canvas}.wide{overflow-x:auto}body{max-width:90rem;margin:auto;padding:1rem}"
     parts = [
         "<h1>Leaderboard of memory retrieval</h1>",
-        *(f"<p>{escape(part).replace('**', '').replace('*', '')}</p>" for part in _text(found).split("\n\n")),
+        *(f"<p>{_inline(part)}</p>" for part in _text(found).split("\n\n")),
     ]
     summary = [[cell.strip() for cell in line.strip("|").split("|")] for line in _summary(found)]
     if len(summary) > 2:
-        parts += ["<h2>nDCG@10 of all</h2>", _table(summary[0], summary[2:])]
+        parts += ["<h2>nDCG@10 of all</h2>", f"<p>{ORDER}</p>", _table(summary[0], summary[2:])]
     for name, kind, about, rows, *_ in found:
         parts += [
             f"<h2>{escape(f'{COLLECTIONS[name]}, {kind}')}</h2>",
@@ -496,6 +500,15 @@ def html(found):
             _table(HEAD, rows) if rows else "",
         ]
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Leaderboard of memory retrieval</title><style>{css}{own}</style><body>{"".join(parts)}</body></html>\n'
+
+
+def _inline(text):
+    """A paragraph of the page in HTML: code, bold, emphasis, and the words of links."""
+    parts = escape(text, quote=False).split("`")
+    for at in range(0, len(parts), 2):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", parts[at])
+        parts[at] = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", plain))
+    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
 
 
 def _table(head, rows):
