@@ -41,6 +41,8 @@ SCALED = frozenset({"minmax", "max", "theoretical", "tmm"})
 """Normalisations under which the weights of bm25 and vector mean much the same."""
 METRIC = "nDCG@10"
 MINILM = "minilm"
+CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
+"""The embedders that were measured: what the names of their models begin with, and how they are called."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -146,14 +148,12 @@ class PublicTable:
 
 def class_of(model: str) -> str:
     """The class of embedders that stands for a model: its own where it was measured, else MiniLM's."""
-    return "lsa" if model.startswith("lsa") else MINILM
+    return next((own for own in CLASSES if model.startswith(own)), MINILM)
 
 
 def measured_with(model: str) -> str:
-    """What has to be said of the vectors; empty where they are what was measured."""
-    if model.startswith(("minilm", "lsa")):
-        return ""
-    return ", with MiniLM's vectors"
+    """What has to be said of the vectors; empty where they are MiniLM's or LSA's own."""
+    return "" if model.startswith(("minilm", "lsa")) else f", with {CLASSES[class_of(model)]}'s vectors"
 
 
 def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:

@@ -113,6 +113,7 @@ def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, wh
 
 def test_another_embedder_than_was_measured_is_named():
     assert "with MiniLM's vectors" in advise("bm25", config_of("", "bm25"), 10, "e5").sentence
+    assert "with WordLlama's vectors" in advise("vector", config_of("", "vector"), 10, "wordllama").sentence
 
 
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
