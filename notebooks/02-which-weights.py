@@ -119,8 +119,8 @@ axes.set_ylabel("difference in nDCG@10");
 # %% [markdown]
 # ## The file
 #
-# Under *ship* the file holds what was chosen. Under *try* and *keep* it holds the current weights, and what is
-# worth trying goes beside it.
+# Under *ship* the file holds what was chosen, under *keep* the current weights. Under *try* there are two files
+# instead, named by what they hold: what you run, and what to try.
 
 # %%
 [path.name for path in found.save_weights("../reports/notebook/search-weights.json")]

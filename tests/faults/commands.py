@@ -260,7 +260,7 @@ def log_state(folder):
 
 def whole_or_missing(found, before, after):
     """A recommendation that was broken off may be an attempt, beside the weights."""
-    return set(found) <= {*after, "search-weights.try.json"}
+    return set(found) <= {*after, "search-weights.try.json", "search-weights.current.json"}
 
 
 def whole_files(folder):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -215,8 +216,14 @@ class SearchConfig:
         """Read a weights file.
 
         Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
-        and a different schema version, with the remedy.
+        and a different schema version, with the remedy. Where a recommendation left ``*.try.json``
+        instead, that is named.
         """
+        attempt = f"{str(path).removesuffix('.json')}.try.json"
+        if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
+            raise ConfigError(
+                f"{shown(str(path), PATH_WIDTH)} is not there, but {shown(attempt, PATH_WIDTH)} is; name that"
+            )
         return cls.from_json(read_json(path), str(path))
 
     @classmethod

@@ -41,6 +41,9 @@ class Prior:
     unit: bool = True
     """Whether its values lie in 0..1."""
 
+    reads: str | None = ""
+    """The facts that it is computed from, in words; empty where its name says them, None where it reads none."""
+
     def written(self, name: str) -> list[str]:
         """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
         spans = [f"{option}={span.amount:g}{span.unit}" for option, span in self.first.items()]
@@ -54,23 +57,31 @@ class Prior:
 
 PRIORS: dict[str, Prior] = {
     "recency": Prior(
-        recency, {"half_life": Duration(365, "d")}, {"since": SINCE}, first={"half_life": Duration(90, "d")}
+        recency,
+        {"half_life": Duration(365, "d")},
+        {"since": SINCE},
+        first={"half_life": Duration(90, "d")},
+        reads="dates",
     ),
     "severity": Prior(severity),
     "importance": Prior(importance),
     "tags": Prior(tags),
     "domain": Prior(domain),
-    "document_type": Prior(document_type, factor=True),
-    "spec_level": Prior(spec_level, factor=True),
-    "importance_tier": Prior(importance_tier, words={"scale": tuple(TIERS)}, factor=True),
-    "decay": Prior(decay),
-    "retrievability": Prior(retrievability),
-    "popularity": Prior(popularity),
+    "document_type": Prior(document_type, factor=True, reads="document types"),
+    "spec_level": Prior(spec_level, factor=True, reads="spec levels"),
+    "importance_tier": Prior(
+        importance_tier, words={"scale": tuple(TIERS)}, factor=True, reads="importance tiers"
+    ),
+    "decay": Prior(decay, reads="dates"),
+    "retrievability": Prior(retrievability, reads="reviews"),
+    "popularity": Prior(popularity, reads="counts of accesses"),
     "corrections": Prior(corrections, factor=True),
-    "created": Prior(created, unit=False),
-    "one": Prior(one),
-    "length": Prior(length, factor=True),
-    "promised": Prior(promised, intents=frozenset(PROMISED), factor=True),
+    "created": Prior(created, unit=False, reads="dates"),
+    "one": Prior(one, reads=None),
+    "length": Prior(length, factor=True, reads="lengths of texts"),
+    "promised": Prior(
+        promised, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers"
+    ),
 }
 
 __all__ = ["PRIORS", "Derived", "Prior"]

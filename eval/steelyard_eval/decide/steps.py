@@ -18,6 +18,11 @@ def beside(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.json')}.try.json")
 
 
+def today(path: Path) -> Path:
+    """search-weights.current.json for search-weights.json."""
+    return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
+
+
 def using(path: Path) -> str:
     """The command that searches with a weights file."""
     return shlex.join(["steelyard", "search", "VAULT", "QUERY", "--weights", str(path)])

@@ -175,9 +175,7 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
     measures = parse_measures([str(OBJECTIVE), *METRICS])
     second = None if case.listless else _second(found)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
-    recommended = RecommendationCase(
-        source, labelled, measures, laid, used, PLACES, 0, now, tried.left_out, second, gates
-    )
+    recommended = RecommendationCase(source, labelled, measures, laid, used, PLACES, 0, now, tried, second, gates)
     return LogDecision(case, labelled, sampled, laid, recordings, found.gains, recommended)
 
 

@@ -1,4 +1,4 @@
-"""Results that say what to run: their weights file, and `*.try.json` beside it where something is worth trying."""
+"""Results that say what to run: a weights file, or under try two, `*.current.json` and `*.try.json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
-from steelyard_eval.decide.steps import WEIGHTS, beside, using
+from steelyard_eval.decide.steps import WEIGHTS, beside, today, using
 
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
 
@@ -33,7 +33,7 @@ class ChosenWeights(Reported):
     interrupted: bool = False
 
     def save_weights(self, path: str | Path) -> list[Path]:
-        """Write the weights file, and under try `*.try.json` beside it; returns what was written."""
+        """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written."""
         return save_weights(path, self.config, self.attempt)
 
     def saved(self: ChosenT, path: str | Path) -> tuple[ChosenT, list[str]]:
@@ -42,20 +42,24 @@ class ChosenWeights(Reported):
         moved = {using(WEIGHTS): using(target), using(beside(WEIGHTS)): using(beside(target))}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
-        lines = [f"{one}: {own if one == target else 'what to try'}" for one in self.save_weights(target)]
+        written = self.save_weights(target)
+        lines = [f"{one}: {'what to try' if one == beside(target) else own}" for one in written]
         return replace(self, record={**self.record, "steps": steps}), lines
 
 
 def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> list[Path]:
-    """Write `config` to the path and `attempt` to `*.try.json` beside it, where there are any; what was written.
+    """Write `config` to the path; with an `attempt`, write both beside it, by names that tell which is which.
 
-    An attempt of an earlier run is removed, or it would be taken for one of this run.
+    Returns what was written: `path` alone, or `*.current.json` and `*.try.json`. Then `path` stays as it was. What
+    an earlier run left beside it is removed, or it would be taken for what this one says.
     """
     target = Path(path)
-    files = {target: config, beside(target): attempt}
+    pair = {today(target): None if attempt is None else config, beside(target): attempt}
+    files = pair | ({target: config} if attempt is None else {})
     for file, one in files.items():
         if one is not None:
             one.save(file)
-    if attempt is None:
-        beside(target).unlink(missing_ok=True)
+    for file, one in pair.items():
+        if one is None:
+            file.unlink(missing_ok=True)
     return [file for file, one in files.items() if one is not None]

@@ -105,7 +105,7 @@ def leaderboard(
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
         best = picked if picked is not None and picked in own else int(own[np.argmax(mean[own])])
-        config = written if written is not None and best == picked else layout.grid.config(best)
+        config = written if written is not None and best == picked else layout.written(best, measures)
         if config not in (start.config, current.config) or not start.preset:
             _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
     calls = None if current.config is None else int(layout.replayed(current.config).embedded.sum())

@@ -30,7 +30,13 @@ from steelyard_eval.compare.contenders import Contender, Setting
 from steelyard_eval.datasets import GIVEN
 from steelyard_eval.decide.grid import LINE
 from steelyard_eval.tune.source import Source
-from steelyard_eval.tune.tuned_parameters import fixed_parameters, of_retrievers, recorded_alike, settings
+from steelyard_eval.tune.tuned_parameters import (
+    fixed_parameters,
+    not_tried,
+    of_retrievers,
+    recorded_alike,
+    settings,
+)
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -106,10 +112,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Tried:
-    """The starts, and what is not tried, with the reason."""
+    """The starts; signals that tell no entries apart; notices of what else is not tried, with the reasons."""
 
-    starts: tuple[Start, ...]
-    left_out: tuple[str, ...]
+    starts: tuple[Start, ...] = ()
+    idle: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Start]:
         return iter(self.starts)
@@ -128,7 +135,7 @@ class Tried:
 def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
     """A start for each family and system, as far as there is what it needs."""
     setting = Setting(limit, source.model, source.lists)
-    there, left_out = available(source, queries, setting)
+    there, idle, left_out = available(source, queries, setting)
     rows: dict[str, list[SearchConfig]] = {}
     for family in FAMILIES.values():
         for label, texts in family.starts(there).items():
@@ -149,12 +156,15 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
         elif configs:
             left_out.append(f"{label} (not everything that it reads is there)")
     fixed = sorted({name for start in found for name in fixed_parameters(start.config, start.settings)})
-    left_out += [f"{', '.join(fixed)} (each value would be a recording of its own)"] if fixed else []
-    return Tried(tuple(found), tuple(left_out))
+    return Tried(tuple(found), tuple(idle), tuple(not_tried(left_out, fixed)))
 
 
-def available(source: Source, queries: Sequence[Query], setting: Setting) -> tuple[Available, list[str]]:
-    """What there is to fuse, seen on a sample of the queries, and which signals tell no entries apart."""
+def available(
+    source: Source, queries: Sequence[Query], setting: Setting
+) -> tuple[Available, list[str], list[str]]:
+    """What there is to fuse, seen on a sample of the queries; signals that tell no entries apart; and what else
+    is not tried, with why.
+    """
     if source.lists is None:
         lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
         others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
@@ -167,14 +177,14 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> tup
     there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
     table = _sample(source, queries, setting, [*lists, *others])
     if table is None:
-        return there, []
+        return there, [], []
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
-    known, equal = _facts(table)
+    known, idle, like = _facts(table)
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
     left_out = [f"{name} (it finds nothing here)" for name in others if name not in further]
-    return replace(there, further=further, facts=facts, factors=factors), left_out + equal
+    return replace(there, further=further, facts=facts, factors=factors), idle, left_out + like
 
 
 def _sample(
@@ -191,12 +201,14 @@ def _sample(
         return None
 
 
-def _facts(table: SignalTable) -> tuple[dict[str, str], list[str]]:
-    """The derived signals that tell candidates apart, by name as they are written; and which do not, with why."""
+def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
+    """The derived signals that tell candidates apart, by name as they are written; those that do not; and those
+    that order candidates as another does.
+    """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
     found: dict[str, str] = {}
-    constant, like = [], []
+    idle, like = [], []
     for name, prior in PRIORS.items():
         for text in prior.written(name):
             values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
@@ -204,16 +216,14 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str]]:
             if order.any():
                 break
         else:
-            constant.append(name)
+            idle += [] if prior.reads is None else [name]
             continue
         near = next((other for other, known in orders.items() if order @ known > NEAR), None)
         if near is None:
             orders[name], found[name] = order, text
         else:
             like.append(f"{name} (it orders candidates nearly as {near} does)")
-    return found, like + (
-        [f"{', '.join(constant)} (the same for all candidates of every query)"] if constant else []
-    )
+    return found, idle, like
 
 
 def _order(table: SignalTable, values: Floats) -> Floats:

@@ -17,6 +17,7 @@ from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.tune.families import Start
+from steelyard_eval.tune.idle_signals import without_idle
 from steelyard_eval.tune.source import Source
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -55,6 +56,15 @@ class Layout:
     recordings: tuple[Measured, ...]
     skipped: tuple[str, ...]
     whole: bool
+
+    def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:
+        """The configuration of a candidate, without signals whose facts the data does not have."""
+        config = self.grid.config(candidate)
+        return without_idle(self.recorded(config).table, config, lambda one: self.means(one, measures))
+
+    def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
+        """float64[M]: the mean of every metric, by replay."""
+        return np.array([values.mean() for values in self.values(config, measures).values()])
 
     def recorded(self, config: SearchConfig) -> Measured:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""

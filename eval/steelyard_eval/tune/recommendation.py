@@ -133,7 +133,7 @@ def recommend(
     if model_labels is not None:
         second = model_labels.measured(source, queries, laid, config, measures[0])
     case = RecommendationCase(
-        source, queries, measures, laid, used, size, seed, now, tried.left_out, second, model=model_labels
+        source, queries, measures, laid, used, size, seed, now, tried, second, model=model_labels
     )
     record, chosen, attempt = document(case, timed)
     return Recommendation(record, chosen, attempt, not laid.whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -49,10 +49,11 @@ from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
 from steelyard_eval.tune.duelled import duel_standing
+from steelyard_eval.tune.families import Tried
+from steelyard_eval.tune.idle_signals import said_of_idle
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.source import Source
-from steelyard_eval.tune.tuned_parameters import not_tried
 from steelyard_eval.tune.tuning_document import curve_of
 from steelyard_eval.tune.weight_rounding import in_two_digits
 
@@ -72,7 +73,7 @@ class RecommendationCase:
     limit: int
     seed: int
     now: Callable[[], float]
-    left_out: Sequence[str] = ()
+    tried: Tried = field(default_factory=Tried)
     second: SecondMeasurement | None = None
     gates: Gates = ALL_FAMILIES
     model: ModelLabels | None = None
@@ -231,11 +232,10 @@ class RecommendationCase:
     def picked(self) -> SearchConfig | None:
         """The configuration that was decided on, with rounded weights."""
         candidate = self.decision.candidate
-        return None if candidate is None else in_two_digits(self.layout.grid.config(candidate), self._means)
-
-    def _means(self, config: SearchConfig) -> Floats:
-        """float64[M]: the mean of every metric."""
-        return np.array([values.mean() for values in self.layout.values(config, self.measures).values()])
+        if candidate is None:
+            return None
+        written = self.layout.written(candidate, self.measures)
+        return in_two_digits(written, lambda config: self.layout.means(config, self.measures))
 
     @property
     def answer(self) -> Conclusion:
@@ -371,7 +371,8 @@ def _results(case: RecommendationCase) -> Record:
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
-            *not_tried(case.left_out),
+            *said_of_idle(case.tried.idle, case.picked),
+            *case.tried.left_out,
         ],
         "primary": str(case.metric),
         "baseline": board.current.label,

@@ -193,7 +193,7 @@ def prepare(
     ]
     recordings = tuple(Measured.of(dataset.qrels, each) for each in tables)
     fixed = fixed_parameters(config, varied)
-    notices += not_tried([f"{', '.join(fixed)} (each value would be a recording of its own)"] if fixed else [])
+    notices += not_tried([], fixed)
     origin = space.options if space else {}
     return Task(dataset, config, recordings, measure, tuned_on, held_out, seed, origin, notices, varied)
 

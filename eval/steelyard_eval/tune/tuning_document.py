@@ -28,6 +28,7 @@ from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.candidate import Candidate
+from steelyard_eval.tune.idle_signals import idle_signals, said_of_idle, without_idle
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
 from steelyard_eval.tune.weight_rounding import brief, in_two_digits
@@ -92,7 +93,8 @@ class TuningDecision:
         candidate = self.decision.candidate
         if candidate is None:
             return self.task.config
-        return in_two_digits(self.task.grid.config(candidate), self._means)
+        config = self.task.grid.config(candidate)
+        return in_two_digits(without_idle(self.task.recorded(config).table, config, self._means), self._means)
 
     def _means(self, config: SearchConfig) -> Floats:
         """float64[M]: the mean of the objective, and of the metrics that stand beside it everywhere."""
@@ -136,7 +138,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "tuned": str(picked.strategy),
         "current": str(task.config.strategy),
         "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
-        "notices": list(task.notices),
+        "notices": [*said_of_idle(idle_signals(task.table, task.config.effective), picked), *task.notices],
         "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {

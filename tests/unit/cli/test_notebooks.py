@@ -28,7 +28,7 @@ def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, 
 
     assert printed(fresh) == printed(nbformat.read(path, 4))
     if "search-weights.json" in "".join(cell.source for cell in committed.cells):
-        assert list((tmp_path / "reports").rglob("search-weights*.json"))  # .try.json where that is the verdict
+        assert list((tmp_path / "reports").rglob("search-weights*.json"))  # .current.json and .try.json under try
 
 
 def printed(notebook) -> list[str]:

@@ -315,7 +315,8 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     assert record["verdict"] == "try"
     assert record["sentence"] == "Try: not proven, because the search was broken off."
     assert record["steps"][-1]["what"] == "run it again to prove it"
-    assert str(SearchConfig.load(out).strategy) == record["current"]["strategy"]
+    today = SearchConfig.load(tmp_path / "search-weights.current.json")
+    assert str(today.strategy) == record["current"]["strategy"]
     attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
     assert str(attempt.effective) == record["chosen"]["strategy"]
 

@@ -336,20 +336,26 @@ def test_under_keep_the_file_vouches_for_the_current_strategy(space):
     assert found.record["sentence"].startswith("Keep your current setting: nothing that was tried beats it by")
 
 
-def test_under_try_the_file_holds_the_current_weights_and_another_what_is_worth_trying(space, tmp_path):
+def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(space, tmp_path):
     # Two judged queries prove nothing, however large the gain.
     kept = [q.id for q in space.dataset.queries][:6]
     few = replace(space.dataset, qrels={name: space.dataset.qrels[name] for name in kept})
     out = tmp_path / "w.json"
     found = tune(few, "plain", "weighted_sum(0*bm25, 1*importance, normalize=minmax)", workspace=space)
+    out.write_text("in use")
     files = save_weights(out, found.config, found.attempt)
 
     assert found.record["verdict"] == "try"
-    assert files == [out, tmp_path / "w.try.json"]
-    assert SearchConfig.load(out).strategy.weights == (0, 1)
+    assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
+    assert out.read_text() == "in use"
+    assert SearchConfig.load(files[0]).strategy.weights == (0, 1)
     assert str(SearchConfig.load(files[1]).strategy) == found.record["tuned"]
-    save_weights(out, found.config, None)
-    assert not files[1].exists()
+    out.unlink()
+    with pytest.raises(ConfigError, match=r"w\.json' is not there, but '.*w\.try\.json' is; name that"):
+        SearchConfig.load(out)
+    assert save_weights(out, found.config, None) == [out]
+    assert SearchConfig.load(out).strategy.weights == (0, 1)
+    assert not any(file.exists() for file in files)
 
 
 @pytest.mark.parametrize(
@@ -465,7 +471,7 @@ def test_ctrl_c_ships_nothing_and_ends_with_130(tmp_path, monkeypatch):
     record = json.loads(ended.stdout)
     assert record["whole"] is False
     assert record["verdict"] in ("try", "keep")
-    assert SearchConfig.load(out).strategy == parse_strategy(start)
+    assert SearchConfig.load(tmp_path / "search-weights.current.json").strategy == parse_strategy(start)
     assert "interrupted" in ended.stderr
 
 

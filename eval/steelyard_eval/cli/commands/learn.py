@@ -89,8 +89,8 @@ def learn(
     sessions of coding agents, traces, exports. Nothing leaves this machine, and the log that is written holds ids,
     places, scores and acts, and no text of what was read.
 
-    Under ship the file has the learned weights. Under try and keep it has the current ones, and what is worth
-    trying goes beside it as *.try.json.
+    Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
+    it, *.current.json and *.try.json.
     """
     data = load(dataset, intents)
     log: str | HeldLog | None = feedback

@@ -64,9 +64,9 @@ def tune(
 ) -> None:
     """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
 
-    With the verdict ship the file has the chosen weights. With try and keep it has the current ones, and what is
-    worth trying is written beside it as *.try.json. Ctrl-C ends the search with the best found so far, which never
-    ships, and the exit code is 130. A second Ctrl-C ends the command.
+    With the verdict ship the file has the chosen weights, with keep the current ones. With try there are two files
+    beside it, *.current.json and *.try.json. Ctrl-C ends the search with the best found so far, which never ships,
+    and the exit code is 130. A second Ctrl-C ends the command.
     """
     regular_target(Path(out))
     data = load(dataset, intents)
@@ -134,9 +134,9 @@ def recommend(
 ) -> None:
     """Say which strategy and which weights to use instead of what you use today, and what to expect of them.
 
-    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen.
-    Under try and keep it holds the current weights, and what is worth trying goes beside it as *.try.json. Ctrl-C
-    decides on what was tried so far, of which nothing ships, and the exit code is 130.
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen,
+    under keep what you use today. Under try there are two files beside it: *.current.json, what you use today, and
+    *.try.json, what to try. Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
     """
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)

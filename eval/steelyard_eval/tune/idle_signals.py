@@ -1,0 +1,56 @@
+"""Signals whose facts the data does not have: what is chosen is written without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import Expr, leaves
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.tune.weight_rounding import MOVED
+
+
+def is_idle(table: SignalTable, values: Floats) -> bool:
+    """Whether a signal, float64[N], is the same for all candidates of every query."""
+    begins = table.offsets[:-1][np.diff(table.offsets) > 0]
+    if not len(begins):
+        return True
+    return bool((np.maximum.reduceat(values, begins) == np.minimum.reduceat(values, begins)).all())
+
+
+def idle_signals(table: SignalTable, strategy: Expr) -> list[str]:
+    """The derived signals in a strategy that are the same for all candidates of every query, by name."""
+    every = np.ones(len(table), dtype=bool)
+    own = [one for one in leaves(strategy) if one.name in PRIORS and PRIORS[one.name].reads is not None]
+    busy = {one.name for one in own if not is_idle(table, one.compile(table, every).branches[0].columns[0].values)}
+    return sorted({one.name for one in own} - busy)
+
+
+def without_idle(
+    table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]
+) -> SearchConfig:
+    """The configuration without such signals, each where no metric moves by more than rounding may.
+
+    `means` gives the mean of every metric, float64[M]. A signal that is equal for all candidates still moves some
+    where scores are compared with a fixed one, as those of Soleri's memories are.
+    """
+    idle = idle_signals(table, config.strategy)
+    if not idle:
+        return config
+    before = means(config)
+    for name in idle:
+        left = config.strategy.without({name})
+        if left is not None and np.abs(means(config.with_strategy(left)) - before).max() <= MOVED:
+            config = config.with_strategy(left)
+    return config
+
+
+def said_of_idle(names: Iterable[str], chosen: SearchConfig | None) -> list[str]:
+    """The notice on signals that are not in what was chosen, each with what it reads; none without any."""
+    left_out = [name for name in names if chosen is None or name not in chosen.effective.signals()]
+    told = ", ".join(f"{name} ({reads})" if (reads := PRIORS[name].reads) else name for name in left_out)
+    return [f"signals left out, because they are the same for every entry that was found: {told}"] if told else []

@@ -1,0 +1,52 @@
+"""Signals whose facts the data does not have are no candidates, and what is chosen is written without them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.datasets import load
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune import tune
+from steelyard_eval.tune.idle_signals import said_of_idle, without_idle
+from steelyard_eval.tune.task import prepare
+
+
+@pytest.fixture(scope="module")
+def space():
+    """Notes that all have one severity and no domain; no query is of a domain."""
+    data = load(starter())
+    entries = tuple(replace(e, severity="warning", domain="", kind="") for e in data.entries)
+    return Workspace.open(replace(data, entries=entries), "lsa")
+
+
+def test_soleri_keeps_no_weight_on_what_no_note_has(space):
+    """All notes are equal in both, so that their terms add one constant to every note of a query."""
+    found = tune(space.dataset, "soleri", workspace=space)
+    chosen = set(parse_strategy(found.record["tuned"]).signals())
+
+    assert {"severity", "domain"}.isdisjoint(chosen)
+    assert {"tfidf", "cosine"} <= chosen
+    assert (
+        "signals left out, because they are the same for every entry that was found: domain, severity"
+        in (found.record["notices"])
+    )
+
+
+def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
+    """The constant is read by who measures here, as the place of Soleri's memories at a fixed 0.5 would be."""
+    task = prepare(space.dataset, "soleri", None, "nDCG@10", None, "lsa", 0, space)
+    config = find_system("soleri").config(10).with_strategy(task.config.strategy)
+
+    left = without_idle(task.table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
+    assert "severity" in left.strategy.signals()
+    assert "domain" not in left.strategy.signals()
+    assert said_of_idle(["domain", "severity"], left)[0].endswith(": domain")
+
+
+def test_facts_that_a_name_does_not_say_stand_beside_it():
+    assert said_of_idle(["popularity"], None)[0].endswith("popularity (counts of accesses)")
+    assert said_of_idle([], None) == []
