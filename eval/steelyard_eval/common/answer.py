@@ -39,15 +39,18 @@ class Conclusion:
     sentence : verdict, gain with its interval and odds, in at most `LONGEST` characters.
     steps : what to do now.
     formula : the strategy that it is about; empty where there is none.
+    beside : what else has to be known of it, such as the cost of a restriction; mostly empty.
     """
 
     sentence: str
     steps: tuple[Step, ...] = ()
     formula: str = ""
+    beside: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The part of a document that is the answer."""
-        return {"sentence": self.sentence, "steps": [*map(asdict, self.steps)], "formula": self.formula or None}
+        said = {"sentence": self.sentence, "steps": [*map(asdict, self.steps)], "formula": self.formula or None}
+        return {**said, "beside": self.beside} if self.beside else said
 
 
 def name_of(label: str) -> str:
@@ -59,7 +62,8 @@ def in_terminal(record: Record) -> str:
     """The answer of a document as text for a terminal."""
     steps = [wrapped(visible(": ".join(_marked(step, str, str))), 4) for step in _steps(record)]
     formula = wrapped(visible(record["formula"]), 4) if record.get("formula") else ""
-    return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula)))
+    beside = wrapped(visible(record.get("beside") or ""))
+    return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula, beside)))
 
 
 def in_markdown(record: Record) -> str:
@@ -71,7 +75,8 @@ def below_in_markdown(record: Record) -> str:
     """What stands below the sentence, as Markdown."""
     steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in _steps(record)]
     formula = markdown_code(record["formula"]) if record.get("formula") else ""
-    return "\n\n".join(filter(None, ("\n".join(steps), formula)))
+    beside = markdown(record.get("beside") or "")
+    return "\n\n".join(filter(None, ("\n".join(steps), formula, beside)))
 
 
 def in_html(record: Record) -> Markup:
@@ -88,7 +93,8 @@ def below_in_html(record: Record) -> Markup:
     ]
     listed = Markup("<ul class='steps'>{}</ul>").format(Markup("").join(steps)) if steps else Markup("")
     formula = Markup("<p>{}</p>").format(code(legible(record["formula"]))) if record.get("formula") else ""
-    return listed + escape(formula)
+    beside = Markup("<p>{}</p>").format(legible(record["beside"])) if record.get("beside") else ""
+    return listed + escape(formula) + escape(beside)
 
 
 def _steps(record: Record) -> Sequence[Record]:

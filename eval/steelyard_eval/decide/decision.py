@@ -81,7 +81,7 @@ def decide(
     composite, metric = evidence.of_composite, evidence.of_metric
     passing = passed(evidence, gates)
     limit = bound(evidence.metric, evidence.groups, evidence.beyond)
-    gains = _folded(evidence, seed, row)
+    gains = gains_out_of_fold(evidence, seed, row)
     gainful = float(gains.mean()) > SMALLEST
     expected = promise(gains, evidence.groups, usual)
     if gainful and passing.any() and (not gates.folded or shrinkage(gains, evidence.groups) > 0):
@@ -109,9 +109,9 @@ def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision, 
     return replace(decision, verdict="try", candidate=candidate, gain=gain, more=more)
 
 
-def _folded(evidence: Evidence, seed: int, row: Callable[[int], Floats]) -> Floats:
-    """float64[n]: the gain out of fold of the ungated rule."""
-    choices = chosen_out_of_fold(evidence, seed)
+def gains_out_of_fold(evidence: Evidence, seed: int, row: Callable[[int], Floats], always: bool = False) -> Floats:
+    """float64[n]: the gain out of fold of the ungated rule; `always` as for `chosen_out_of_fold`."""
+    choices = chosen_out_of_fold(evidence, seed, always)
     rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
     return out_of_fold(rows, choices, evidence.metric.shape[1])
 

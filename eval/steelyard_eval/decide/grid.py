@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
@@ -114,6 +114,15 @@ class Grid:
         """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
         block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
         return _to_one(self.blocks[block].written(candidate - int(self.starts[block])))
+
+    def only(self, kept: Bools) -> Grid:
+        """The candidates where bool[C] is true, in order; at least one."""
+        parts = np.split(kept, self.starts[1:-1])
+        blocks = [
+            replace(block, weights=block.weights[own]) for block, own in zip(self.blocks, parts, strict=True)
+        ]
+        left = tuple(block for block in blocks if len(block.weights))
+        return Grid(left, self.metric[kept], self.composite[kept])
 
     def keys(self, known: Container[str]) -> list[str]:
         """The names of the candidates in tables of other collections; empty where their setting is not `known`."""

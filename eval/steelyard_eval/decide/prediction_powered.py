@@ -13,11 +13,11 @@ rules on matrices of differences stay what they are; what comes to it is the var
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.decide.posterior import BLOCK, Matrix, Moments
 
 
@@ -57,6 +57,10 @@ class SecondMeasurement:
         if sums.groups < 2:
             return None
         return cls(every[:, rows], at, sums.mean, sums.error**2, sums.groups)
+
+    def only(self, kept: Bools) -> SecondMeasurement:
+        """Of the candidates where bool[C] is true."""
+        return replace(self, labelled=self.labelled[kept], mean=self.mean[kept], variance=self.variance[kept])
 
     def share(self, labels: Matrix) -> float:
         """How much of it is used: one number for all candidates, from 0 to what a regression over queries says.

@@ -132,9 +132,9 @@ def best(evidence: Evidence) -> int | None:
     return _likeliest(evidence.of_composite)
 
 
-def _likeliest(of: Posterior) -> int | None:
+def _likeliest(of: Posterior, always: bool = False) -> int | None:
     top = int(np.argmax(of.mean))
-    return top if of.mean[top] > 0 else None
+    return top if always or of.mean[top] > 0 else None
 
 
 def proven(evidence: Evidence, gates: Gates) -> int | None:
@@ -170,15 +170,18 @@ def folds(groups: Indices, seed: int) -> Indices:
     return dealt[code]
 
 
-def chosen_out_of_fold(evidence: Evidence, seed: int) -> list[tuple[Bools, int | None]]:
-    """For every fold the queries in it, bool[n], and what `best` chooses without them."""
+def chosen_out_of_fold(evidence: Evidence, seed: int, always: bool = False) -> list[tuple[Bools, int | None]]:
+    """For every fold the queries in it, bool[n], and what `best` chooses without them.
+
+    `always` chooses where none lies above 0, too: what is used today cannot be kept.
+    """
     _, fold = np.unique(folds(evidence.groups, seed), return_inverse=True)
     parts = Moments.by_part(evidence.composite, evidence.groups, fold)
     if len(parts) == 1:
         return [(fold == 0, None)]
     whole = reduce(add, parts)
     return [
-        (fold == at, _likeliest(posterior(whole - part, evidence.prior_composite)))
+        (fold == at, _likeliest(posterior(whole - part, evidence.prior_composite), always))
         for at, part in enumerate(parts)
     ]
 

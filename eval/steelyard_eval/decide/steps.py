@@ -28,6 +28,11 @@ def using(path: Path) -> str:
     return shlex.join(["steelyard", "search", "VAULT", "QUERY", "--weights", str(path)])
 
 
+def exporting(path: Path, target: str) -> str:
+    """The command that writes a weights file for another system."""
+    return shlex.join(["steelyard", "export", str(path), "--to", target])
+
+
 def to_do(verdict: str, dataset: Dataset, remedy: str = "", *, labels: bool = True) -> tuple[Step, ...]:
     """What to do under a verdict: which file to search with, and what would settle the rest.
 

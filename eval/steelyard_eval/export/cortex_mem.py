@@ -29,8 +29,10 @@ def write(config: SearchConfig) -> Parts:
     for threshold in sorted({float(text) for text in _THRESHOLD.findall(str(config.strategy))}):
         if str(ask(threshold, config.limit)) == str(config.strategy):
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
+    if config.system != "cortex_mem":
+        raise Lost(FIXED)
     lost = changes(ask(None, config.limit), config.strategy)
-    ours = config.system == "cortex_mem" and not any(change.name.startswith("strategy") for change in lost)
+    ours = not any(change.name.startswith("strategy") for change in lost)
     raise Lost(FIXED, *(map(str, lost) if ours else ()))
 
 

@@ -35,6 +35,7 @@ from steelyard_eval.tune.layout import Layout, Measured, lay_out, record_all, se
 from steelyard_eval.tune.recommendation import METRICS
 from steelyard_eval.tune.recommendation_document import RecommendationCase
 from steelyard_eval.tune.source import Live
+from steelyard_eval.tune.written import plain_cuts
 
 OBJECTIVE = Measure("nDCG", PLACES)
 CLICKED = 400
@@ -75,7 +76,7 @@ class LogDecision:
         case = self.recommended
         if case is not None and case.picked is not None and candidate == case.decision.candidate:
             return case.picked
-        return self.layout.grid.config(candidate)
+        return plain_cuts(self.layout.grid.config(candidate))
 
     def lists(self, config: SearchConfig) -> Ints:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Ints
+from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.live.identity import agree
@@ -48,10 +48,15 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
     """
     agree(config, table.fingerprint)
     masked, ranking = rank_table(table, config, config.effective)
+    return Replay(masked, ranking, table.entry[ranking.row], embedded(masked, config))
+
+
+def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
+    """bool[Q]: the queries that live search would embed, over a recording at the configuration's depths."""
     needs = config.effective.needs(masked, tuple(config.retrievers))
-    embedded = np.zeros(len(table.queries), dtype=bool)
+    found = np.zeros(len(masked.queries), dtype=bool)
     for name, queries in needs.items():
         before = config.before(name) if name in DEPENDENT and name in config.retrievers else ()
         if EMBEDDING & {name, *before}:
-            embedded |= queries
-    return Replay(masked, ranking, table.entry[ranking.row], embedded)
+            found |= queries
+    return found

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
-from steelyard_eval.decide.steps import WEIGHTS, beside, today, using
+from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, today, using
 
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
 
@@ -39,11 +39,19 @@ class ChosenWeights(Reported):
     def saved(self: ChosenT, path: str | Path) -> tuple[ChosenT, list[str]]:
         """The same answer about these files, which are written; a line each on what is in it."""
         target = Path(path)
-        moved = {using(WEIGHTS): using(target), using(beside(WEIGHTS)): using(beside(target))}
+        to = (self.record.get("restriction") or {}).get("target") or ""
+        pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
+        moved = {using(usual): using(own) for usual, own in pairs}
+        moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
         written = self.save_weights(target)
-        lines = [f"{one}: {'what to try' if one == beside(target) else own}" for one in written]
+        other = (
+            "what to try"
+            if self.record["verdict"] == "try"
+            else f"the best that may be chosen {to and 'for '}{to}"
+        )
+        lines = [f"{one}: {other if one == beside(target) else own}" for one in written]
         return replace(self, record={**self.record, "steps": steps}), lines
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
@@ -17,8 +17,8 @@ from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.tune.families import Start
-from steelyard_eval.tune.idle_signals import without_idle
 from steelyard_eval.tune.source import Source
+from steelyard_eval.tune.written import as_chosen
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -57,10 +57,16 @@ class Layout:
     skipped: tuple[str, ...]
     whole: bool
 
+    def only(self, kept: Bools) -> Layout:
+        """The candidates where bool[C] is true, with the starts that still have some."""
+        left, owner = np.unique(self.owner[kept], return_inverse=True)
+        starts = tuple(self.starts[at] for at in left)
+        return replace(self, starts=starts, grid=self.grid.only(kept), owner=owner.astype(np.int64))
+
     def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:
         """The configuration of a candidate, without signals whose facts the data does not have."""
         config = self.grid.config(candidate)
-        return without_idle(self.recorded(config).table, config, lambda one: self.means(one, measures))
+        return as_chosen(self.recorded(config).table, config, lambda one: self.means(one, measures))
 
     def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
         """float64[M]: the mean of every metric, by replay."""

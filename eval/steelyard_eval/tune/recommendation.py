@@ -24,6 +24,7 @@ from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation_document import RecommendationCase, document
+from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.unlabelled import without_labels
 
@@ -81,6 +82,9 @@ def recommend(
     timed: bool = True,
     recording: str | Path | None = None,
     model_labels: ModelLabels | None = None,
+    target: str = "",
+    latency: float | None = None,
+    embedding_calls: float | None = None,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Recommendation:
@@ -109,6 +113,10 @@ def recommend(
     model_labels : ModelLabels
         What a language model judged (`notebook.label.by_model.model_labels`). It makes labels of 20 queries and
         more worth more where it agrees with them, and decides nothing by itself.
+    target, latency, embedding_calls : str, float, float
+        Choose only among what an export target expresses, what takes half of the searches at most so many
+        milliseconds live on this machine, what embeds at most so many of 100 queries. What that costs is in the
+        document, under "restriction".
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
@@ -116,6 +124,7 @@ def recommend(
     ConfigError for an unknown name.
     """
     measures = parse_measures([metric, *METRICS])
+    restriction = Restriction(target, latency, embedding_calls)
     source: Source
     if recording is None:
         source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
@@ -126,7 +135,7 @@ def recommend(
     used = read_current(_default(source) if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
-        return _unlabelled(source, size, used.label, config, now)
+        return _unlabelled(source, size, used.label, config, now, restriction)
     tried = starts(source, queries, size).with_current(source, used.label, config)
     laid = lay_out(source, queries, tried.starts, measures[0])
     second = None
@@ -135,7 +144,7 @@ def recommend(
     case = RecommendationCase(
         source, queries, measures, laid, used, size, seed, now, tried, second, model=model_labels
     )
-    record, chosen, attempt = document(case, timed)
+    record, chosen, attempt = document(case.restricted(restriction), timed)
     return Recommendation(record, chosen, attempt, not laid.whole)
 
 
@@ -149,11 +158,18 @@ def _default(source: Source) -> str:
 
 
 def _unlabelled(
-    source: Source, limit: int, label: str, config: SearchConfig | None, now: Callable[[], float]
+    source: Source,
+    limit: int,
+    label: str,
+    config: SearchConfig | None,
+    now: Callable[[], float],
+    restriction: Restriction,
 ) -> Recommendation:
     dataset = source.dataset
     queries = dataset.split("all") if dataset.queries else ()
     advice = advise(label, config, limit, source.model, dataset.sha256)
+    if restriction and (why := restriction.unlabelled(advice.attempt)):
+        raise ConfigError(f"{why}; label queries, or leave the restriction out")
     tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
     record = without_labels(source, tried, queries, label, advice, limit)
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}

@@ -50,12 +50,13 @@ from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.current import Current, of_config, of_lists
 from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.families import Tried
-from steelyard_eval.tune.idle_signals import said_of_idle
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.model_labels import ModelLabels
+from steelyard_eval.tune.restriction import NONE, Favourite, Restriction, Toll
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuning_document import curve_of
 from steelyard_eval.tune.weight_rounding import in_two_digits
+from steelyard_eval.tune.written import said_of_idle
 
 Record = dict[str, Any]
 TOO_FEW_BOTH = f"it has to judge {FEWEST} of your labelled queries whole, drawn and not chosen, and others"
@@ -77,6 +78,17 @@ class RecommendationCase:
     second: SecondMeasurement | None = None
     gates: Gates = ALL_FAMILIES
     model: ModelLabels | None = None
+    restriction: Restriction = NONE
+    free: RecommendationCase | None = None
+    """The same without the restriction, where there is one."""
+
+    def restricted(self, restriction: Restriction) -> RecommendationCase:
+        """The same case over the candidates that may be chosen; ConfigError where none is left."""
+        if not restriction:
+            return self
+        allowed = restriction.allowed(self.layout, self.source, self.queries)
+        second = self.second and self.second.only(allowed)
+        return replace(self, layout=self.layout.only(allowed), second=second, restriction=restriction, free=self)
 
     @property
     def metric(self) -> Measure:
@@ -232,19 +244,58 @@ class RecommendationCase:
     def picked(self) -> SearchConfig | None:
         """The configuration that was decided on, with rounded weights."""
         candidate = self.decision.candidate
-        if candidate is None:
+        return None if candidate is None else self._written(candidate)
+
+    def _written(self, candidate: int) -> SearchConfig:
+        """A candidate as short as the target still expresses it."""
+        own, short = self.layout.grid.config(candidate), self.layout.written(candidate, self.measures)
+        for one in (short, own):
+            rounded = in_two_digits(one, lambda config: self.layout.means(config, self.measures))
+            if not self.restriction.lost(rounded):
+                return rounded
+        return own
+
+    @cached_property
+    def toll(self) -> Toll | None:
+        """What the restriction costs; None without one."""
+        if self.free is None:
             return None
-        written = self.layout.written(candidate, self.measures)
-        return in_two_digits(written, lambda config: self.layout.means(config, self.measures))
+        sides = [case._favourite(bool(case.free and self.barred)) for case in (self.free, self)]
+        counts = len(self.layout.grid), len(self.free.layout.grid)
+        return Toll(self.restriction, sides[0], sides[1], self.evidence, str(self.metric), counts, self.barred)
+
+    @property
+    def barred(self) -> str:
+        """Why what is used today may not be chosen; empty where it may."""
+        if self.config is None:
+            return f"{self.restriction.target} cannot be given lists" if self.restriction.target else ""
+        return self.restriction.lost(self.config) or self.restriction.costs(self.layout, self.config)
+
+    def _favourite(self, always: bool) -> Favourite:
+        """The best of these candidates, by the gain out of fold."""
+        base = self.current.values[self.metric]
+        top = int(np.argmax(self.evidence.of_composite.mean))
+        formula = named(self.picked or self._written(top))
+        return Favourite.of(formula, self.evidence, self.seed, lambda c: self.values(c) - base, self.usual, always)
+
+    @cached_property
+    def instead(self) -> SearchConfig | None:
+        """Under keep, the best that may be chosen where what is used today may not."""
+        if self.picked is not None or not self.barred:
+            return None
+        return self._written(int(np.argmax(self.evidence.of_composite.mean)))
 
     @property
     def answer(self) -> Conclusion:
         """Verdict, gain and odds; what to do; the formula."""
-        formula = "" if self.picked is None else named(self.picked)
+        written = self.picked or self.instead
+        formula = "" if written is None else named(written)
         if self.public:
-            return self.advice.answer(self.source.dataset, formula)
-        fewest = 0 if self.stated else self.usual.stated
-        return answer_of(self.decision, self.source.dataset, self.label, str(self.metric), fewest, formula)
+            found = self.advice.answer(self.source.dataset, formula)
+        else:
+            fewest = 0 if self.stated else self.usual.stated
+            found = answer_of(self.decision, self.source.dataset, self.label, str(self.metric), fewest, formula)
+        return found if self.toll is None else self.toll.beside(found, self.decision.verdict)
 
     @cached_property
     def board(self) -> Board:
@@ -278,9 +329,11 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
     facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
     facts["baseline"] = record["current"]["in_sample"]
+    if case.toll is not None:
+        record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or found is None:
-        return record, current, None
+        return record, current, case.instead and replace(case.instead, provenance=facts)
     facts |= {"in_sample": found["in_sample"], "certificate": "best-found", "plateau": found["plateau"]}
     picked = replace(case.picked, provenance=facts)
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
@@ -420,5 +473,5 @@ def _command(case: RecommendationCase) -> str | None:
     if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
         return None
     options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
-    options |= {"--model-labels": case.model and case.model.path}
+    options |= {"--model-labels": case.model and case.model.path, **case.restriction.options}
     return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

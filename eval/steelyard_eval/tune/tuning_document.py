@@ -28,10 +28,10 @@ from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.idle_signals import idle_signals, said_of_idle, without_idle
 from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.task import Task
 from steelyard_eval.tune.weight_rounding import brief, in_two_digits
+from steelyard_eval.tune.written import as_chosen, idle_signals, said_of_idle
 from steelyard_eval.weights.exact.curve import Curve
 
 POINTS = 400
@@ -94,7 +94,7 @@ class TuningDecision:
         if candidate is None:
             return self.task.config
         config = self.task.grid.config(candidate)
-        return in_two_digits(without_idle(self.task.recorded(config).table, config, self._means), self._means)
+        return in_two_digits(as_chosen(self.task.recorded(config).table, config, self._means), self._means)
 
     def _means(self, config: SearchConfig) -> Floats:
         """float64[M]: the mean of the objective, and of the metrics that stand beside it everywhere."""

@@ -173,6 +173,9 @@ class Workbench:
         model_labels: str | Path | None = None,
         seed: int = 0,
         timed: bool = True,
+        target: str = "",
+        latency: float | None = None,
+        embedding_calls: float | None = None,
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over every family.
 
@@ -192,6 +195,12 @@ class Workbench:
             Of the folds.
         timed : bool
             Whether live search is timed.
+        target : str
+            Choose only what this export target expresses, such as elasticsearch or echovault.
+        latency : float
+            Choose only what takes half of the searches at most so many milliseconds.
+        embedding_calls : float
+            Choose only what embeds at most so many of 100 queries.
 
         Returns
         -------
@@ -216,6 +225,9 @@ class Workbench:
                 timed=timed,
                 recording=recording,
                 model_labels=by_model.model_labels(model_labels, self.dataset) if model_labels else None,
+                target=target,
+                latency=latency,
+                embedding_calls=embedding_calls,
                 workspace=self.workspace if recording is None else None,
             ),
         )

@@ -22,6 +22,7 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import load
+from steelyard_eval.export import TARGETS
 from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.show.runs_kept import Runs
@@ -29,6 +30,25 @@ from steelyard_eval.show.terminal import recommendation, tuning
 from steelyard_eval.tune import tune as run_tune
 from steelyard_eval.tune.floor import floored
 from steelyard_eval.tune.recommendation import recommend as run_recommend
+
+for_option = click.option(
+    "--for",
+    "target",
+    type=click.Choice(list(TARGETS)),
+    help="Choose only what this system expresses, so that `steelyard export` writes it for that.",
+)
+latency_option = click.option(
+    "--latency",
+    type=click.FloatRange(0),
+    metavar="MS",
+    help="Choose only where half of the searches take at most so many milliseconds on this machine.",
+)
+calls_option = click.option(
+    "--embedding-calls",
+    type=click.FloatRange(0, 100),
+    metavar="N",
+    help="Choose only what embeds at most N of 100 queries; 0 is keywords alone.",
+)
 
 
 @click.command()
@@ -108,6 +128,9 @@ def tune(
     help="Write HTML, Markdown, JSON and a summary for a pull request to this folder.",
 )
 @click.option("--model-labels", type=click.Path(), metavar="FILE", help="What judge --model wrote.")
+@for_option
+@latency_option
+@calls_option
 @floor_option
 @recording_option
 @limit_option
@@ -123,6 +146,9 @@ def recommend(
     out: str,
     folder: str | None,
     model_labels: str | None,
+    target: str | None,
+    latency: float | None,
+    embedding_calls: float | None,
     floor: str | None,
     recording: str | None,
     limit: int | None,
@@ -150,6 +176,9 @@ def recommend(
         seed=seed,
         recording=recording,
         model_labels=read_model_labels(model_labels, data) if model_labels else None,
+        target=target or "",
+        latency=latency,
+        embedding_calls=embedding_calls,
     )
     found, floors = floored(found, data, floor, embedder)
     found, files = found.saved(out)

@@ -1,13 +1,15 @@
-"""Signals whose facts the data does not have: what is chosen is written without them."""
+"""What was chosen, as its file says it: no signals whose facts the data lacks, lists of the length asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Cut
 from steelyard.fusion import Expr, leaves
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
@@ -30,14 +32,13 @@ def idle_signals(table: SignalTable, strategy: Expr) -> list[str]:
     return sorted({one.name for one in own} - busy)
 
 
-def without_idle(
-    table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]
-) -> SearchConfig:
-    """The configuration without such signals, each where no metric moves by more than rounding may.
+def as_chosen(table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
+    """The configuration with `plain_cuts`, and without such signals where no metric moves more than rounding may.
 
     `means` gives the mean of every metric, float64[M]. A signal that is equal for all candidates still moves some
     where scores are compared with a fixed one, as those of Soleri's memories are.
     """
+    config = plain_cuts(config)
     idle = idle_signals(table, config.strategy)
     if not idle:
         return config
@@ -47,6 +48,12 @@ def without_idle(
         if left is not None and np.abs(means(config.with_strategy(left)) - before).max() <= MOVED:
             config = config.with_strategy(left)
     return config
+
+
+def plain_cuts(config: SearchConfig) -> SearchConfig:
+    """The configuration whose lists are never longer than the limit: without Soleri's guard of small vaults."""
+    bare = [Cut(stage.limit) if isinstance(stage, Cut) else stage for stage in config.finish]
+    return replace(config, finish=tuple(bare))
 
 
 def said_of_idle(names: Iterable[str], chosen: SearchConfig | None) -> list[str]:

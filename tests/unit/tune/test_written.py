@@ -1,4 +1,4 @@
-"""Signals whose facts the data does not have are no candidates, and what is chosen is written without them."""
+"""What is chosen has no signals whose facts the data lacks, and returns as many hits as were asked for."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import tune
-from steelyard_eval.tune.idle_signals import said_of_idle, without_idle
 from steelyard_eval.tune.task import prepare
+from steelyard_eval.tune.written import as_chosen, said_of_idle
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +41,21 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     task = prepare(space.dataset, "soleri", None, "nDCG@10", None, "lsa", 0, space)
     config = find_system("soleri").config(10).with_strategy(task.config.strategy)
 
-    left = without_idle(task.table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
+    left = as_chosen(task.table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
     assert "severity" in left.strategy.signals()
     assert "domain" not in left.strategy.signals()
     assert said_of_idle(["domain", "severity"], left)[0].endswith(": domain")
+
+
+def test_a_search_by_what_was_chosen_returns_the_limit(space):
+    """Soleri's document shows all of a small vault where keywords find fewer than 50, which its program does."""
+    query = space.dataset.queries[0]
+    found = tune(space.dataset, "soleri", workspace=space)
+    asked = [find_system("soleri").config(10), found.attempt or found.config]
+
+    documented, chosen = (len(space.searcher(config).search(query).hits) for config in asked)
+    assert documented > 10
+    assert chosen == 10
 
 
 def test_facts_that_a_name_does_not_say_stand_beside_it():

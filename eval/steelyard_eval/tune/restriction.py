@@ -1,0 +1,246 @@
+"""What may be chosen: what a target expresses, and what costs at most so much; and what that costs in quality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.common.answer import Conclusion, Step
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.decide.decision import gains_out_of_fold
+from steelyard_eval.decide.posterior import Moments
+from steelyard_eval.decide.promise import Gain, Usual, promise
+from steelyard_eval.decide.rule import Evidence
+from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
+from steelyard_eval.export import TARGETS, Lost, say
+from steelyard_eval.recording.replay import embedded
+from steelyard_eval.tune.cost import TIMED
+from steelyard_eval.tune.source import Source
+
+if TYPE_CHECKING:
+    from steelyard_eval.tune.layout import Layout
+
+Record = dict[str, Any]
+SLACK = 1e-9
+"""Of a share of queries, which is rounded."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """A restriction of the candidates.
+
+    Attributes
+    ----------
+    target : str
+        A key of `steelyard_eval.export.TARGETS`; empty for any.
+    latency : float or None
+        Milliseconds that half of the searches take at most, live on this machine.
+    embedding_calls : float or None
+        Of 100 queries, how many may be embedded.
+    """
+
+    target: str = ""
+    latency: float | None = None
+    embedding_calls: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.target and self.target not in TARGETS:
+            raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
+        for name, value, most in (
+            ("latency", self.latency, np.inf),
+            ("embedding_calls", self.embedding_calls, 100),
+        ):
+            if value is not None and not 0 <= value <= most:
+                raise ConfigError(
+                    f"{name} {shown(value)} is outside 0..{most:g}; give milliseconds, or calls of 100"
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self.target) or self.latency is not None or self.embedding_calls is not None
+
+    def __str__(self) -> str:
+        """In words, after "what"."""
+        calls, took = self.embedding_calls, self.latency
+        parts = [
+            *([f"{self.target} expresses"] if self.target else []),
+            *([f"takes at most {took:g} ms"] if took is not None else []),
+            *([f"embeds at most {calls:g} of 100 queries"] if calls is not None else []),
+        ]
+        return " and ".join(parts)
+
+    @property
+    def options(self) -> Record:
+        """As a command writes it."""
+        named = {
+            "--for": self.target or None,
+            "--latency": self.latency,
+            "--embedding-calls": self.embedding_calls,
+        }
+        return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
+
+    def lost(self, config: SearchConfig) -> str:
+        """Why the target cannot express a configuration; empty where it can, or where there is no target."""
+        try:
+            if self.target:
+                say(config, TARGETS[self.target])
+        except Lost as lost:
+            return str(lost)
+        return ""
+
+    def costs(self, layout: Layout, config: SearchConfig) -> str:
+        """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
+        if self.embedding_calls is None:
+            return ""
+        calls = 100 * float(embedded(layout.recorded(config).table.at_depth(config.depths), config).mean())
+        return f"it embeds {calls:.0f} of 100 queries" if calls > self.embedding_calls + SLACK else ""
+
+    def unlabelled(self, attempt: SearchConfig | None) -> str:
+        """Why it cannot be kept without labels, where only one configuration is known; empty where it is."""
+        if self.latency is not None or self.embedding_calls is not None:
+            return "what a search costs is measured on labelled queries, and there are none"
+        lost = "" if attempt is None else self.lost(attempt)
+        return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
+
+    def allowed(self, layout: Layout, source: Source, queries: Sequence[Query]) -> Bools:
+        """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
+        if self.latency is not None and source.space is None:
+            raise ConfigError("over a recording nothing can be timed; leave --latency out")
+        kept = np.zeros(len(layout.grid), dtype=bool)
+        took: dict[object, float] = {}
+        starts = [*layout.grid.starts.tolist()]
+        blocks = list(zip(layout.grid.blocks, starts[:-1], starts[1:], strict=True))
+        for block, begin, end in bar("what may be chosen")(blocks):
+            if self._affordable(layout, source, queries, block.config, took):
+                kept[begin:end] = self._expressed([partial(layout.grid.config, row) for row in range(begin, end)])
+        if not kept.any():
+            raise ConfigError(
+                f"nothing that was tried is what {self}"
+                + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
+            )
+        return kept
+
+    def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
+        """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
+        some = {configs[at] for at in (0, 1 % len(configs), len(configs) // 2, -1)}
+        if all(self.lost(one()) for one in some):
+            return [False] * len(configs)
+        return [not self.lost(one()) for one in configs]
+
+    def _affordable(
+        self,
+        layout: Layout,
+        source: Source,
+        queries: Sequence[Query],
+        config: SearchConfig,
+        took: dict[object, float],
+    ) -> bool:
+        """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
+        if self.costs(layout, config):
+            return False
+        if self.latency is None or source.space is None:
+            return True
+        read = config.effective
+        key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
+        if key not in took:
+            took[key] = float(np.median(latencies(source.space, config, queries, TIMED, bool(took)).searches))
+        return took[key] <= self.latency
+
+
+NONE = Restriction()
+
+
+@dataclass(frozen=True)
+class Favourite:
+    """The best of some candidates: as it is written, and what it gains out of fold, float64[n]."""
+
+    formula: str
+    gains: Floats
+    expected: Gain
+
+    @classmethod
+    def of(
+        cls,
+        formula: str,
+        evidence: Evidence,
+        seed: int,
+        row: Callable[[int], Floats],
+        usual: Usual,
+        always: bool = False,
+    ) -> Favourite:
+        """By the estimator of every promise; `always` where what is used today cannot be kept."""
+        gains = gains_out_of_fold(evidence, seed, row, always)
+        return cls(formula, gains, promise(gains, evidence.groups, usual))
+
+    def to_json(self) -> Record:
+        """For the document."""
+        expected = self.expected
+        gain = {"value": expected.mean, "low": expected.low, "high": expected.high, "harm": expected.worse}
+        return {"formula": self.formula, "gain": gain}
+
+
+@dataclass(frozen=True)
+class Toll:
+    """What a restriction costs: the best without it beside the best with it, by the same estimator."""
+
+    restriction: Restriction
+    without: Favourite
+    within: Favourite
+    evidence: Evidence = field(repr=False)
+    metric: str
+    counts: tuple[int, int]
+    lost: str
+    """Why what is used today is not among what may be chosen; empty where it is."""
+
+    @property
+    def change(self) -> Gain:
+        """The gain that is given up: the difference of the two, as sure as the paired differences are."""
+        apart = self.without.gains - self.within.gains
+        error = float(Moments.of(apart[None, :], self.evidence.groups).error[0])
+        return Gain.of(self.without.expected.mean - self.within.expected.mean, error)
+
+    def sentence(self) -> str:
+        """The whole of it in words."""
+        kept, of = self.counts
+        lead = f"Only what {self.restriction} was a candidate ({kept:,} of {of:,})."
+        today = f" What you use today is not: {self.lost}." if self.lost else ""
+        if not (self.without.gains - self.within.gains).any():
+            return f"{lead} It costs nothing: the same would be chosen without it.{today}"
+        change, free = self.change, self.without
+        sure = f"{self.metric} (95% sure of {change.low:+.3f} to {change.high:+.3f})"
+        cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
+        sides = f"{self.within.expected.mean:+.3f} expected with it, {free.expected.mean:+.3f} without"
+        return f"{lead} {cost}: {sides}, by {free.formula}.{today}"
+
+    def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
+        """An answer with the cost below it, and the command that writes what was chosen for the target."""
+        steps = answer.steps
+        if self.restriction.target and (self.lost or verdict != "keep"):
+            path = WEIGHTS if verdict == "ship" else beside(WEIGHTS)
+            to = self.restriction.target
+            steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
+        return replace(answer, steps=steps, beside=self.sentence())
+
+    def to_json(self) -> Record:
+        """For the document."""
+        own, change = self.restriction, self.change
+        return {
+            "target": own.target or None,
+            "latency_ms": own.latency,
+            "embedding_calls_of_100": own.embedding_calls,
+            "candidates": self.counts[0],
+            "of": self.counts[1],
+            "current": self.lost or None,
+            "without": self.without.to_json(),
+            "with": self.within.to_json(),
+            "cost": {"metric": self.metric, "value": change.mean, "low": change.low, "high": change.high},
+            "sentence": self.sentence(),
+        }

@@ -1,0 +1,147 @@
+"""A recommendation for a target exports to it, one within a budget keeps it, and both say what that costs."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.cli.main import main
+from steelyard_eval.common.answer import in_html, in_markdown, in_terminal
+from steelyard_eval.compare.latency import Latencies
+from steelyard_eval.datasets import load
+from steelyard_eval.export import TARGETS, export
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.tune import restriction
+from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.families import starts
+from steelyard_eval.tune.layout import lay_out
+from steelyard_eval.tune.recommendation import METRICS, recommend
+from steelyard_eval.tune.recommendation_document import RecommendationCase, document
+from steelyard_eval.tune.restriction import Restriction
+from steelyard_eval.tune.source import Live, Recorded
+
+
+@pytest.fixture(scope="module")
+def space():
+    whole = load(starter())
+    return Workspace.open(replace(whole, queries=whole.queries[:60]), "lsa")
+
+
+@pytest.fixture(scope="module")
+def case(space):
+    """Everything laid out once, against echovault, which few targets express."""
+    source, measures = Live(space), parse_measures(["nDCG@10", *METRICS])
+    queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
+    used = read_current("echovault", 10, source)
+    tried = starts(source, queries, 10).with_current(source, used.label, used.config)
+    laid = lay_out(source, queries, tried.starts, measures[0])
+    return RecommendationCase(source, queries, measures, laid, used, 10, 0, lambda: 0.0, tried)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_recommended_for_a_target_exports_to_it(case, target):
+    own = case.restricted(Restriction(target))
+    chosen = own.picked or own.instead or own.config
+
+    export(chosen, target)  # ConfigError for what it cannot express
+    assert own.toll.counts == (len(own.layout.grid), len(case.layout.grid))
+    for candidate in np.random.default_rng(0).integers(len(own.layout.grid), size=5).tolist():
+        export(own.layout.grid.config(candidate), target)
+
+
+def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
+    record, _, attempt = document(case.restricted(Restriction("cortex_mem")), timed=False)
+    found = record["restriction"]
+    cost = found["without"]["gain"]["value"] - found["with"]["gain"]["value"]
+
+    assert found["candidates"] < found["of"] == len(case.layout.grid)
+    assert found["cost"]["value"] == pytest.approx(cost, abs=1e-12)
+    assert found["cost"]["low"] < cost < found["cost"]["high"]
+    assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
+    assert f"It costs {cost:.3f} nDCG@10" in found["sentence"]
+    assert "What you use today is not: its layers" in found["sentence"]
+    assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
+    for face in (in_terminal, in_markdown, in_html):
+        said = " ".join(str(face(record)).split())
+        assert "was a candidate" in said
+        assert "steelyard export search-weights.try.json --to cortex_mem" in said.replace("\\", "")
+
+
+def test_without_a_restriction_nothing_is_said_of_one(case):
+    record, _, _ = document(case.restricted(Restriction()), timed=False)
+    assert "restriction" not in record
+    assert "beside" not in record
+
+
+def test_no_calls_leave_keywords_and_what_never_gets_to_its_vectors(case):
+    """Of EchoVault's tiers the second has vectors, and runs where words find fewer than three."""
+    own = case.restricted(Restriction(embedding_calls=0))
+    labels = {start.label for start in own.layout.starts}
+
+    assert {"bm25", "fts"} <= labels
+    assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet"})
+    most = case.restricted(Restriction(embedding_calls=100))
+    assert len(most.layout.grid) == len(case.layout.grid)
+    assert most.toll.sentence().endswith("It costs nothing: the same would be chosen without it.")
+
+
+def test_slow_searches_are_no_candidates(case, space, monkeypatch):
+    """Searches by keywords take 2 ms, all others 8."""
+
+    def timed(space, config, *_):
+        return Latencies([2.0 if config.effective.signals() <= {"fts", "bm25"} else 8.0])
+
+    monkeypatch.setattr(restriction, "latencies", timed)
+    own = case.restricted(Restriction(latency=5))
+    assert {start.label for start in own.layout.starts} == {"bm25", "fts"}
+    assert own.toll.sentence().startswith("Only what takes at most 5 ms was a candidate")
+    with pytest.raises(ConfigError, match=r"nothing that was tried is what takes at most 1 ms; allow more"):
+        case.restricted(Restriction(latency=1))
+    over = replace(case, source=Recorded(space.dataset, case.layout.recordings[0].table, starter()))
+    with pytest.raises(ConfigError, match=r"over a recording nothing can be timed; leave --latency out"):
+        over.restricted(Restriction(latency=5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"target": "elastic"}, "unknown target 'elastic'; did you mean 'elasticsearch'"),
+        ({"latency": -1}, "latency -1 is outside 0..inf"),
+        ({"embedding_calls": 101}, "embedding_calls 101 is outside 0..100"),
+        ({"latency": float("nan")}, "latency nan is outside"),
+    ],
+)
+def test_wrong_restrictions_are_refused_before_anything_runs(wrong, said):
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        Restriction(**wrong)
+
+
+def test_without_labels_only_what_public_collections_favour_can_be_asked_for():
+    whole = Workspace.open(load(starter()))  # with MiniLM's vectors, for which they favour a sum
+    bare = replace(whole.dataset, qrels={}, queries=())
+    own = replace(whole, dataset=bare)
+    with pytest.raises(ConfigError, match=r"without labels weighted_sum.* is all that is known"):
+        recommend(bare, "bm25", workspace=own, target="echovault")
+    with pytest.raises(ConfigError, match="what a search costs is measured on labelled queries"):
+        recommend(bare, "bm25", workspace=own, embedding_calls=0)
+    assert recommend(bare, "bm25", workspace=own, target="elasticsearch").attempt is not None
+
+
+def test_the_command_writes_what_the_next_one_exports(tmp_path):
+    out = tmp_path / "w.json"
+    arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
+    ended = CliRunner().invoke(main, ["recommend", str(starter()), *arguments])
+    record = json.loads(ended.stdout)
+    (step,) = [one for one in record["steps"] if one["what"] == "write it for elasticsearch"]
+    file = step["command"].split()[2]
+
+    assert SearchConfig.load(file).effective.signals() <= {"fts", "bm25", "vector"}
+    done = CliRunner().invoke(main, step["command"].split()[1:])
+    assert done.exit_code == 0, done.output
+    assert "--for elasticsearch" in record["command"]
