@@ -128,6 +128,7 @@ def test_tune_writes_a_file_that_search_loads(vault: Path, tmp_path: Path) -> No
     )
 
     assert json.loads(result.stdout)["verdict"] in ("ship", "try", "keep")
+    weights = min(tmp_path.glob("w*.json"))  # w.current.json under try
     found = json.loads(run("search", vault, "rotate keys", "--weights", weights, "--json").stdout)
     assert found["strategy"] == json.loads(weights.read_text())["strategy"]
     assert len(found["hits"]) == 10

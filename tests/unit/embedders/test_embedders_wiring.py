@@ -103,7 +103,8 @@ class TestVault:
 
         written = files(tmp_path)
         names = {path.name for path in written}
-        assert {"memory.db", "vectors.db", "manifest.json", "report.html", "w.json"} <= names
+        assert {"memory.db", "vectors.db", "manifest.json", "report.html"} <= names
+        assert names & {"w.json", "w.try.json"}
         assert [path for path, content in written.items() if KEY.encode() in content] == []
 
     def test_an_index_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):

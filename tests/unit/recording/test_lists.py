@@ -235,6 +235,7 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     )
     tuned = json.loads(capsys.readouterr().out)
     assert tuned["embedding_calls"]["current"] is None
+    out = min(tmp_path.glob("w*.json"))  # w.current.json under try
     assert json.loads(out.read_text())["system"] == "lists"
 
     main(["compare", str(starter()), "--weights", f"mine={out}", *arguments], standalone_mode=False)
