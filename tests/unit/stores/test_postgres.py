@@ -131,14 +131,16 @@ def test_words_are_the_lexemes_of_the_server(postgres, dataset):
 
 
 def test_what_breaks_off_is_in_neither(postgres):
-    """The copy and the database go back together, and both take what comes next."""
+    """The copy and the database go back together, and both take what comes next, and what others wrote before."""
     with PostgresVault(postgres, create=True) as store:
-        store.upsert([Entry("a", text="one")])
+        with PostgresVault(postgres) as other:
+            other.upsert([Entry("a", text="one")])
         with pytest.raises(RuntimeError), store.transaction():
             store.upsert([Entry("a", text="two"), Entry("b")])
             store.put_vectors(SPACE, ["a"], rows((1, 2)))
             store.save_model("lsa", "lsa", {}, {"x": b"1"})
             raise RuntimeError
+        store.refresh()
         assert ([e.text for e in store.entries()], store.spaces(), store.models()) == (["one"], [], [])
         with PostgresVault(postgres) as other:
             assert ([e.text for e in other.entries()], other.spaces(), other.models()) == (["one"], [], [])
