@@ -65,6 +65,7 @@ postgres: .venv/postgres  ## a PostgreSQL with pgvector in .venv/pgdata, on a so
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/logs.py
+	$(BIN)/python tests/benchmarks/commands.py
 
 bench-large: .venv/tested  ## a million entries: built, recorded, searched; kept in reports/large (LARGE='--entries 100000')
 	$(BIN)/python tests/benchmarks/large.py $(LARGE)

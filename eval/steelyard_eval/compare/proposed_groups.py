@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from steelyard_eval.compare.comparison import compare
-from steelyard_eval.compare.warnings import dependent, lack_groups
+from steelyard_eval.compare.warnings import dependent
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
+from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.recording.workspace import judged
 
 METRIC = "nDCG@10"

@@ -14,7 +14,7 @@ from steelyard.base.errors import shown
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.alike import Pair
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.groups import joined, unit_numbers
+from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
 
 FEW = 25
@@ -100,12 +100,6 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
         more = "; ..." if len(near) > PAIRS else ""
         found.append(f"{asked} nearly what another one asks ({some}{more}): the {len(queries)} are {worth}")
     return found
-
-
-def lack_groups(queries: Sequence[Query]) -> bool:
-    """Whether no query has a group, though there are at least two scopes, and at least three queries a scope."""
-    scopes = {str(query.filters) for query in queries}
-    return not any(query.group for query in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
 def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:

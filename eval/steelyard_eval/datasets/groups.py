@@ -16,6 +16,12 @@ from steelyard.base.arrays import Indices
 from steelyard.memory.query import Query
 
 
+def lack_groups(queries: Sequence[Query]) -> bool:
+    """Whether no query has a group, though there are at least two scopes, and at least three queries a scope."""
+    scopes = {str(query.filters) for query in queries}
+    return not any(query.group for query in queries) and 2 <= len(scopes) <= len(queries) / 3
+
+
 def wording(text: str) -> str:
     """The letters and digits of a text with their marks, without case; of a text without any, all but white space.
 

@@ -9,11 +9,12 @@ import click
 
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
-from steelyard_eval.compare.known_items import ask_known_items
-from steelyard_eval.compare.proposed_groups import propose_groups
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets import check as validate
+from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
 from steelyard_eval.datasets.faults import counted, grouped
+from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 
 
@@ -48,8 +49,10 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)
-        document["groups"] = propose_groups(found)
+        document["groups"] = _proposed(found)
         if known_items:
+            from steelyard_eval.compare.known_items import ask_known_items  # with all that searches
+
             document["known_items"] = ask_known_items(found, current, embedder=embedder, seed=seed)
             said.append(document["known_items"]["sentence"])
     repeated = duplicates_in_words(document.get("duplicates", []))
@@ -63,3 +66,13 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
     put(document, as_json, "\n".join(lines))
     if report.faults:
         sys.exit(2)
+
+
+def _proposed(dataset: Dataset) -> list[str]:
+    """Groups that queries seem to have; what measures them is loaded where there are any."""
+    queries = [query for query in dataset.split("all") if query.id in dataset.qrels and query.answerable]
+    if not (lack_groups(queries) or alike(dataset, queries)):
+        return []
+    from steelyard_eval.compare.proposed_groups import propose_groups
+
+    return propose_groups(dataset)

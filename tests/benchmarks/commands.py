@@ -1,0 +1,66 @@
+"""Processor time of commands on 60 notes with 30 queries: `make bench`, or python tests/benchmarks/commands.py.
+
+Most of it is imports. The ratio is to a Python that imports numpy, the least that any of them needs. Each is the
+median of five runs, every one in a process of its own.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = 5
+STARTER = ROOT / "qrels" / "starter"
+NUMPY = ("-c", "import numpy")
+
+
+def notes(folder: Path) -> None:
+    """Write the first 60 entries of starter, the 30 queries that have most labels there, and these labels."""
+    entries = (STARTER / "corpus.jsonl").read_text("utf-8").splitlines()[:60]
+    ids = {json.loads(line)["id"] for line in entries}
+    labels = [line for line in (STARTER / "qrels.txt").read_text("utf-8").splitlines() if line.split()[2] in ids]
+    judged = [line.split()[0] for line in labels]
+    texts = {(one := json.loads(line))["id"]: one["text"] for line in (STARTER / "queries.jsonl").open()}
+    chosen = sorted(texts, key=lambda id_: (-judged.count(id_), id_))[:30]
+    queries = [json.dumps({"id": id_, "text": texts[id_]}) for id_ in chosen]
+    (folder / "corpus.jsonl").write_text("\n".join(entries) + "\n", "utf-8")
+    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n", "utf-8")
+    (folder / "qrels.txt").write_text(
+        "\n".join(line for line in labels if line.split()[0] in chosen) + "\n", "utf-8"
+    )
+    (folder / "dataset.json").write_text('{"name": "notes", "text_for_embedding": "{title} {text}"}', "utf-8")
+
+
+def seconds(words: tuple[str, ...], folder: Path) -> float:
+    """The median processor time of a Python with these words."""
+    environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "STEELYARD_RUNS": "off", "XDG_CACHE_HOME": str(folder)}
+    taken = []
+    for _ in range(RUNS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], cwd=folder, env=environ, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return statistics.median(taken)
+
+
+def main() -> None:
+    """Print a row for each command."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "mine").mkdir()
+        notes(folder / "mine")
+        first = json.loads((folder / "mine" / "queries.jsonl").open().readline())["id"]
+        least = seconds(NUMPY, folder)
+        print(f"{'import numpy':42} {least:6.2f} s")
+        for job in ("--help", "check mine", "compare mine", f"explain mine {first}", "index mine mine.db"):
+            took = seconds(("-m", "steelyard_eval", *job.split()), folder)
+            print(f"{f'steelyard {job}':42} {took:6.2f} s  {took / least:5.1f} x")
+
+
+if __name__ == "__main__":
+    main()
