@@ -313,7 +313,7 @@ def older_report(data, folder):
 def vault_state(folder):
     """A vault in parts that can be compared: pages and revision numbers depend on how often it was begun."""
     path = folder / "vault"
-    if not path.exists():
+    if not path.exists() or _is_blank(path):
         return {"entries": {}, "indexes": {}, "model": {}, "answers": {}}
     Vault(path).close()  # it opens
     _words_agree(path)
@@ -331,6 +331,12 @@ def vault_state(folder):
             sql = f"SELECT e.id, v.embedding FROM vec_{number} v JOIN entries e ON e.rowid = v.rowid"
             answers[" ".join(space)] = {id_: hashlib.sha256(blob).hexdigest() for id_, blob in _rows(vault, sql)}
     return {"entries": entries, "indexes": indexes, "model": model, "answers": answers}
+
+
+def _is_blank(path):
+    """Whether a vault was begun and has no table yet, as whoever is killed before the first one leaves it."""
+    with looked_into(path) as vault:
+        return _rows(vault, "SELECT count(*) FROM sqlite_schema") == [(0,)]
 
 
 @contextlib.contextmanager

@@ -86,6 +86,7 @@ READERS = {
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
     "steelyard/config/weights_schema.py": "reads a file of the package",
+    "steelyard/stores/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
