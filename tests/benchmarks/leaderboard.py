@@ -109,7 +109,7 @@ def record_all(name, dataset, kind, timed):
     folder = LISTS / name / kind
     folder.mkdir(parents=True, exist_ok=True)
     facts_file = folder / "facts.json"
-    facts = json.loads(facts_file.read_text()) if facts_file.exists() else {}
+    facts = _facts(name, kind)
     queries = judged(dataset)
     wanted = [label for label in CONTENDERS if label not in facts]
     if TUNED not in facts:
@@ -134,6 +134,12 @@ def record_all(name, dataset, kind, timed):
     if timed:
         _timed(name, kind, workspace, queries, facts)
     return facts
+
+
+def _facts(name, kind):
+    """What is known of the lists of a table: a row for each contender."""
+    file = LISTS / name / kind / "facts.json"
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
 def _dimension(dataset):
@@ -313,7 +319,20 @@ def rows_of(name, dataset, kind, facts, others):
         )
         for label in sorted(values, key=lambda label: (-primary[label].mean(), label))
     ]
-    return rows, verified(dataset, queries, lists, values)
+    return rows, _checks(LISTS / name / kind / "checks.json", dataset, queries, lists, values)
+
+
+def _checks(file, dataset, queries, lists, values):
+    """What `verified` finds, kept beside the lists until a list or a judgment changes."""
+    key = hashlib.sha256(canonical([dataset.sha256, lists, list(map(str, MEASURES))]).encode()).hexdigest()
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    if kept.get("of") != key:
+        kept = {
+            "of": key,
+            "gaps": {tool: float(gap) for tool, gap in verified(dataset, queries, lists, values).items()},
+        }
+        write_text(file, canonical(kept))
+    return kept["gaps"]
 
 
 def verified(dataset, queries, lists, values):
@@ -383,7 +402,7 @@ def cells(row):
     ]
 
 
-def sections(datasets, kinds, again, timed):
+def sections(datasets, kinds, again, timed, kept):
     """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
     found = []
     folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
@@ -392,6 +411,8 @@ def sections(datasets, kinds, again, timed):
         queries = judged(dataset)
         groups = len({group_of(query) or query.id for query in queries})
         for kind in kinds:
+            if kept and TUNED not in _facts(name, kind):
+                continue
             if again:
                 (LISTS / name / kind / "facts.json").unlink(missing_ok=True)
             try:
@@ -411,7 +432,7 @@ def sections(datasets, kinds, again, timed):
 
 TEXT = """`make leaderboard` writes this page from the lists that it records in `reports/leaderboard`. The same contenders search the same collections, with the same vectors, and every list has ten places.
 
-**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: median of live searches of a hundred queries on one core, where vectors of queries are looked up; measured apart, with `--time`.
+**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: median of live searches of a hundred queries on one core, where vectors of queries are looked up; measured apart, with `--time`, and empty where it was not.
 
 **Contenders.** Five systems as documented and as shipped, and mem0 by its code ([systems.md](systems.md)); BM25, FTS5 and vectors alone; TM2C2 at alpha 0.8, RRF at 60 and DBSF as published; `{start}`, with which Steelyard starts without labels; and *{tuned}*: the best of {tried} settings on the other folds, whole conversations left out of the choice, so its figure is that of the procedure. Nothing else was tuned. A star marks a contributed run. LoCoMo's corrected key is not part of this page: the audit's file is not at hand (`steelyard import locomo10.json mine --corrections errors.json` makes that data set).
 
@@ -460,6 +481,10 @@ def markdown(found):
             )
             lines += [f"Tuned: {best}.", ""]
         lines += [f"{label}: not run, {reason}" for label, reason in refused.items()] + ([""] if refused else [])
+    there = {(name, kind) for name, kind, *_ in found}
+    missing = [f"{name}, {kind}" for name in COLLECTIONS for kind in EMBEDDERS if (name, kind) not in there]
+    if missing:
+        lines += [f"Not recorded for this page, and added by `make leaderboard`: {'; '.join(missing)}.", ""]
     return "\n".join([*lines, ADD, ""])
 
 
@@ -524,6 +549,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")
+    parser.add_argument("--kept", action="store_true", help="only the tables whose lists are recorded")
     parser.add_argument("--time", action="store_true", help="measure times again")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
@@ -536,7 +562,7 @@ def main():
             for name, embedder, collection in contributed(asked.check, datasets):
                 print(f"{name}: {collection}, {embedder}: it can join")
             return
-        found = sections(datasets, asked.embedders.split(","), asked.record, asked.time)
+        found = sections(datasets, asked.embedders.split(","), asked.record, asked.time, asked.kept)
     except SteelyardError as error:
         sys.exit(f"error: {error}")
     write_text(asked.out / "leaderboard.md", markdown(found))
