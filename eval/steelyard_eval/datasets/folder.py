@@ -60,10 +60,10 @@ def check(path: str | Path, *, log: bool = True) -> Report:
     if not folder.is_dir():
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
-    if not is_data_set(folder) and (fault := _no_data_set(folder)):
-        return Report((fault,), (), None)
     if is_memory(folder):
         return assemble(reader, read_memory(reader), log)
+    if not is_data_set(folder) and (fault := _no_data_set(folder)):
+        return Report((fault,), (), None)
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
 
 
