@@ -272,8 +272,9 @@ TEMPLATE = """# Validation: published figures beside ours
 
 `make validation` writes this page from the collections that STEELYARD_DATA names. Of {count} published figures {near} are
 within 0.02 of ours. Of the others {open} are *not explained*, and the rest *not measured*, because a model or a unit is not at
-hand; the row says what moves the figure, where that was measured. Beside a figure stands the ranking of ours that is nearest in kind, under the definition that its source states, or where it states
-none, under the one that fits best; the tables of all definitions follow, so that another choice can be read off.
+hand; the row says what moves the figure, where that was measured. Beside a figure stands the ranking of ours that is
+nearest in kind, under the definition that its source states, or where it states none, under the one that fits best; the
+tables of all definitions follow, so that another choice can be read off.
 
 ## SciFact
 
