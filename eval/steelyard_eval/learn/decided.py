@@ -33,7 +33,7 @@ from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import Layout, Measured, lay_out, record_all, serving
 from steelyard_eval.tune.recommendation import METRICS
-from steelyard_eval.tune.recommendation_document import RecommendationCase
+from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.source import Live
 from steelyard_eval.tune.written import plain_cuts
 

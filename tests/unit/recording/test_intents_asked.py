@@ -116,8 +116,9 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     bench(folder).update_baseline("spec_kit", because="the first", baseline=baseline)
     assert bench(folder).gate(baseline=baseline).record["verdict"] == "pass"
     record = bench(folder, "given").gate(baseline=baseline).record
-    (finding,) = record["findings"]
+    finding, below = record["findings"]
     assert (record["verdict"], finding["kind"], record["intents"]) == ("mismatch", "queries", "given")
+    assert below["kind"] == "digests"
     assert finding["text"].endswith("it was written with --intents classified")
 
 

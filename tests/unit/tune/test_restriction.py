@@ -22,7 +22,8 @@ from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.recommendation import METRICS, recommend
-from steelyard_eval.tune.recommendation_document import RecommendationCase, document
+from steelyard_eval.tune.recommendation_case import RecommendationCase
+from steelyard_eval.tune.recommendation_document import document
 from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded
 
