@@ -119,7 +119,7 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     finding, below = record["findings"]
     assert (record["verdict"], finding["kind"], record["intents"]) == ("mismatch", "queries", "given")
     assert below["kind"] == "digests"
-    assert finding["text"].endswith("it was written with --intents classified")
+    assert finding["text"].endswith("the baseline was written with --intents classified")
 
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
