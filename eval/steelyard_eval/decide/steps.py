@@ -28,6 +28,12 @@ def using(path: Path) -> str:
     return shlex.join(["steelyard", "search", "VAULT", "QUERY", "--weights", str(path)])
 
 
+def taking_turns(path: Path) -> str:
+    """The command that serves a vault by both files of a try, in turns, and logs what is done."""
+    both = ["--weights", str(today(path)), "--explore", str(beside(path)), "--share", "1"]
+    return shlex.join(["steelyard", "serve", "VAULT", *both, "--log", "feedback.jsonl"])
+
+
 def exporting(path: Path, target: str) -> str:
     """The command that writes a weights file for another system."""
     return shlex.join(["steelyard", "export", str(path), "--to", target])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.decide.steps import WEIGHTS, beside, to_do
+from steelyard_eval.decide.steps import WEIGHTS, taking_turns, to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
@@ -57,9 +57,8 @@ def _turns(found: LogDecision) -> tuple[Step, ...]:
     needed = None if found.experiment is None else found.experiment.searches
     if needed is None:
         return ()
-    both = f"--weights {WEIGHTS} --explore {beside(WEIGHTS)} --share 1"
     told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"
-    return (Step(told, f"steelyard serve VAULT {both} --log feedback.jsonl"),)
+    return (Step(told, taking_turns(WEIGHTS)),)
 
 
 def evidence(found: LogDecision) -> str:

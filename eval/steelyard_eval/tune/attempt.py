@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
-from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, today, using
+from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
 
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
 
@@ -42,6 +42,7 @@ class ChosenWeights(Reported):
         to = (self.record.get("restriction") or {}).get("target") or ""
         pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
         moved = {using(usual): using(own) for usual, own in pairs}
+        moved[taking_turns(WEIGHTS)] = taking_turns(target)
         moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
