@@ -105,7 +105,7 @@ class Filters:
         """The JSON form, which `of` reads back as equal filters; None for clauses that it cannot say.
 
         >>> Filters.of({"tags": "auth", "created_at": {"from": 5}}).to_json()
-        {'created_at': {'from': 5}, 'tags': {'all': ['auth']}}
+        {'created_at': {'from': 5.0}, 'tags': {'all': ['auth']}}
         """
         found: dict[str, dict[str, Any]] = {}
         for clause in self.clauses:
