@@ -1,6 +1,6 @@
-"""Weights files, recordings and the lists they replay to have the bytes that commit 659c651 wrote.
+"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 492eeaf wrote.
 
-Reports have those of ef10c17: matplotlib (of constraints.txt) draws their charts, verdicts are words for people.
+Charts are drawn by the matplotlib of constraints.txt.
 
     python tests/unit/recording/test_same_bytes.py ARCHIVE
 
@@ -27,7 +27,7 @@ from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "tests" / "data" / "made-by-659c651.tar.xz"
+SAMPLE = ROOT / "tests" / "data" / "made-by-492eeaf.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 
