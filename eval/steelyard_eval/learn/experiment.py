@@ -7,9 +7,9 @@ acted upon more often. Entries that the log never showed are relevant with the p
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from steelyard_eval.learn.interleaving import searches_needed
 
 SEARCHES = 20_000
 """Simulated; the shares of wins and losses have errors of less than .004."""
-DRAFTS = 16
-"""Lists that are drafted for a query; coins make at most 32 different ones."""
+ROUNDS = PLACES // 2
+"""Coins of a draft: each decides who picks first of two places."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def experiment(learned: ClickGains, top: Ints) -> Experiment:
     asked = sums(learned.cells.query, learned.cells.shown)[queries]
     drafts = [_drafts(*top[:, query].tolist()) for query in queries.tolist()]
     drawn = rng.choice(len(queries), SEARCHES, p=asked / asked.sum())
-    lists = np.array(drafts)[drawn, rng.integers(DRAFTS, size=SEARCHES)]  # (row, team) at each place
+    lists = np.array(drafts)[drawn, rng.integers(2**ROUNDS, size=SEARCHES)]  # (row, team) at each place
     rows, team = lists[..., 0], lists[..., 1]
     relevance = np.append(learned.relevance(), 0.0)[rows]
     acts = [rates[:, POSITIVE].sum(axis=1) for rates in (learned.classes.relevant, learned.classes.other)]
@@ -66,13 +66,13 @@ def experiment(learned: ClickGains, top: Ints) -> Experiment:
 
 
 def _drafts(today: Sequence[int], candidate: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Lists of (row, team) that two rankings draft, team 1 being the candidate; rows of -1 fill empty places."""
-    coins = random.Random(0)  # noqa: S311 -- no secret depends on it
+    """The list of (row, team) under every fall of the coins, team 1 being the candidate; -1 fills empty places."""
     own, other = ([row for row in rows if row >= 0] for rows in (candidate, today))
 
-    def draft() -> list[tuple[int, int]]:
-        made = draft_teams(own, other, PLACES, lambda: coins.random() < 0.5)
+    def draft(fall: Sequence[bool]) -> list[tuple[int, int]]:
+        coins = iter(fall)
+        made = draft_teams(own, other, PLACES, lambda: next(coins, True))
         placed = [(row, 1 if first else -1) for row, first in made]
         return placed + [(-1, 0)] * (PLACES - len(placed))
 
-    return [draft() for _ in range(DRAFTS)]
+    return [draft(fall) for fall in product((True, False), repeat=ROUNDS)]

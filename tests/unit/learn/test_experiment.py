@@ -24,7 +24,7 @@ def test_two_entries_exchanged_are_what_coins_and_rates_make_of_them():
     """One relevant entry, first by the candidate and second today, acted upon in 1/2 of looks at the first place
     and 1/4 at the second; the other entry never is. A coin decides who drafts first, and so where it stands: wins
     1/2 * 1/2 + 1/2 * 1/4 = 3/8, no losses. At a share of 1 the test of one proportion needs (1.96 * 0.5 / 0.5)^2 =
-    3.84, so 4 decided searches."""
+    3.84, so 4 decided searches. Of 20,000 searches the share has a standard error of .0034; 4 of them are .014."""
     pairs = made()[0].pairs
     cells = Cells(np.array([0]), np.array([0]), np.ones(1), np.ones((1, len(KINDS))), np.array([0]))
     fitted = ClickGains.of(pairs, cells)
@@ -40,7 +40,7 @@ def test_two_entries_exchanged_are_what_coins_and_rates_make_of_them():
 
     found = experiment(known, top)
 
-    assert (found.wins, found.losses) == (pytest.approx(3 / 8, abs=0.08), 0.0)
+    assert (found.wins, found.losses) == (pytest.approx(3 / 8, abs=0.014), 0.0)
     assert found.searches == -(-4 // found.wins)
 
 
