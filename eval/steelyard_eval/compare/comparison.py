@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -41,7 +42,7 @@ def compare(
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int = 1,
+    jobs: int | Executor = 1,
     recording: str | Path | None = None,
     runs: str | Path | None = None,
     verify: bool = False,
@@ -77,8 +78,8 @@ def compare(
         Length of every list; the largest cutoff of the metrics by default.
     embedder : str
         See `Workspace.open`.
-    jobs : int
-        Processes that search; the result is the same.
+    jobs : int or Executor
+        Processes that search, or where to submit it; the result is the same.
     recording : str or Path
         A folder that `record` wrote: contenders are replayed from it and nothing is searched.
     runs : str or Path

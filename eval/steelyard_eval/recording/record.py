@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def record(
     depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
     known = [depth for depth in depths if depth is not None]
     entries = len(workspace.dataset.entries)
-    if told := in_words(len(queries), len(signals), max(known, default=entries), entries, workspace.jobs):
+    if told := in_words(len(queries), len(signals), max(known, default=entries), entries, workspace.workers.jobs):
         LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
     with resumable(workspace.embedder):
         workspace.index_for([system], signals)
@@ -47,15 +48,16 @@ def record(
     queries = workspace.dataset.asked(queries, searcher.knows)
     with resumable(workspace.embedder):
         parts = None
-        if min(workspace.jobs, len(queries)) > 1:
+        if workspace.workers.share(len(queries)):
             parts = parts_of(
                 searcher,
                 queries,
                 sorted(signals),
                 depth,
-                jobs=workspace.jobs,
+                workers=workspace.workers,
                 as_of=workspace.dataset.as_of,
                 embedder=workspace.embedder,
+                corpus=(workspace.dataset.sha256, workspace.dataset.vectors_sha256),
                 progress=bar(label),
             )
         table = searcher.record(
@@ -94,7 +96,7 @@ def record_systems(
     limit: int,
     embedder: str,
     rerank: str = "top",
-    jobs: int = 1,
+    jobs: int | Executor = 1,
 ) -> dict[str, int]:
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)

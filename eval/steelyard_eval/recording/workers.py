@@ -1,22 +1,32 @@
-"""Recording by several processes that read one vault file; the parts put together are the bits of one process."""
+"""Recording by several processes, of this machine or of any executor; the parts put together are the bits of one.
+
+The queries are cut into blocks, and each block is a file in the cache folder, named by all that decides its bytes.
+Who dies costs the block at work; the same command later goes on with what is there, with however many workers.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import EmbedderError, MachineError, shown
+import steelyard
+from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
+from steelyard.base.files import canonical, lock
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.cache import cache_path
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.live.candidates import BLOCK
 from steelyard.live.search import Searcher
@@ -25,25 +35,69 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
 from steelyard.table.join import Part
+from steelyard_eval.recording.block_files import load_block, save_block
 
-SHARE = 4
-"""Blocks that each process is given at least, so that none waits long for the last one."""
+BLOCKS = 16
+"""Blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK."""
+
+
+class Workers:
+    """Who computes the blocks: processes of this machine, started when they are first needed, or an executor."""
+
+    def __init__(self, jobs: int | Executor) -> None:
+        self.jobs = jobs if isinstance(jobs, int) else 1
+        self.given = None if isinstance(jobs, int) else jobs
+
+    def share(self, queries: int) -> bool:
+        """Whether a recording of so many queries is theirs, and not made in this process."""
+        return queries > 0 and (self.given is not None or min(self.jobs, queries) > 1)
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Where blocks are submitted."""
+        if self.given is not None:
+            return self.given
+        # spawn: a fork would share open connections and the locks of threads
+        pool = ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        weakref.finalize(self, pool.shutdown, wait=False, cancel_futures=True)
+        return pool
+
+    def end(self) -> None:
+        """End the processes of this machine, after a failure; a later recording starts others."""
+        if self.given is None and "executor" in self.__dict__:
+            self.executor.shutdown(cancel_futures=True)
+            del self.executor
 
 
 @dataclass(frozen=True)
+class Work:
+    """What is the same for all blocks of a recording. `key` names all that decides their bytes."""
+
+    key: str
+    path: str
+    config: SearchConfig
+    embedder: tuple[str, str | None, str] | None
+    as_of: float
+    signals: Sequence[str]
+    depth: int | None
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """What a worker is asked for: a file with the rows of some queries, whose vectors are known."""
+
+    work: Work
+    queries: Sequence[Query]
+    vectors: Mapping[str, Vectors]
+    file: str
+
+
 class Ahead:
     """An embedder of queries whose vectors are known, so that no process needs the model."""
 
-    model: str
-    recipe: str | None
-    version: str
-    vectors: Mapping[str, Vectors]
-
-    @classmethod
-    def of(cls, embedder: Embedder, texts: Sequence[str]) -> Ahead:
-        """Embed the texts, to the bits of a recording by one process."""
-        vectors = dict(embedded(embedder, list(dict.fromkeys(texts))))
-        return cls(embedder.model, embedder.recipe, getattr(embedder, "version", ""), vectors)
+    def __init__(self, model: str, recipe: str | None, version: str) -> None:
+        self.model, self.recipe, self.version = model, recipe, version
+        self.vectors: dict[str, Vectors] = {}
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed."""
@@ -56,72 +110,129 @@ class Ahead:
         return True
 
 
-@dataclass(frozen=True)
-class Work:
-    """What every process does for the queries that it is given."""
-
-    path: str
-    config: SearchConfig
-    embedder: Embedder | None
-    as_of: float
-    signals: Sequence[str]
-    depth: int | None
-
-
 def parts_of(
     searcher: Searcher,
     queries: Sequence[Query],
-    signals: Iterable[str],
+    signals: Sequence[str],
     depth: int | None,
-    jobs: int,
+    workers: Workers,
     as_of: float,
     embedder: Embedder | None,
-    progress: Callable[[Sequence[Sequence[Query]]], Iterable[Sequence[Query]]],
+    corpus: Sequence[str],
+    progress: Callable[[Sequence[QueryBlock]], Iterable[QueryBlock]],
 ) -> list[Part]:
-    """The rows of a recording, block by block, each made by one of `jobs` processes; see `Searcher.part`.
+    """The rows of a recording, block by block, each made by one of the workers; see `Searcher.part`.
 
-    Raises MachineError when a process ends early, and what a search in one of them raises.
+    `corpus` holds the hashes of what is indexed. Raises MachineError when workers end early, and what a search in
+    one of them raises.
     """
     store = searcher.store
     if not isinstance(store, Vault):
         raise TypeError("only a vault is recorded by several processes")
-    size = max(1, min(BLOCK, -(-len(queries) // (jobs * SHARE))))
-    blocks = [queries[at : at + size] for at in range(0, len(queries), size)]
-    known = embedder and Ahead.of(embedder, [searcher.admitted(query).embedded for query in queries])
-    with _file_of(store) as path:
+    model = embedder and (embedder.model, embedder.recipe, str(getattr(embedder, "version", "")))
+    texts = [searcher.admitted(query).embedded for query in queries]
+    known = dict(embedded(embedder, list(dict.fromkeys(texts)))) if embedder else {}
+    made_of = [_code(), *corpus, searcher.config.to_json(), model, as_of, list(signals), depth]
+    key = sha256(canonical(made_of).encode()).hexdigest()
+    size = max(1, min(BLOCK, -(-len(queries) // BLOCKS)))
+    given = workers.given is not None
+    with _folder(key, given) as folder, _file_of(store, folder, given) as path:
         with Vault(path) as file:
             file.ensure_words(analyses([find_system(searcher.config.name)]))
-        work = Work(path, searcher.config, known, as_of, list(signals), depth)
-        # spawn: a fork would share open connections and the locks of threads
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(jobs, context, _begin, (work,))
+        work = Work(key, path, searcher.config, model or None, as_of, signals, depth)
+        blocks = [
+            QueryBlock(
+                work,
+                own := queries[at : at + size],
+                {text: known[text] for text in texts[at : at + size] if text in known},
+                str(folder / f"{sha256(repr(own).encode('utf-8', 'surrogatepass')).hexdigest()}.npz"),
+            )
+            for at in range(0, len(queries), size)
+        ]
+        waiting: list[Future[str]] = []
         try:
-            return [part for _, part in zip(progress(blocks), pool.map(_part, blocks), strict=True)]
-        except BrokenProcessPool:
-            raise MachineError("a process of --jobs ended early; free memory, or use fewer jobs") from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+            waiting += [workers.executor.submit(make, block) for block in blocks]
+            return [load_block(Path(future.result())) for _, future in zip(progress(blocks), waiting, strict=True)]
+        except BaseException as error:
+            for future in waiting:
+                future.cancel()
+            workers.end()
+            if isinstance(error, SteelyardError) or not _lost(error):
+                raise
+            raise MachineError(
+                f"workers ended early ({shown(type(error).__name__)}); free memory, or use fewer, and run the "
+                f"same command again: what they had finished is kept"
+            ) from None
 
 
-@contextmanager
-def _file_of(store: Vault) -> Iterator[str]:
-    """The file of a vault; a copy in a temporary folder of one that is in memory."""
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        yield store.in_file(Path(folder) / "copy.db")
+def make(block: QueryBlock) -> str:
+    """The block's file, made unless it is there; what a worker runs."""
+    file = Path(block.file)
+    if not file.exists():
+        searcher, ahead = _searcher(block.work)
+        ahead.vectors.update(block.vectors)
+        save_block(searcher.part(block.queries, block.work.signals, block.work.depth), file)
+    return block.file
 
 
-_own: list[tuple[Searcher, Work]] = []
-"""What this process works with."""
+_open: dict[str, tuple[Searcher, Ahead]] = {}
+"""The searchers of this process by vault and key; those of one recording at most."""
 
 
-def _begin(work: Work) -> None:
+def _searcher(work: Work) -> tuple[Searcher, Ahead]:
+    name = f"{work.path} {work.key}"
+    if name not in _open:
+        _open.clear()
+        ahead = Ahead(*work.embedder) if work.embedder else Ahead("", None, "")
+        embedder = ahead if work.embedder else None
+        _open[name] = Searcher(Vault(work.path), work.config, embedder, clock=lambda: work.as_of), ahead
+    return _open[name]
+
+
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever started this process ends it
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    searcher = Searcher(Vault(work.path), work.config, work.embedder, clock=lambda: work.as_of)
-    _own.append((searcher, work))
 
 
-def _part(queries: Sequence[Query]) -> Part:
-    searcher, work = _own[-1]
-    return searcher.part(queries, work.signals, work.depth)
+def _lost(error: BaseException) -> bool:
+    """Whether it says that workers or their scheduler are gone, and not what a search raised or a person."""
+    told = type(error).__module__.partition(".")[0] == "distributed"
+    return told or isinstance(error, BrokenExecutor | CancelledError)
+
+
+@contextmanager
+def _folder(key: str, given: bool) -> Iterator[Path]:
+    """The folder of the blocks of one recording: in the cache folder, until the recording is whole.
+
+    Where that cannot be written, or another process makes the same recording, processes of this machine do with a
+    temporary one.
+    """
+    folder = cache_path(os.environ).parent / "blocks" / key
+    with ExitStack() as ending:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ending.callback(os.close, lock(folder))
+        except OSError as error:
+            if given:
+                raise MachineError(
+                    f"cannot use {shown(str(folder), PATH_WIDTH)}: {error.strerror}; wait until another process "
+                    f"has made this recording, or set STEELYARD_CACHE to a folder that all workers see"
+                ) from None
+            folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="steelyard-")))
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _file_of(store: Vault, folder: Path, given: bool) -> Iterator[str]:
+    """The file of a vault; a copy of one in memory, beside the blocks where other machines have to read it."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-", dir=folder if given else None) as place:
+        yield store.in_file(Path(place) / "copy.db")
+
+
+@cache
+def _code() -> str:
+    """The hash of the engine's code, because a block of older code may differ."""
+    root = Path(steelyard.__file__).parent
+    return sha256(b"".join(path.read_bytes() for path in sorted(root.rglob("*.py")))).hexdigest()

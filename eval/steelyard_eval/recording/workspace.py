@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
+from steelyard_eval.recording.workers import Workers
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 RESUME = "run the same command again to go on: what was embedded is kept"
@@ -47,20 +50,20 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    `jobs` processes record; whatever their number, a recording has the same bits. `asked` is the embedder that was
-    asked for, as `open` takes it.
+    `jobs` processes record, or the workers of an executor; whatever their number, a recording has the same bits.
+    `asked` is the embedder that was asked for, as `open` takes it.
     """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
     asked: str = "auto"
-    jobs: int = 1
+    jobs: int | Executor = 1
     kept: KeptLists = field(default_factory=KeptLists, init=False, repr=False, compare=False)
 
     @classmethod
     def open(
-        cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None, jobs: int = 1
+        cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None, jobs: int | Executor = 1
     ) -> Workspace:
         """Index the data set, in memory unless a vault is given.
 
@@ -72,6 +75,11 @@ class Workspace:
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, jobs)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Who records."""
+        return Workers(self.jobs)
 
     @property
     def options(self) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ def recommend(
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int = 1,
+    jobs: int | Executor = 1,
     seed: int = 0,
     timed: bool = True,
     recording: str | Path | None = None,
@@ -102,8 +103,8 @@ def recommend(
         Length of the lists; the metric's cutoff by default.
     embedder : str
         See `Workspace.open`.
-    jobs : int
-        Processes that search; the answer is the same.
+    jobs : int or Executor
+        Processes that search, or where to submit it; the answer is the same.
     seed : int
         Of the folds.
     timed : bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def load(
     vectors: Mapping[str, Sequence[ArrayLike]] | None = None,
     text_for_embedding: str = "{title}\n{text}",
     embedder: str = "auto",
-    jobs: int = 1,
+    jobs: int | Executor = 1,
     intents: str | None = None,
 ) -> Workbench:
     """A data set, checked and ready to be worked on.
@@ -51,8 +52,9 @@ def load(
     embedder : str
         auto (recorded vectors, else LSA fitted on the texts), recorded, recorded:MODEL, lsa, none,
         minilm, minilm-int8, wordllama, api.
-    jobs : int
-        Processes that search, which pays off for thousands of queries; results are the same.
+    jobs : int or Executor
+        Processes that search, which pays off for thousands of queries, or where to submit it; results are the
+        same.
     intents : str, optional
         Where the intents of queries are from: classified, as live search does (the default), or given, the field
         `intent` of the queries where the system knows the word.

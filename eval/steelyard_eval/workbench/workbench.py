@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,11 +62,11 @@ class Workbench:
         What is searched, and how it is judged.
     embedder : str
         The source of the vectors; see `Workspace.open`.
-    jobs : int
+    jobs : int or Executor
         Processes that search for recordings; results are the same.
     """
 
-    def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int = 1) -> None:
+    def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int | Executor = 1) -> None:
         self.dataset = dataset
         self.embedder = embedder
         self.jobs = jobs

@@ -1,12 +1,16 @@
 """Recordings by several processes have the bytes of one process, and leave nothing behind when they end early."""
 
 import multiprocessing
+import os
 import pickle
 import signal
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from steelyard.base.errors import LostError, VaultError
+from steelyard.base.errors import DataError, LostError, MachineError, VaultError
+from steelyard.base.files import lock
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import complete, join, part
@@ -14,6 +18,7 @@ from steelyard.table.signal_table import NO_FACTS
 from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
 from steelyard_eval.recording import workers
+from steelyard_eval.recording.block_files import load_block, save_block
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.workspace import Workspace
 
@@ -59,8 +64,86 @@ def test_an_error_of_a_process_reaches_the_one_that_started_it():
     assert (str(got), got.signal, type(got.reason)) == ("bm25 failed: the vault is closed", "bm25", VaultError)
 
 
-def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def recorded_by(jobs, out, systems=("bm25",)):
+    record_systems(load(starter()), list(systems), out, "all", 10, "auto", jobs=jobs)
+    return bytes_of(out)
+
+
+class Counting(ThreadPoolExecutor):
+    """An executor that is not a process pool; it loses its workers after some blocks, if told to."""
+
+    def __init__(self, lasts=None):
+        super().__init__(3)
+        self.made, self.lasts = [], lasts
+
+    def submit(self, task, block):
+        if self.lasts is not None and len(self.made) >= self.lasts:
+            raise BrokenExecutor("gone")
+        self.made.append(Path(block.file).name)
+        future = super().submit(task, block)
+        if self.lasts is not None:
+            future.result()
+        return future
+
+
+@pytest.fixture
+def blocks(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
+    return lambda: sorted(path.name for path in (tmp_path / "cache" / "blocks").glob("*/*.npz"))
+
+
+def test_any_executor_writes_the_bytes_of_one_process_and_leaves_no_block(tmp_path, blocks):
+    executor = Counting()
+    assert recorded_by(executor, tmp_path / "many") == recorded_by(1, tmp_path / "one")
+    assert len(executor.made) == len(set(executor.made)) > 10
+    assert blocks() == []
+
+
+def test_what_lost_workers_had_finished_is_not_made_again(tmp_path, blocks, monkeypatch):
+    """Two blocks are finished; then the workers are gone. The next run makes the others, and the same bytes."""
+    first = Counting(lasts=2)
+    with pytest.raises(MachineError, match="run the same command again: what they had finished is kept"):
+        recorded_by(first, tmp_path / "many")
+    first.shutdown()
+    finished = blocks()
+    assert finished == sorted(first.made)
+    assert not (tmp_path / "many").exists()
+    searched = []
+    monkeypatch.setattr(
+        workers, "save_block", lambda part, file: (searched.append(file.name), save_block(part, file))
+    )
+    assert recorded_by(Counting(), tmp_path / "many") == recorded_by(1, tmp_path / "one")
+    assert len(searched) > 5
+    assert not set(searched) & set(finished)
+    assert blocks() == []
+
+
+def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
+    with pytest.raises(MachineError):
+        recorded_by(Counting(lasts=1), tmp_path / "many")
+    (folder,) = (tmp_path / "cache" / "blocks").iterdir()
+    held = lock(folder)
+    with pytest.raises(MachineError, match="another process has made this recording"):
+        recorded_by(Counting(), tmp_path / "many")
+    assert recorded_by(2, tmp_path / "two") == recorded_by(1, tmp_path / "one")
+    os.close(held)
+
+
+def test_a_cut_block_is_refused(tmp_path):
+    part_ = part([Query("a", id="1")], [{"fts": [Found("d", 2.0, 1)]}], {})
+    save_block(part_, tmp_path / "a.npz")
+    again = load_block(tmp_path / "a.npz")
+    assert (again.entries, again.columns["fts"].tolist(), again.offsets.tolist()) == (["d"], [2.0], [0, 1])
+    whole = (tmp_path / "a.npz").read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "a.npz").write_bytes(whole[:size])
+        with pytest.raises(DataError, match="no whole block"):
+            load_block(tmp_path / "a.npz")
+
+
+def test_ctrl_c_ends_all_processes_and_leaves_blocks_alone(tmp_path, monkeypatch, blocks):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
     space = Workspace.open(load(starter()), "none", jobs=2)
     system = workers.find_system("bm25")
@@ -70,10 +153,10 @@ def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path, monkeypatch):
         yield blocks[0]
         raise KeyboardInterrupt
 
+    searcher, queries = space.searcher(system.config(10)), space.dataset.queries
     with pytest.raises(KeyboardInterrupt):
-        workers.parts_of(
-            space.searcher(system.config(10)), space.dataset.queries, ["bm25"], 10, 2, 0.0, None, interrupted
-        )
+        workers.parts_of(searcher, queries, ["bm25"], 10, space.workers, 0.0, None, (), interrupted)
     assert not multiprocessing.active_children()
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert blocks()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from pathlib import Path
 
 import click
@@ -68,7 +69,7 @@ def record(
     intents: str | None,
     embedder: str,
     rerank: str,
-    jobs: int,
+    jobs: int | Executor,
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
@@ -157,7 +158,7 @@ def compare(
     out: str | None,
     intents: str | None,
     embedder: str,
-    jobs: int,
+    jobs: int | Executor,
     seed: int,
     as_json: bool,
 ) -> None:

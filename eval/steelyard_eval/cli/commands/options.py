@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import Executor
+from typing import cast
 
 import click
 
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.recording.scheduler import scheduled
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 SYSTEM = "name or name:profile, with parameters of its retrievers where wanted, as in 'spec_kit[graph.hops=1]'."
@@ -73,12 +76,32 @@ recording_option = click.option(
     metavar="FOLDER",
     help="Replay a folder that `steelyard record` wrote, instead of searching.",
 )
+
+
+class Jobs(click.ParamType[int | Executor]):
+    """A number of processes, or the address of a Dask scheduler, which becomes an executor."""
+
+    name = "jobs"
+    number = click.IntRange(1, 256)
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Executor:
+        """Read a number or an address."""
+        if isinstance(value, str) and "://" in value:
+            return scheduled(value)
+        return self.number.convert(cast("int", value), param, ctx)
+
+
 jobs_option = click.option(
     "--jobs",
-    type=click.IntRange(1, 256),
+    "--scheduler",
+    type=Jobs(),
     default=1,
     show_default=True,
-    help="Processes that search; the result is the same, and more than one pays off for thousands of queries.",
+    metavar="N|tcp://HOST:PORT",
+    help="Processes that search, or the scheduler of a Dask cluster (extra dask); the result is the same, and "
+    "more than one pays off for thousands of queries.",
 )
 intents_option = click.option(
     "--intents",

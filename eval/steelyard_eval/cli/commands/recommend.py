@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from pathlib import Path
 
 import click
@@ -154,7 +155,7 @@ def recommend(
     limit: int | None,
     intents: str | None,
     embedder: str,
-    jobs: int,
+    jobs: int | Executor,
     seed: int,
     as_json: bool,
 ) -> None:
