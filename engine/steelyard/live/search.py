@@ -20,7 +20,7 @@ from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
-from steelyard.feedback.explore import Explore, drafted
+from steelyard.feedback.team_draft import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.live.candidates import Candidates

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.feedback.explore import draft_teams
+from steelyard.feedback.team_draft import draft_teams
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES

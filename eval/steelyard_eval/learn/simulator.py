@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.explore import draft_teams
+from steelyard.feedback.team_draft import draft_teams
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable

@@ -12,7 +12,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
-from steelyard.feedback.explore import Explore
+from steelyard.feedback.team_draft import Explore
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher

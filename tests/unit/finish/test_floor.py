@@ -10,7 +10,7 @@ import pytest
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import policy_of
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.feedback.explore import Explore
+from steelyard.feedback.team_draft import Explore
 from steelyard.finish import finish, parse_stages
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from steelyard.feedback.explore import Explore
+from steelyard.feedback.team_draft import Explore
 from steelyard.fusion import changes, parse_strategy
 from steelyard.fusion.boost import Boost
 from steelyard.fusion.layered import Layered

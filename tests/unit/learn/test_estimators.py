@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_world import decided, learned, made, tried, truth
 
-from steelyard.feedback.explore import draft_teams
+from steelyard.feedback.team_draft import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit

@@ -10,8 +10,8 @@ import pytest
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import policy_of
-from steelyard.feedback.explore import Explore
 from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act, line
+from steelyard.feedback.team_draft import Explore
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters, valid_at

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.explore import Explore
 from steelyard.feedback.log import FeedbackLog
+from steelyard.feedback.team_draft import Explore
 from steelyard_eval.cli.commands.options import json_option, limit_option, put, system_option, weights_option
 from steelyard_eval.cli.commands.typed_query import QueryCommand
 from steelyard_eval.learn.interleaving import duels

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steelyard.base.errors import SteelyardError
 from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.explore import Explore
+from steelyard.feedback.team_draft import Explore
 from steelyard_eval.vaults.read import OpenVault
 
 WORKERS = 4
