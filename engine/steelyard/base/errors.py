@@ -125,5 +125,7 @@ def shown(value: object, width: int = 80) -> str:
         value = value[:width]  # the rest is not shown, and formatting all of it may take seconds
     elif isinstance(value, dict) and len(value) > width:
         value = dict(islice(value.items(), width))
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return f"an integer of {value.bit_length()} bits"  # Python writes no more than 4300 digits
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."

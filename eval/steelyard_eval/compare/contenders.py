@@ -153,12 +153,14 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return of_search(label or given.address, "endpoint", given.shown, given)
     if isinstance(given, McpSearch):
         return of_search(label or given.tool, "endpoint", given.shown, given)
+    if isinstance(given, type):
+        raise ConfigError(f"{shown(given)} is a class; give one of its objects")
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
+    if isinstance(given, HasScores):  # before transformers: a column of a table has both
+        return of_scores(label or str(getattr(given, "name", None) or "run"), given)
     if isinstance(given, Transformer):
         return of_transformer(label or type(given).__name__, given)
-    if isinstance(given, HasScores):
-        return of_scores(label or getattr(given, "name", None) or "run", given)
     if callable(given):
         name = getattr(given, "__name__", type(given).__name__)
         return of_search(label or name, "function", name, given)

@@ -149,19 +149,26 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     for meaning, valid in COLUMNS.items():
         found = [name for name in valid if name in frame.columns]
         if not found:
-            raise ConfigError(f"{label}: the table has no column {meaning!r}; it has {', '.join(map(str, frame))}")
-        names[meaning] = frame[found[0]].tolist()
+            own = ", ".join(shown(name, 40) for name in frame)
+            raise ConfigError(f"{label}: the table has no column {meaning!r}; it has {own}")
+        column = frame[found[0]]
+        if getattr(column, "ndim", 1) != 1:
+            raise ConfigError(f"{label}: the table has several columns {found[0]!r}; leave one of them")
+        names[meaning] = list(column)
     lists: dict[str, list[Scored]] = {}
     for query, entry, score in zip(*names.values(), strict=True):
-        lists.setdefault(str(query), []).append((str(entry), _score(label, score)))
+        lists.setdefault(_id(label, query), []).append((_id(label, entry), _score(label, score)))
     return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
 
 
 def of_scores(label: str, run: HasScores) -> ListContender:
     """A run of ranx, or anything else whose `to_dict` gives the scores of documents by query."""
+    found = run.to_dict()
+    if not isinstance(found, Mapping) or not all(isinstance(own, Mapping) for own in found.values()):
+        raise ConfigError(f"{label} is a run of {shown(found)}; its to_dict() gives the scores of documents by query")
     lists = {
-        str(query): best_first([(str(id_), _score(label, score)) for id_, score in own.items()])
-        for query, own in run.to_dict().items()
+        _id(label, query): best_first([(_id(label, id_), _score(label, score)) for id_, score in own.items()])
+        for query, own in found.items()
     }
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
 
@@ -235,11 +242,20 @@ def _read_answer(label: str, answer: object) -> list[Scored]:
         raise ConfigError(f"{label} returned {shown(answer)}; it must return ids, or pairs of id and score")
     items = list(answer)
     if all(isinstance(item, str | int) for item in items):
-        return [(str(item), float(len(items) - at)) for at, item in enumerate(items)]
+        return [(_id(label, item), float(len(items) - at)) for at, item in enumerate(items)]
     if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
-        return [(str(id_), _score(label, score)) for id_, score in items]
+        return [(_id(label, id_), _score(label, score)) for id_, score in items]
     wrong = next(item for item in items if not isinstance(item, str | int))
     raise ConfigError(f"{label} returned {shown(wrong)} in a list; return ids, or pairs of id and score")
+
+
+def _id(label: str, value: object) -> str:
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:  # half of a surrogate pair, which no file can hold, or an integer beyond what is written
+        raise DataError(f"{label}: id {shown(value)} cannot be written as text; correct it") from None
+    return text
 
 
 def _score(label: str, value: object) -> float:

@@ -159,7 +159,8 @@ def best_first(results: list[Scored]) -> list[Scored]:
     >>> best_first([("a", 1.0), ("c", 2.0), ("b", 1.0)])
     [('c', 2.0), ('b', 1.0), ('a', 1.0)]
     """
-    return sorted(results, key=lambda one: (np.float32(one[1]), one[0].encode()), reverse=True)
+    with np.errstate(over="ignore"):  # beyond float32 a score is infinite, there as here
+        return sorted(results, key=lambda one: (np.float32(one[1]), one[0].encode()), reverse=True)
 
 
 def oracle(

@@ -17,7 +17,7 @@ from steelyard_eval.compare.contenders import read, read_weights, separate
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import load
 from steelyard_eval.explain import explain
-from steelyard_eval.measures.runs import read_run
+from steelyard_eval.measures.runs import best_first, read_run
 
 MEASURES = {
     "nDCG@10": nDCG @ 10,
@@ -271,6 +271,55 @@ def test_an_entry_that_a_list_repeats_counts_at_its_first_place(dataset, lists):
 def test_a_function_that_returns_no_list_is_told_what_to_return(dataset, answer):
     with pytest.raises((ConfigError, DataError), match=r"mine.*(return|finite)"):
         compare(dataset, {"mine": lambda query: answer})
+
+
+class Run:
+    """As ranx's: `to_dict` gives the scores of documents by query."""
+
+    name = ("of", "no", "text")
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def to_dict(self):
+        return self.scores
+
+
+def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
+    row = dict(zip(("qid", "docno", "score"), ("q", entry, score), strict=True))
+    return pd.DataFrame([[row[name] for name in columns]], columns=list(columns), dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        (table(columns=("qid", "qid", "docno", "score")), "several columns 'qid'; leave one"),
+        (table(columns=("qid", "docno", "score", "score")), "several columns 'score'"),
+        (table(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
+        (table(entry=10**5000), "id an integer of 16610 bits cannot be written"),
+        (pd.DataFrame({"a\x1b[2J": [1]}), r"no column 'query'; it has 'a\\x1b\[2J'"),
+        (pd.Series([1.0]), "its to_dict\\(\\) gives the scores"),
+        (Run([1]), "gives the scores of documents by query"),
+        (Run({"q": ["m"]}), "gives the scores of documents by query"),
+        (Run({"q": {"\ud800": 1.0}}), "cannot be written as text"),
+        (Run({"q": {"m": 10**5000}}), "score an integer of 16610 bits is not a finite number"),
+        (Run, "is a class; give one of its objects"),
+        (lambda query: ["\ud800"], "cannot be written as text"),
+        (lambda query: [10**5000], "cannot be written as text"),
+    ],
+)
+def test_odd_tables_runs_and_answers_end_in_one_message(dataset, given, rule):
+    with pytest.raises((ConfigError, DataError), match=rule):
+        compare(dataset, {"mine": given}, timed=False)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
+    query = dataset.queries[0].id
+    found = compare(dataset, [Run({query: {"a": 1e300, "b": 1e200, "c": 1.0}})], timed=False)
+
+    assert list(found.values) == ["('of', 'no', 'text')"]
+    assert best_first([("a", 1e300), ("b", 1e200), ("c", 1.0)]) == [("b", 1e200), ("a", 1e300), ("c", 1.0)]
 
 
 # Endpoints
