@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import apsw
+import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON
@@ -41,8 +42,35 @@ TABLES = (
 )
 PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "ranked queries"}
 """What is kept by its hash, once for all runs that share it."""
+CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
+"""What the content of a part may be, where it is not a hash by id."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ROWS = 40
+
+
+class Row(TypedDict):
+    """What was measured for a contender."""
+
+    label: str
+    mean: float
+    strategy: NotRequired[str | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+
+
+class Facts(TypedDict, total=False):
+    """What is read of a run: the file may be anybody's."""
+
+    tool: str
+    code: str
+    metric: str
+    model: str
+    limit: int
+    verdict: str
+    baseline: str
+    chosen: str
+    rows: list[Row]
+    states: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -97,7 +125,7 @@ def kept(dataset: Dataset) -> list[KeptRun]:
             with _reading(path) as db:
                 rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
                 return [
-                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path))
+                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path, Facts))
                     for id_, at, kind, facts in rows
                 ]
     return []
@@ -110,7 +138,11 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
             with _reading(path) as db:
                 sql = "SELECT content FROM states WHERE digest = ?"
                 found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
-                return {name: _decoded(row[0], path) for name, row in found.items() if row is not None}
+                return {
+                    name: _decoded(row[0], path, CONTENTS.get(name, dict[str, str]))
+                    for name, row in found.items()
+                    if row is not None
+                }
     return {}
 
 
@@ -180,17 +212,16 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
     try:
         with closing(_opened(path)) as db:
             yield db
-    except (apsw.Error, OSError) as error:
+    except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
 
 
-def _decoded(text: object, path: Path) -> dict[str, Any]:
+def _decoded(text: object, path: Path, kind: object) -> dict[str, Any]:
     try:
-        found = STRICT_JSON.decode(str(text))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise DataError(f"{_named(path)} is damaged; delete it to begin anew")
+        found: dict[str, Any] = STRICT_JSON.decode(str(text))
+        msgspec.convert(found, kind)  # type: ignore[call-overload]  # a TypedDict or a dict of some type
+    except (ValueError, RecursionError, msgspec.ValidationError):
+        raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
     return found
 
 

@@ -170,5 +170,6 @@ def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(row: Mapping[str, Any]) -> str:
-    ends = "" if row.get("low") is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    low, high = row.get("low"), row.get("high")
+    ends = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
     return f"{row['mean']:.3f}{ends}"

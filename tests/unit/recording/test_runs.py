@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.commands.runs import runs as command
+from steelyard_eval.cli.main import main
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
@@ -150,6 +151,68 @@ def test_facts_that_are_no_object_are_damage(folder):
         db.execute("UPDATE runs SET facts = '[NaN]'")
     with pytest.raises(DataError, match="is damaged"):
         sy.load(folder).runs()
+
+
+ROW = {"label": "a", "mean": 0.5}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"rows": 5},
+        {"rows": "abc"},
+        {"rows": [{}]},
+        {"rows": [{"label": "a"}]},
+        {"rows": [{**ROW, "mean": None}]},
+        {"rows": [{**ROW, "mean": "x"}]},
+        {"rows": [{**ROW, "low": "x"}]},
+        {"rows": [{**ROW, "label": ["a"]}]},
+        {"states": ["entries"]},
+        {"states": {"entries": [1]}},
+        {"code": 5},
+        {"metric": ["nDCG@10"]},
+        {"verdict": {"a": 1}},
+    ],
+)
+def test_facts_of_other_types_are_damage(folder, facts):
+    keep(sy.load(folder).dataset, "compare", document())
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        db.execute("UPDATE runs SET facts = ?", (json.dumps(facts),))
+    with pytest.raises(DataError, match="is damaged; delete it"):
+        sy.load(folder).runs()
+
+
+@pytest.mark.parametrize("content", ['{"a": {"q1": 5}}', '{"a": {"q1": ["x", "y"]}}', "[[1]]"])
+def test_states_of_other_types_are_damage(folder, content):
+    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, "compare", document(entries=("m2", "m1")))
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        db.execute("UPDATE states SET content = ?", (content,))
+    with pytest.raises(DataError, match="is damaged; delete it"):
+        sy.load(folder).runs().changed(1, 2)
+
+
+def test_text_that_is_no_unicode_is_damage_and_half_an_interval_is_left_out(folder):
+    keep(sy.load(folder).dataset, "compare", document())
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        facts = json.dumps({"rows": [{**ROW, "low": 0.25}]})
+        db.execute("UPDATE runs SET facts = ?", (facts,))
+    shown = CliRunner().invoke(command, [str(folder), "1"])
+    assert (shown.exit_code, "0.500" in shown.output, "0.250" in shown.output) == (0, True, False)
+    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
+        db.execute("UPDATE runs SET kind = CAST(x'ff' AS TEXT)")
+    with pytest.raises(DataError, match="cannot read"):
+        sy.load(folder).runs()
+
+
+def test_a_damaged_file_costs_a_recommendation_its_trend_alone(folder, tmp_path):
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER / FILE).write_bytes(b"no database at all" * 100)
+    out = [str(tmp_path / "weights.json"), "--report", str(tmp_path / "report")]
+    ended = CliRunner().invoke(main, ["recommend", str(folder), "--embedder", "none", "-o", *out])
+    assert ended.exit_code == 0
+    assert "note: the report has no trend: cannot read" in ended.stderr
+    assert "Over time" not in (tmp_path / "report" / "report.html").read_text("utf-8")
 
 
 def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
@@ -22,7 +23,7 @@ from steelyard_eval.cli.commands.options import (
     seed_option,
 )
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
 from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
 from steelyard_eval.recording.runs import keep
@@ -112,6 +113,15 @@ def tune(
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
 
+def _trend(data: Dataset) -> Runs | None:
+    """The kept runs; a file that is damaged or somebody else's costs the trend and not the result."""
+    try:
+        return Runs(data)
+    except DataError as error:
+        note(f"the report has no trend: {error}")
+        return None
+
+
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.option(
@@ -187,7 +197,7 @@ def recommend(
     keep(data, "recommend", document)
     for notice in (*document["notices"], *floors):
         note(notice)
-    files += [str(path) for path in (found.report(folder, Runs(data)) if folder else [])]
+    files += [str(path) for path in (found.report(folder, _trend(data)) if folder else [])]
     put(document, as_json, "\n".join([recommendation(document), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
