@@ -96,15 +96,15 @@ def canonical(record: object) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """Write UTF-8 to a draft beside `path`, then rename it, so that no half file is left; ``*.gz`` is compressed.
+def write_text(path: str | Path, text: str | bytes) -> None:
+    """Write UTF-8, or bytes as they are, to a draft beside `path`, then rename it, so that no half file is left; ``*.gz`` is compressed.
 
     Raises MachineError when the folder cannot be written or the disk is full.
     """
     write_texts({Path(path): text})
 
 
-def write_texts(texts: Mapping[Path, str]) -> None:
+def write_texts(texts: Mapping[Path, str | bytes]) -> None:
     """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
     with ExitStack() as stack:
         places = {regular_target(path): _encoded(path, text) for path, text in texts.items()}
@@ -116,8 +116,8 @@ def write_texts(texts: Mapping[Path, str]) -> None:
             part.replace(path)
 
 
-def _encoded(path: Path, text: str) -> bytes:
-    data = text.encode()
+def _encoded(path: Path, text: str | bytes) -> bytes:
+    data = text.encode() if isinstance(text, str) else text
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from steelyard.base.errors import visible
 from steelyard.base.extras import require
-from steelyard.base.files import canonical, write_bytes, write_text, write_texts
+from steelyard.base.files import canonical, write_text, write_texts
 from steelyard_eval.common.answer import in_html
 from steelyard_eval.common.renderers import as_latex, in_text, written
 
@@ -69,7 +69,7 @@ class Result(ABC):
                 write_text(path, self.to_latex())
             case ".parquet":
                 require("parquet", "a Parquet file")
-                write_bytes(Path(path), self.to_frame().to_parquet(None, index=False))
+                write_text(path, self.to_frame().to_parquet(None, index=False))
             case _:
                 write_text(path, canonical(self.to_json()))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -34,6 +34,8 @@ SWITCH = "STEELYARD_RUNS"
 """Set to `off`, nothing is kept."""
 LARGEST = 256 * 2**20
 """Bytes of a file that is read."""
+PATIENCE = 10_000
+"""Milliseconds that another writer is waited for."""
 MOST = 20_000
 """Entries or queries whose changes are told one by one; of more only whether anything changed."""
 TABLES = (
@@ -173,13 +175,14 @@ def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
     if write and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.parent.name == FOLDER:
-            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+            with suppress(FileExistsError), (path.parent / ".gitignore").open("x") as stream:  # never through a link
+                stream.write("*\n")
     if path.exists() and path.stat().st_size > LARGEST:
         raise DataError(f"{_named(path)} is larger than {LARGEST >> 20} MB; delete it to begin anew")
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
     db = apsw.Connection(str(path), flags=flags)
     try:
-        db.set_busy_timeout(10_000)
+        db.set_busy_timeout(PATIENCE)
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         with _transaction(db) if write else db:
@@ -212,6 +215,8 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
     try:
         with closing(_opened(path)) as db:
             yield db
+    except apsw.BusyError:
+        raise DataError(f"{_named(path)} is locked by another program; try again when that has ended") from None
     except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
 

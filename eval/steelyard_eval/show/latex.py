@@ -40,7 +40,8 @@ def latex(record: Record) -> str:
         cells = [
             _cell(values.get((label, m)), marks[m]) + _SIGNS.get(tested.get((label, m), ""), "") for m in metrics
         ]
-        rows.append(f"{escaped(label)} & {' & '.join(cells)} \\\\")
+        start = "{}" if label.startswith(("[", "*")) else ""  # both would belong to the line before
+        rows.append(f"{start}{escaped(label)} & {' & '.join(cells)} \\\\")
         rows += [r"\midrule"] if label == baseline and len(labels) > 1 else []
     queries = record["results"][0].get("queries") or "the"
     caption = [

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -116,6 +117,27 @@ def test_links_are_not_followed(folder, tmp_path):
     keep(sy.load(folder).dataset, "compare", document())
     assert list(elsewhere.iterdir()) == []
     assert len(kept(sy.load(folder).dataset)) == 1
+
+
+@pytest.mark.parametrize("text", ["export PATH", None])
+def test_a_link_in_our_folder_loses_nobody_a_file(folder, tmp_path, text):
+    mine = tmp_path / "bashrc"
+    if text:
+        mine.write_text(text)
+    (folder / FOLDER).mkdir()
+    for name in (".gitignore", f"{FILE}-journal", f"{FILE}-wal", f"{FILE}-shm"):
+        (folder / FOLDER / name).symlink_to(mine)
+    keep(sy.load(folder).dataset, "compare", document())
+    assert (mine.read_text() if text else mine.exists()) == (text or False)
+
+
+def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
+    keep(sy.load(folder).dataset, "compare", document())
+    monkeypatch.setattr("steelyard_eval.recording.runs.PATIENCE", 10)
+    with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match="is locked by another program; try again"):
+            sy.load(folder).runs()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Tables for papers, beside one written by hand, and what a result writes by the suffix of a file's name."""
 
 import json
+import os
 
 import pandas as pd
 import pytest
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import ConfigError, MachineError
 from steelyard_eval.show.latex import latex
 from steelyard_eval.show.report import write_report
 
@@ -60,6 +61,29 @@ def document():
 def test_a_table_is_that_of_a_paper():
     """0.49995 is printed as 0.500, as the best is, so both are bold and the second best is 0.400."""
     assert latex(document()) == TABLE
+
+
+@pytest.mark.parametrize(("label", "line"), [("[1cm]", "{}[1cm] &"), ("*x", "{}*x &"), ("x[*]", "x[*] &")])
+def test_a_label_is_no_argument_of_the_line_before(label, line):
+    r"""LaTeX looks for `*` and `[` after `\\\\`, over the end of the line."""
+    renamed = json.loads(json.dumps(document()).replace('"vector"', json.dumps(label)))
+    assert f"\n{line}" in latex(renamed)
+
+
+def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
+    pytest.importorskip("pyarrow")
+    found = sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]}).compare(
+        "bm25", timed=False
+    )
+    path = tmp_path / "new" / "out.parquet"
+    found.save(path)
+    assert pd.read_parquet(path).equals(found.to_frame())
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for name, rule in (("link", "a link to what is not there"), ("pipe", "not a regular file")):
+        with pytest.raises(MachineError, match=rule):
+            found.save(tmp_path / f"{name}.parquet")
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_result_without_means_has_no_table():
