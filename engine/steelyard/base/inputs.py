@@ -41,6 +41,11 @@ def largest() -> int:
     return int(asked or LARGEST_MB) * 2**20
 
 
+def budget(size: int) -> int:
+    """Bytes that a compressed file of so many may unpack to."""
+    return min(largest(), max(LEAST_UNPACKED, MOST_UNPACKED * size))
+
+
 def open_regular(path: str | Path) -> io.BufferedReader:
     """Open a regular file for reading; OSError for anything else, at once, and for a file that is too large."""
     # Without O_NONBLOCK a pipe that nobody writes would be waited for here.
@@ -124,7 +129,7 @@ class _Unpacking(io.RawIOBase):
 
     def __init__(self, packed: io.BufferedIOBase, size: int) -> None:
         self._packed = packed
-        self._left = self._most = min(largest(), max(LEAST_UNPACKED, MOST_UNPACKED * size))
+        self._left = self._most = budget(size)
         self._raw = b""
         self._member: zlib._Decompress | None = None
 

@@ -165,7 +165,7 @@ def of_scores(label: str, run: HasScores) -> ListContender:
     """A run of ranx, or anything else whose `to_dict` gives the scores of documents by query."""
     found = run.to_dict()
     if not isinstance(found, Mapping) or not all(isinstance(own, Mapping) for own in found.values()):
-        raise ConfigError(f"{label} is a run of {shown(found)}; its to_dict() gives the scores of documents by query")
+        raise ConfigError(f"{label} is a run of {shown(found)}; to_dict() gives the scores of documents by query")
     lists = {
         _id(label, query): best_first([(_id(label, id_), _score(label, score)) for id_, score in own.items()])
         for query, own in found.items()

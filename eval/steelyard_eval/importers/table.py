@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extras import require
+from steelyard.base.inputs import budget
 from steelyard.memory.entry import FIELDS
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.columns import guessed, mapped
@@ -26,6 +27,8 @@ LOOKED_AT = 100
 """Rows whose keys are looked at to guess the columns."""
 HASHED = 16
 """Hexadecimal digits of an id that is a hash."""
+BATCH, VALUE = 64, 8
+"""Rows of Parquet that are unpacked at once; bytes that a value counts for, however short it is."""
 LONGEST_CELL = 16 * 2**20
 """Characters."""
 
@@ -143,10 +146,25 @@ def _parquet(source: ForeignStore, name: str) -> Rows:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    content = source.content(name)
+    left = budget(len(content))
     try:
-        file = pq.ParquetFile(io.BytesIO(source.content(name)))
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()
+        file = pq.ParquetFile(io.BytesIO(content))
+        left -= VALUE * sum(
+            file.metadata.row_group(group).column(at).num_values
+            for group in range(file.num_row_groups)
+            for at in range(file.metadata.num_columns)
+        )
+        if any(pa.types.is_nested(one.type) and "dictionary<" in str(one.type) for one in file.schema_arrow):
+            raise DataError(f"{source} has dictionaries inside of lists; write it again with plain texts")
+        for batch in file.iter_batches(batch_size=BATCH):
+            left -= batch.nbytes
+            for at in range(batch.num_rows):
+                if left < 0:
+                    raise DataError(f"{source} unpacks to too much for its {len(content)} bytes; write JSON Lines")
+                row = {of: batch[column][at].as_py() for column, of in enumerate(batch.schema.names)}
+                left -= sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+                yield row
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{source} is no Parquet file that can be read ({error}); write it again") from None
 

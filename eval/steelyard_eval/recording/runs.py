@@ -175,7 +175,8 @@ def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
     if write and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.parent.name == FOLDER:
-            with suppress(FileExistsError), (path.parent / ".gitignore").open("x") as stream:  # never through a link
+            # Made, so that it is written through no link.
+            with suppress(FileExistsError), (path.parent / ".gitignore").open("x") as stream:
                 stream.write("*\n")
     if path.exists() and path.stat().st_size > LARGEST:
         raise DataError(f"{_named(path)} is larger than {LARGEST >> 20} MB; delete it to begin anew")
@@ -224,7 +225,7 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
 def _decoded(text: object, path: Path, kind: object) -> dict[str, Any]:
     try:
         found: dict[str, Any] = STRICT_JSON.decode(str(text))
-        msgspec.convert(found, kind)  # type: ignore[call-overload]  # a TypedDict or a dict of some type
+        msgspec.convert(found, kind)
     except (ValueError, RecursionError, msgspec.ValidationError):
         raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
     return found

@@ -298,7 +298,7 @@ def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
         (table(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
         (table(entry=10**5000), "id an integer of 16610 bits cannot be written"),
         (pd.DataFrame({"a\x1b[2J": [1]}), r"no column 'query'; it has 'a\\x1b\[2J'"),
-        (pd.Series([1.0]), "its to_dict\\(\\) gives the scores"),
+        (pd.Series([1.0]), "to_dict\\(\\) gives the scores"),
         (Run([1]), "gives the scores of documents by query"),
         (Run({"q": ["m"]}), "gives the scores of documents by query"),
         (Run({"q": {"\ud800": 1.0}}), "cannot be written as text"),
