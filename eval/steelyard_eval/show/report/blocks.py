@@ -5,10 +5,11 @@ The HTML and the Markdown template draw the same blocks, so that every kind of r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from steelyard_eval.common.markup import interval, number
 from steelyard_eval.show.picture import Chart
 
 
@@ -42,13 +43,30 @@ class TableColumn:
 class Cell:
     """The text of a cell, with a smaller text under it.
 
-    `order` is what the column is sorted by, where that is not the text; `colour` is good, bad or empty.
+    `order` is what the column is sorted by, where that is not the text; `colour` is good, bad or empty. Those of a
+    column are all numbers or all texts.
     """
 
     text: str
     under: str = ""
     order: float | None = None
     colour: str = ""
+    number: bool = False
+
+
+def amount(
+    value: float | None,
+    digits: int = 3,
+    *,
+    signed: bool = False,
+    ends: Mapping[str, Any] | None = None,
+    text: str | None = None,
+    under: str = "",
+    colour: str = "",
+) -> Cell:
+    """A number, with the interval of `ends` under it, if there is one; `text` where it is written otherwise."""
+    around = under if ends is None else interval(ends.get("low"), ends.get("high"))
+    return Cell(number(value, digits, signed=signed) if text is None else text, around, value, colour, number=True)
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,21 @@ class TableBlock:
     caption: str
     columns: tuple[TableColumn, ...]
     rows: tuple[TableRow, ...]
+
+
+Row = Mapping[str, Cell | str] | Sequence[tuple[str, Cell | str]]
+"""A cell, or its text, for every column by its name; pairs where a name may occur twice."""
+
+
+def table(name: str, caption: str, rows: Iterable[Row], marked: int | None = None) -> tuple[TableBlock, ...]:
+    """A table whose rows have the same columns; nothing without rows. `marked` is the place of the baseline."""
+    pairs = [list(row.items() if isinstance(row, Mapping) else row) for row in rows]
+    cells = [[Cell(one) if isinstance(one, str) else one for _, one in row] for row in pairs]
+    if not pairs:
+        return ()
+    heads = tuple(TableColumn(head, cell.number) for (head, _), cell in zip(pairs[0], cells[0], strict=True))
+    made = tuple(TableRow(tuple(row), at == marked) for at, row in enumerate(cells))
+    return (TableBlock(name, caption, heads, made),)
 
 
 @dataclass(frozen=True)
@@ -135,11 +168,11 @@ class Page:
     title: str
     badge: str
     answer: str
-    caveat: str
-    description: str
+    record: Mapping[str, Any]
     facts: tuple[tuple[str, str], ...]
-    sections: tuple[Section, ...] = field(default=())
-    record: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    caveat: str = ""
+    description: str = ""
 
     @property
     def told(self) -> str:

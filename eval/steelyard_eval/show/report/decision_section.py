@@ -11,16 +11,7 @@ from steelyard_eval.common.markup import MISSING, clip, interval, number, system
 from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import curve as curve_plot
-from steelyard_eval.show.report.blocks import (
-    Block,
-    Cell,
-    Figure,
-    Paragraph,
-    TableBlock,
-    TableColumn,
-    TableRow,
-    TermList,
-)
+from steelyard_eval.show.report.blocks import Block, Figure, Paragraph, Row, TermList, amount, table
 from steelyard_eval.show.report.sentences import decision
 
 Record = Mapping[str, Any]
@@ -108,17 +99,11 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
         ("best found", best.get("strategy") or MISSING),
         *(("dropped", one) for one in record.get("dropped") or ()),
     )
-    columns = (
-        TableColumn("part", number=False),
-        TableColumn("value"),
-        TableColumn("95% interval"),
-        TableColumn("queries"),
-    )
     known = record if record.get("promise_stated", True) else {**record, "promise": None}
-    rows = tuple(TableRow(_part(name, known.get(key), key in _GAINS)) for name, key in _PARTS)
+    rows = (_part(name, known.get(key), key in _GAINS) for name, key in _PARTS)
     lead = () if alone else (Paragraph(decision(record), "lead"),)
-    evidence = TableBlock("Tuning", "What supports the verdict.", columns, rows)
-    return (*lead, evidence, TermList(facts), TermList(strategies, code=True))
+    evidence = table("Tuning", "What supports the verdict.", rows)
+    return (*lead, *evidence, TermList(facts), TermList(strategies, code=True))
 
 
 def weight(record: Record, metric: str) -> tuple[Block, ...]:
@@ -151,47 +136,27 @@ def best_point(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def ablation(record: Record) -> tuple[Block, ...]:
     """What each signal and more labels are worth, where the tuning measured it."""
     found = record.get("ablation") or {}
-    signals = [
-        TableRow(
-            (
-                Cell(one["signal"]),
-                _gain(one.get("in_sample")),
-                _gain((one.get("held_out") or {}).get("value"), one.get("held_out") or {}),
-            )
-        )
+    signals = (
+        {
+            "signal": one["signal"],
+            "worth, these queries": amount(one.get("in_sample"), signed=True),
+            "worth, held out": amount(held.get("value"), signed=True, ends=held),
+        }
         for one in found.get("signals") or ()
-    ]
-    labels = [
-        TableRow(
-            (
-                Cell(number(one["queries"], 0), order=one["queries"]),
-                Cell(number(one["in_sample"]), order=one["in_sample"]),
-                Cell(number(one["held_out"]), interval(one.get("low"), one.get("high")), order=one["held_out"]),
-            )
-        )
+        for held in (one.get("held_out") or {},)
+    )
+    labels = (
+        {
+            "labelled queries": amount(one["queries"], 0),
+            "value where chosen": amount(one["in_sample"]),
+            "value elsewhere": amount(one["held_out"], ends=one),
+        }
         for one in found.get("labels") or ()
-    ]
-    without = (
-        TableColumn("signal", number=False),
-        TableColumn("worth, these queries"),
-        TableColumn("worth, held out"),
     )
-    curve = (TableColumn("labelled queries"), TableColumn("value where chosen"), TableColumn("value elsewhere"))
     return (
-        *_table("Signals", "The best value with the signal less the best value without it.", without, signals),
-        *_table(
-            "Labels", "The setting chosen on fewer labelled queries; the mean of several draws.", curve, labels
-        ),
+        *table("Signals", "The best value with the signal less the best value without it.", signals),
+        *table("Labels", "The setting chosen on fewer labelled queries; the mean of several draws.", labels),
     )
-
-
-def _table(name: str, caption: str, columns: Sequence[TableColumn], rows: Sequence[TableRow]) -> tuple[Block, ...]:
-    return (TableBlock(name, caption, tuple(columns), tuple(rows)),) if rows else ()
-
-
-def _gain(value: float | None, ends: Record | None = None) -> Cell:
-    own = ends or {}
-    return Cell(number(value, signed=True), interval(own.get("low"), own.get("high")), order=value)
 
 
 def signed(part: Record) -> str:
@@ -205,12 +170,15 @@ def _parted(second: Record) -> str:
     return f"which these queries {can} apart: {lead}"
 
 
-def _part(name: str, part: Record | None, is_gain: bool) -> tuple[Cell, ...]:
-    """Name, value, interval and queries of a part of the evidence."""
+def _part(name: str, part: Record | None, is_gain: bool) -> Row:
     part = part or {}
     ends = interval(part.get("low"), part.get("high")) or MISSING
-    value = Cell(number(part.get("value"), signed=is_gain), order=part.get("value"))
-    return (Cell(name), value, Cell(ends), Cell(number(part.get("queries"), 0), order=part.get("queries")))
+    return {
+        "part": name,
+        "value": amount(part.get("value"), signed=is_gain),
+        "95% interval": amount(None, text=ends),
+        "queries": amount(part.get("queries"), 0),
+    }
 
 
 def _depths(depths: Record) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
-from steelyard_eval.common.markup import MISSING, interval, number, p_value
+from steelyard_eval.common.markup import MISSING, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.statistics import (
     ALPHA,
@@ -21,7 +21,7 @@ from steelyard_eval.measures.statistics import (
 )
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import Span, difference, spans
-from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import COLOURS, chosen, notable
 from steelyard_eval.show.report.sides import Sides
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 Record = Mapping[str, Any]
-_NUMBERS = ("difference", "p", "corrected p", "wins / ties / losses", "detectable", "queries needed")
 FEW = 5
 """Queries of a category below which an interval is not worth drawing."""
 
@@ -64,17 +63,8 @@ def comparisons(results: Record) -> tuple[Block, ...]:
         return ()
     if not results["comparisons"]:
         return (Paragraph("No comparisons were made."),)
-    columns = (
-        TableColumn("challenger", number=False),
-        TableColumn("baseline", number=False),
-        TableColumn("metric", number=False),
-        *(TableColumn(name) for name in _NUMBERS),
-        TableColumn("verdict", number=False),
-    )
-    rows = tuple(_row(record) for record in results["comparisons"])
-    return (
-        TableBlock("Comparisons", "Differences, challenger minus baseline, over the same queries.", columns, rows),
-    )
+    caption = "Differences, challenger minus baseline, over the same queries."
+    return table("Comparisons", caption, map(_row, results["comparisons"]))
 
 
 def difference_rows(results: Record) -> list[Span]:
@@ -95,24 +85,22 @@ def difference_rows(results: Record) -> list[Span]:
     return sorted(marked, key=lambda row: (-row.value, row.label))
 
 
-def _row(record: Record) -> TableRow:
-    cells = (
-        Cell(record["challenger"]),
-        Cell(record["baseline"]),
-        Cell(record["metric"]),
-        Cell(
-            number(record["delta"], signed=True),
-            interval(record.get("low"), record.get("high")),
-            order=record["delta"],
-        ),
-        Cell(p_value(record.get("p")), order=record.get("p")),
-        Cell(p_value(record.get("p_holm")), order=record.get("p_holm")),
-        Cell(" / ".join(number(record.get(key), 0) for key in ("wins", "ties", "losses"))),
-        Cell(number(record.get("mde")), order=record.get("mde")),
-        Cell(number(record.get("queries_needed"), 0), order=record.get("queries_needed")),
-        Cell(record["verdict"], record.get("why") or "", colour=COLOURS.get(record["verdict"], "")),
-    )
-    return TableRow(cells)
+def _row(record: Record) -> Row:
+    counts = " / ".join(number(record.get(key), 0) for key in ("wins", "ties", "losses"))
+    return {
+        **{name: record[name] for name in ("challenger", "baseline", "metric")},
+        "difference": amount(record["delta"], signed=True, ends=record),
+        "p": _p(record.get("p")),
+        "corrected p": _p(record.get("p_holm")),
+        "wins / ties / losses": amount(None, text=counts),
+        "detectable": amount(record.get("mde")),
+        "queries needed": amount(record.get("queries_needed"), 0),
+        "verdict": Cell(record["verdict"], record.get("why") or "", colour=COLOURS.get(record["verdict"], "")),
+    }
+
+
+def _p(value: float | None) -> Cell:
+    return amount(value, text=p_value(value))
 
 
 def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
@@ -131,26 +119,16 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
         left, right = (sum(values) / len(own) for values in zip(*((a, b) for _, a, b in own), strict=True))
         change = changes.get(name)
         rows.append(_category(name, len(own), left, right, change, corrected.get(name)))
-    columns = (
-        TableColumn("category", number=False),
-        TableColumn("queries"),
-        TableColumn("before"),
-        TableColumn("after"),
-        TableColumn("difference"),
-        TableColumn("p by category"),
-    )
     caption = (
         f"Mean {results['primary']} of {two.left} (before) and {two.right} (after). Exploratory: corrected over "
         "the categories for the false discovery rate only."
     )
-    table = TableBlock("Categories", caption, columns, tuple(rows))
+    block = table("Categories", caption, rows)
     if not changes:
-        return (table,)
+        return block
     note = f"{two.right} minus {two.left}. In brackets: the number of queries; fewer than {FEW} are not drawn."
-    return (
-        Figure(picture(category_figure(results, two), "Differences by category with 95% intervals"), note),
-        table,
-    )
+    title = "Differences by category with 95% intervals"
+    return (Figure(picture(category_figure(results, two), title), note), *block)
 
 
 def category_figure(results: Record, two: Sides) -> MatplotlibFigure:
@@ -190,18 +168,15 @@ def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval,
     return difference_interval(gaps, units.tolist()), compare_paired(right, left, units.tolist(), seed=0).p
 
 
-def _category(
-    name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None
-) -> TableRow:
-    ends = interval(change.low, change.high) if change else ""
+def _category(name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None) -> Row:
     sure = p is not None and p < ALPHA
     colour = ("good" if right > left else "bad") if sure else ""
-    cells = (
-        Cell(name),
-        Cell(number(queries, 0), order=queries),
-        Cell(number(left), order=left),
-        Cell(number(right), order=right),
-        Cell(number(right - left, signed=True), ends, order=right - left, colour=colour),
-        Cell(p_value(None if p is None else float(p)), order=None if p is None else float(p)),
-    )
-    return TableRow(cells)
+    ends = {} if change is None else {"low": change.low, "high": change.high}
+    return {
+        "category": name,
+        "queries": amount(queries, 0),
+        "before": amount(left),
+        "after": amount(right),
+        "difference": amount(right - left, signed=True, ends=ends, colour=colour),
+        "p by category": _p(None if p is None else float(p)),
+    }

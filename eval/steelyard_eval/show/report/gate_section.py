@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value
+from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import difference, places, spans
 from steelyard_eval.show.report.blocks import (
@@ -17,13 +17,13 @@ from steelyard_eval.show.report.blocks import (
     Pair,
     Pairs,
     Paragraph,
+    Row,
     Section,
-    TableBlock,
-    TableColumn,
-    TableRow,
     TermList,
+    amount,
+    table,
 )
-from steelyard_eval.show.report.glossary import glossary
+from steelyard_eval.show.report.glossary import explained
 from steelyard_eval.show.report.queries import move
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ def gate_page(record: Record, sha256: str) -> Page:
         Section("trust", "How far this gate can be trusted", tuple(_trust(record))),
         Section("history", "Baseline", _baseline(record)),
     ]
-    terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
     facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))
-    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),), folded=True))
     settings = {
         "split": record.get("split"),
         "budget": number(record.get("budget"), 3),
@@ -60,42 +57,38 @@ def gate_page(record: Record, sha256: str) -> Page:
         badge=record["verdict"],
         answer=record["sentence"],
         record=record,
-        caveat="",
-        description="",
         facts=tuple((name, str(value)) for name, value in settings.items() if value),
-        sections=tuple(section for section in sections if section.blocks),
+        sections=explained(sections, facts),
     )
 
 
 def _findings(record: Record) -> tuple[Block, ...]:
-    columns = tuple(TableColumn(name, number=False) for name in ("contender", "kind", "verdict", "finding"))
-    rows = tuple(
-        TableRow(
-            (
-                Cell(one.get("contender") or MISSING),
-                Cell(one["kind"]),
-                Cell(one["verdict"], colour=COLOURS.get(one["verdict"], "")),
-                Cell(one["text"]),
-            )
-        )
-        for one in record["findings"]
+    return table(
+        "Findings",
+        "Worst first.",
+        (
+            {
+                "contender": one.get("contender") or MISSING,
+                "kind": one["kind"],
+                "verdict": _verdict(one),
+                "finding": one["text"],
+            }
+            for one in record["findings"]
+        ),
     )
-    return (TableBlock("Findings", "Worst first.", columns, rows),) if rows else ()
+
+
+def _verdict(one: Record) -> Cell:
+    return Cell(one["verdict"], colour=COLOURS.get(one["verdict"], ""))
 
 
 def _contenders(record: Record) -> tuple[Block, ...]:
     if not record["contenders"]:
         return ()
     note = "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; hollow: open."
-    figure = (Figure(picture(change_figure(record), "Change of nDCG@10 with 95% intervals"), note),)
-    columns = (
-        TableColumn("contender", number=False),
-        TableColumn("verdict", number=False),
-        *(TableColumn(name) for name in ("before", "now", "change", "p worse", "lists changed", "catches")),
-        TableColumn("finding", number=False),
-    )
-    rows = tuple(_contender(row) for row in record["contenders"])
-    return (*figure, TableBlock("Contenders", "nDCG@10 against the committed baseline.", columns, rows))
+    figure = Figure(picture(change_figure(record), "Change of nDCG@10 with 95% intervals"), note)
+    rows = map(_contender, record["contenders"])
+    return (figure, *table("Contenders", "nDCG@10 against the committed baseline.", rows))
 
 
 def change_figure(record: Record) -> MatplotlibFigure:
@@ -115,54 +108,39 @@ def change_figure(record: Record) -> MatplotlibFigure:
     return spans(rows, "change of nDCG@10", 0.0, "baseline", dashed=-record["budget"])
 
 
-def _contender(row: Record) -> TableRow:
+def _contender(row: Record) -> Row:
     first, base, power = row["metrics"][0], row["against"][0], row["power"]
-    return TableRow(
-        (
-            Cell(row["label"], row.get("strategy") or ""),
-            Cell(row["verdict"], colour=COLOURS.get(row["verdict"], "")),
-            Cell(number(first["before"]), order=first["before"]),
-            Cell(number(first["now"]), order=first["now"]),
-            Cell(
-                number(base["delta"], signed=True),
-                interval(base.get("low"), base.get("high")),
-                order=base["delta"],
-            ),
-            Cell(p_value(base.get("p_worse")), order=base.get("p_worse")),
-            Cell(f"{row['lists_changed']} of {row['queries']}", order=row["lists_changed"]),
-            Cell(_share(power["caught"]), "asleep" if power["asleep"] else "", order=power["caught"]),
-            Cell(row["text"]),
-        )
-    )
+    return {
+        "contender": Cell(row["label"], row.get("strategy") or ""),
+        "verdict": _verdict(row),
+        "before": amount(first["before"]),
+        "now": amount(first["now"]),
+        "change": amount(base["delta"], signed=True, ends=base),
+        "p worse": amount(base.get("p_worse"), text=p_value(base.get("p_worse"))),
+        "lists changed": amount(row["lists_changed"], text=f"{row['lists_changed']} of {row['queries']}"),
+        "catches": _share(power["caught"], "asleep" if power["asleep"] else ""),
+        "finding": row["text"],
+    }
 
 
-def _share(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.0%}"
+def _share(value: float | None, under: str = "") -> Cell:
+    return amount(value, text=MISSING if value is None else f"{value:.0%}", under=under)
 
 
 def _slices(record: Record) -> tuple[Block, ...]:
-    columns = (
-        TableColumn("slice", number=False),
-        TableColumn("contender", number=False),
-        *(TableColumn(name) for name in ("queries", "change", "p by slice")),
-    )
-    rows = tuple(
-        TableRow(
-            (
-                Cell(f"{part['field']} {part['value']}"),
-                Cell(row["label"]),
-                Cell(number(part["queries"], 0), order=part["queries"]),
-                Cell(
-                    number(part["delta"], signed=True), order=part["delta"], colour="bad" if part["worse"] else ""
-                ),
-                Cell(p_value(part.get("p_adjusted")), order=part.get("p_adjusted")),
-            )
-        )
+    rows = (
+        {
+            "slice": f"{part['field']} {part['value']}",
+            "contender": row["label"],
+            "queries": amount(part["queries"], 0),
+            "change": amount(part["delta"], signed=True, colour="bad" if part["worse"] else ""),
+            "p by slice": amount(part.get("p_adjusted"), text=p_value(part.get("p_adjusted"))),
+        }
         for row in record["contenders"]
         for part in row["slices"]
         if part["delta"]
     )
-    return (TableBlock("Slices", "Where something changed.", columns, rows),) if rows else ()
+    return table("Slices", "Where something changed.", rows)
 
 
 def _worst(record: Record) -> Iterator[Block]:
@@ -196,49 +174,33 @@ def _trust(record: Record) -> Iterator[Block]:
         yield Paragraph(
             f"Asleep for {names}: most drops of {power['drop']:g} would pass. Label more queries.", "warning"
         )
-    least, alarms = power["least"], record.get("false_alarm_rate")
-    yield TermList(
-        (
-            (
-                f"share of drops of {power['drop']:g} that it catches, for the worst contender",
-                _share(least),
-            ),
-            ("share of harmless changes that it blocks, for the worst contender", _share(alarms)),
-        )
-    )
-    rows = tuple(
-        TableRow(
-            (
-                Cell(one["name"]),
-                Cell(row["label"]),
-                Cell(number(one["drop"]), order=one["drop"]),
-                Cell(_share(one.get("caught")), order=one.get("caught")),
-            )
-        )
+    drops = f"share of drops of {power['drop']:g} that it catches, for the worst contender"
+    alarms = "share of harmless changes that it blocks, for the worst contender"
+    shares = {drops: power["least"], alarms: record.get("false_alarm_rate")}
+    yield TermList(tuple((name, _share(value).text) for name, value in shares.items()))
+    rows = (
+        {
+            "regression": one["name"],
+            "contender": row["label"],
+            "drop": amount(one["drop"]),
+            "catches": _share(one.get("caught")),
+        }
         for row in record["contenders"]
         for one in row["power"].get("planted", ())
     )
-    columns = (
-        TableColumn("regression", number=False),
-        TableColumn("contender", number=False),
-        TableColumn("drop"),
-        TableColumn("catches"),
-    )
-    if rows:
-        yield TableBlock("Regressions", "Made on purpose, to see whether the gate catches them.", columns, rows)
+    yield from table("Regressions", "Made on purpose, to see whether the gate catches them.", rows)
 
 
 def _baseline(record: Record) -> tuple[Block, ...]:
     base = record["baseline"]
     facts = (("file", base["path"]), ("date", base["date"]), ("tool", base["tool"]))
-    rows = tuple(
-        TableRow((Cell(line["date"]), Cell(line["who"]), Cell(line.get("because") or MISSING)))
+    rows = (
+        {"date": line["date"], "who": line["who"], "reason": line.get("because") or MISSING}
         for line in record.get("history", ())
     )
-    columns = tuple(TableColumn(name, number=False) for name in ("date", "who", "reason"))
-    table = (TableBlock("History", "Every update of the baseline, oldest first.", columns, rows),) if rows else ()
+    history = table("History", "Every update of the baseline, oldest first.", rows)
     command = (TermList((("accept this as the new baseline", record["rebaseline"]),), code=True),)
-    return (TermList(facts), *_past(record), *table, *(command if record.get("rebaseline") else ()))
+    return (TermList(facts), *_past(record), *history, *(command if record.get("rebaseline") else ()))
 
 
 def _past(record: Record) -> Iterator[Figure]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.statistics import ALPHA, MARGIN
-from steelyard_eval.show.report.blocks import Section, TableBlock
+from steelyard_eval.show.report.blocks import Section, TableBlock, TermList
 
 COLUMNS = {
     "configuration": "what searched: a system, a strategy, a weights file or a list of another engine. The number "
@@ -89,9 +89,20 @@ COLUMNS = {
 """The meaning of every column that is not a metric or a configuration."""
 
 
-def glossary(sections: Iterable[Section], metrics: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """The terms of the tables of these sections, in the order in which they appear."""
-    return tuple(dict([*_measures(metrics), *_columns(sections)]).items())
+def explained(
+    sections: Sequence[Section],
+    provenance: Iterable[tuple[str, str]],
+    metrics: Iterable[str] = (),
+    method: Section | None = None,
+) -> tuple[Section, ...]:
+    """The sections that have something in them, what their columns and metrics mean, and where all comes from."""
+    terms = tuple(dict([*_measures(metrics), *_columns(sections)]).items())
+    last = [
+        Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True),
+        *([method] if method else []),
+        Section("provenance", "Where this comes from", (TermList(tuple(provenance), code=True),), folded=True),
+    ]
+    return tuple(section for section in (*sections, *last) if section.blocks)
 
 
 def _measures(metrics: Iterable[str]) -> Iterator[tuple[str, str]]:

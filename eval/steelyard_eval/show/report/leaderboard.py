@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.markup import MISSING, interval, number, system_name
+from steelyard_eval.common.markup import number, system_name
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import CostPoint, Span, spans
 from steelyard_eval.show.plots import cost as cost_plot
-from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, TableBlock, TableColumn, TableRow
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -62,14 +62,6 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
     if not results["configurations"]:
         return ()
     baseline = results.get("baseline") or ""
-    columns = (
-        TableColumn("configuration", number=False),
-        TableColumn(results["primary"]),
-        TableColumn("difference"),
-        TableColumn("verdict", number=False),
-        TableColumn("p50 ms"),
-        TableColumn("embedding calls"),
-    )
     against = f", against {baseline}" if baseline else ""
     optimism = (
         " Rows marked tuned were chosen on these very queries, so their values are optimistically biased; the "
@@ -83,34 +75,33 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
         f"Best {results['primary']} first, with 95% intervals; differences and verdicts are on "
         f"{results['primary']}{against}.{optimism}{more}"
     )
-    return (TableBlock("Leaderboard", caption, columns, tuple(_rows(results))),)
+    return table("Leaderboard", caption, _rows(results), _at_baseline(results, notable(results)))
 
 
-def _rows(results: Record) -> list[TableRow]:
+def _at_baseline(results: Record, shown: Sequence[Record]) -> int | None:
+    return next((at for at, one in enumerate(shown) if one["label"] == results.get("baseline")), None)
+
+
+def _rows(results: Record) -> Iterator[Row]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
     tested, places = tests(results), numbers(results)
-    rows = []
     for one in notable(results):
         label = one["label"]
-        is_baseline = label == results.get("baseline")
         about = ", ".join(filter(None, (one.get("family"), system_name(one, apart_from=label))))
         took = timing.get(label, {})
-        cells = (
-            Cell(
+        yield {
+            "configuration": Cell(
                 f"{places[label]}. {label}",
                 "chosen" if label == chosen(results) else about,
                 order=int(places[label]),
             ),
-            _value(values.get((label, results["primary"]))),
-            _change(tested.get(label), gains.get(label)),
-            _verdict(one, tested.get(label), is_baseline),
-            Cell(number(took.get("p50_ms"), 2), order=took.get("p50_ms")),
-            Cell(number(took.get("embedding_calls"), 0), order=took.get("embedding_calls")),
-        )
-        rows.append(TableRow(cells, is_baseline))
-    return rows
+            results["primary"]: _value(values.get((label, results["primary"]))),
+            "difference": _change(tested.get(label), gains.get(label)),
+            "verdict": _verdict(one, tested.get(label), label == results.get("baseline")),
+            **_costs(took, "p50 ms", "embedding calls"),
+        }
 
 
 def numbers(results: Record) -> dict[str, str]:
@@ -123,25 +114,17 @@ def all_metrics(results: Record) -> tuple[Block, ...]:
     names = metrics(results)
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
-    columns = (
-        TableColumn("configuration", number=False),
-        *(TableColumn(name) for name in names),
-        *(TableColumn(name) for name in ("p50 ms", "p95 ms", "embedding calls")),
-        TableColumn("front", number=False),
-    )
-    rows = tuple(
-        TableRow(
-            (
-                Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
-                *(_value(values.get((one["label"], name))) for name in names),
-                *_costs(timing.get(one["label"], {})),
-            ),
-            one["label"] == results.get("baseline"),
-        )
+    rows = (
+        {
+            "configuration": Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
+            **{name: _value(values.get((one["label"], name))) for name in names},
+            **_costs(timing.get(one["label"], {}), *COSTS),
+            "front": "front" if timing.get(one["label"], {}).get("pareto") else "",
+        }
         for at, one in enumerate(configurations(results), 1)
     )
     caption = "Means with 95% intervals over the same queries."
-    return (TableBlock("All metrics", caption, columns, rows),) if rows else ()
+    return table("All metrics", caption, rows, _at_baseline(results, configurations(results)))
 
 
 def means_figure(results: Record, metric: str) -> MatplotlibFigure:
@@ -166,18 +149,13 @@ def means_figure(results: Record, metric: str) -> MatplotlibFigure:
 
 
 def _value(record: Record | None) -> Cell:
-    if record is None:
-        return Cell(MISSING)
-    ends = interval(record.get("low"), record.get("high"))
-    return Cell(number(record["mean"]), ends, order=record["mean"])
+    return amount(None) if record is None else amount(record["mean"], ends=record)
 
 
 def _change(tested: Record | None, gain: Record | None) -> Cell:
     """The difference to the baseline: of the test, else of the leaderboard."""
-    if tested is None and not gain:
-        return Cell(MISSING)
-    value, ends = (tested["delta"], tested) if tested else (gain["mean"], gain) if gain else (0.0, {})
-    return Cell(number(value, signed=True), interval(ends.get("low"), ends.get("high")), order=value)
+    own = tested or gain or {}
+    return amount(own["delta"] if tested else own.get("mean"), signed=True, ends=own)
 
 
 def _verdict(one: Record, tested: Record | None, is_baseline: bool) -> Cell:
@@ -188,13 +166,12 @@ def _verdict(one: Record, tested: Record | None, is_baseline: bool) -> Cell:
     return Cell(tested["verdict"], tested.get("why") or "", colour=COLOURS.get(tested["verdict"], ""))
 
 
-def _costs(timing: Record) -> tuple[Cell, ...]:
-    return (
-        Cell(number(timing.get("p50_ms"), 2), order=timing.get("p50_ms")),
-        Cell(number(timing.get("p95_ms"), 2), order=timing.get("p95_ms")),
-        Cell(number(timing.get("embedding_calls"), 0), order=timing.get("embedding_calls")),
-        Cell("front" if timing.get("pareto") else ""),
-    )
+COSTS = {"p50 ms": ("p50_ms", 2), "p95 ms": ("p95_ms", 2), "embedding calls": ("embedding_calls", 0)}
+"""What was measured of a search's cost, by column: the name in the document, and how many digits are shown."""
+
+
+def _costs(timing: Record, *columns: str) -> dict[str, Cell]:
+    return {name: amount(timing.get(key), digits) for name in columns for key, digits in (COSTS[name],)}
 
 
 def cost(results: Record) -> tuple[Block, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import MISSING, number
@@ -12,17 +12,16 @@ from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import difference, places, spans
 from steelyard_eval.show.report.blocks import (
     Block,
-    Cell,
     Figure,
     Page,
     Paragraph,
+    Row,
     Section,
-    TableBlock,
-    TableColumn,
-    TableRow,
     TermList,
+    amount,
+    table,
 )
-from steelyard_eval.show.report.glossary import glossary
+from steelyard_eval.show.report.glossary import explained
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -43,14 +42,11 @@ def learn_page(record: Record, sha256: str) -> Page:
         Section("propensities", "Value by logged probabilities", _off_policy(record)),
         Section("log", "The log", _log(record)),
     ]
-    terms = glossary(sections, ())
-    sections.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
     facts = (
         ("tool", record["tool"]),
         ("data set (SHA-256)", record["dataset"].get("sha256") or MISSING),
         ("report.json (SHA-256)", sha256),
     )
-    sections.append(Section("provenance", "Where this comes from", (TermList(facts, code=True),), folded=True))
     log = record["log"]
     counts = (("searches", "impressions"), ("distinct queries", "queries"), ("acts", "acts"))
     return Page(
@@ -58,10 +54,8 @@ def learn_page(record: Record, sha256: str) -> Page:
         badge=record["verdict"],
         answer=record["sentence"],
         record=record,
-        caveat="",
-        description="",
         facts=(*((name, number(log[key], 0)) for name, key in counts), ("span", str(log["span"]))),
-        sections=tuple(section for section in sections if section.blocks),
+        sections=explained(sections, facts),
     )
 
 
@@ -123,20 +117,12 @@ def _acts(record: Record) -> tuple[Block, ...]:
         ("how far down people look", seen.get("text") or f"{number(seen['exponent'], 2)} ({seen['source']})"),
         ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
     )
-    rows = tuple(
-        TableRow(
-            (
-                Cell(one["kind"]),
-                Cell(number(one["count"], 0), order=one["count"]),
-                Cell(number(one["lift"], 2), order=one["lift"]),
-            )
-        )
+    rows = (
+        {"act": one["kind"], "acts": amount(one["count"], 0), "lift": amount(one["lift"], 2)}
         for one in acts["kinds"]
     )
-    columns = (TableColumn("act", number=False), TableColumn("acts"), TableColumn("lift"))
     figure = (Figure(picture(act_figure(record), title), note),) if acts["relevant"] or acts["other"] else ()
-    table = (TableBlock("Acts", "What each kind of act is worth.", columns, rows),) if rows else ()
-    return (*figure, TermList(facts), *table)
+    return (*figure, TermList(facts), *table("Acts", "What each kind of act is worth.", rows))
 
 
 def act_figure(record: Record) -> MatplotlibFigure:
@@ -187,18 +173,17 @@ def _off_policy(record: Record) -> tuple[Block, ...]:
     if found["refusal"]:
         return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
     names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
-    rows = tuple(
-        TableRow((Cell(title), Cell(_with_ends(own), order=own["value"])))
+    rows: Iterator[Row] = (
+        {"estimate by": title, "acts per show": amount(own["value"], text=_with_ends(own))}
         for name, title in names.items()
         if (own := found[name])
     )
-    columns = (TableColumn("estimate by", number=False), TableColumn("acts per show"))
     facts = (
         ("shows", number(found["shows"], 0)),
         ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
         ("largest weight", number(found["largest"], 1)),
     )
-    return (TableBlock("Values", f"What {found['of']} would have been worth.", columns, rows), TermList(facts))
+    return (*table("Values", f"What {found['of']} would have been worth.", rows), TermList(facts))
 
 
 def _with_ends(found: Record) -> str:
@@ -207,33 +192,24 @@ def _with_ends(found: Record) -> str:
 
 def _log(record: Record) -> tuple[Block, ...]:
     log = record["log"]
-    policies = tuple(
-        TableRow(
-            (
-                Cell(one["name"] or "without a name"),
-                Cell(number(one["searches"], 0), order=one["searches"]),
-                Cell(f"{one['agreement']:.1%}", order=one["agreement"]),
-                Cell(one["how"]),
-            )
-        )
+    policies = (
+        {
+            "policy": one["name"] or "without a name",
+            "searches": amount(one["searches"], 0),
+            "agreement": amount(one["agreement"], text=f"{one['agreement']:.1%}"),
+            "how": one["how"],
+        }
         for one in record.get("policies", ())
     )
-    aside = tuple(
-        TableRow((Cell(one["rule"]), Cell(number(one["count"], 0), order=one["count"]), Cell(_lines(one))))
+    aside = (
+        {"set aside": one["rule"], "count": amount(one["count"], 0), "lines": _lines(one)}
         for one in log.get("set_aside", ())
     )
-    told = (
-        TableColumn("policy", number=False),
-        TableColumn("searches"),
-        TableColumn("agreement"),
-        TableColumn("how", number=False),
-    )
-    why = (TableColumn("set aside", number=False), TableColumn("count"), TableColumn("lines", number=False))
     facts = (("worth so many equally frequent queries", number(record.get("effective_queries"), 0)),)
     return (
         TermList(facts),
-        *((TableBlock("Policies", "What ranked the logged lists.", told, policies),) if policies else ()),
-        *((TableBlock("Set aside", "Lines that were not used, and why.", why, aside),) if aside else ()),
+        *table("Policies", "What ranked the logged lists.", policies),
+        *table("Set aside", "Lines that were not used, and why.", aside),
     )
 
 

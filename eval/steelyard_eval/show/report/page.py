@@ -10,20 +10,11 @@ from steelyard_eval.common.markup import MISSING
 from steelyard_eval.show import layers_table as layers
 from steelyard_eval.show import silence_table as silence
 from steelyard_eval.show import stale_table as stale
-from steelyard_eval.show.report.blocks import (
-    Cell,
-    Page,
-    Paragraph,
-    Section,
-    TableBlock,
-    TableColumn,
-    TableRow,
-    TermList,
-)
+from steelyard_eval.show.report.blocks import Block, Page, Paragraph, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
 from steelyard_eval.show.report.differences import categories, comparisons, differences
-from steelyard_eval.show.report.glossary import glossary
+from steelyard_eval.show.report.glossary import explained
 from steelyard_eval.show.report.leaderboard import all_metrics, cost, leaderboard, metrics, ranked, tests
 from steelyard_eval.show.report.method import facts, method
 from steelyard_eval.show.report.queries import disagreements, pairs
@@ -73,11 +64,8 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("labels", "How far the labels reach", coverage(results), folded=True),
         Section("strategies", "Strategies", _strategies(results), folded=True),
     ]
-    terms = glossary(shown, metrics(results))
-    shown.append(Section("glossary", "What the columns mean", (TermList(terms),) if terms else (), folded=True))
-    shown.append(Section("method", "Method", (TermList(method(results)),) if measured else (), folded=True))
-    shown.append(Section("provenance", "Where this comes from", _provenance(results, sha256), folded=True))
-    return tuple(section for section in shown if section.blocks)
+    how = Section("method", "Method", (TermList(method(results)),) if measured else (), folded=True)
+    return explained(shown, _provenance(results, sha256), metrics(results), how)
 
 
 def _badge(results: Record, measured: bool) -> str:
@@ -98,11 +86,11 @@ def _notices(results: Record) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
 
 
-def _layers(results: Record) -> tuple[TableBlock, ...]:
+def _layers(results: Record) -> tuple[Block, ...]:
     return _plain_table("Layers", "How far each layered search went.", layers.COLUMNS, layers.rows(results))
 
 
-def _silence(results: Record) -> tuple[TableBlock, ...]:
+def _silence(results: Record) -> tuple[Block, ...]:
     text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
     more = "What other floors would lose of the relevant entries, and what they would answer and show."
     return (
@@ -111,18 +99,20 @@ def _silence(results: Record) -> tuple[TableBlock, ...]:
     )
 
 
-def _stale(results: Record) -> tuple[TableBlock, ...]:
+def _stale(results: Record) -> tuple[Block, ...]:
     text = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
     return _plain_table("Stale", text, stale.COLUMNS, stale.rows(results))
 
 
 def _plain_table(
     name: str, text: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]
-) -> tuple[TableBlock, ...]:
+) -> tuple[Block, ...]:
     """A table of texts, the first column of which names the row; nothing without rows."""
-    heads = tuple(TableColumn(head, number=bool(at)) for at, head in enumerate(columns.values()))
-    cells = tuple(TableRow(tuple(Cell(row[column]) for column in columns)) for row in rows)
-    return (TableBlock(name, text, heads, cells),) if rows else ()
+    shown = (
+        [(head, amount(None, text=row[key]) if at else row[key]) for at, (key, head) in enumerate(columns.items())]
+        for row in rows
+    )
+    return table(name, text, shown)
 
 
 def _strategies(results: Record) -> tuple[TermList, ...]:
@@ -130,7 +120,7 @@ def _strategies(results: Record) -> tuple[TermList, ...]:
     return (TermList(pairs, code=True),) if pairs else ()
 
 
-def _provenance(results: Record, sha256: str) -> tuple[TermList, ...]:
+def _provenance(results: Record, sha256: str) -> list[tuple[str, str]]:
     """The command, the tool, and the hashes that tell two reports apart."""
     record = results.get("tuning") or {}
     command = results.get("command") or record.get("command")
@@ -140,4 +130,4 @@ def _provenance(results: Record, sha256: str) -> tuple[TermList, ...]:
         "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
         "report.json (SHA-256)": sha256,
     }
-    return (TermList(tuple((name, value) for name, value in found.items() if value), code=True),)
+    return [(name, value) for name, value in found.items() if value]

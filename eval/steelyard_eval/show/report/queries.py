@@ -7,17 +7,7 @@ from typing import Any
 
 from steelyard_eval.common.markup import MISSING, clip, number
 from steelyard_eval.explain.moves import cause, changed, short_name, standings
-from steelyard_eval.show.report.blocks import (
-    Block,
-    Cell,
-    ListPlace,
-    Pair,
-    Pairs,
-    Paragraph,
-    TableBlock,
-    TableColumn,
-    TableRow,
-)
+from steelyard_eval.show.report.blocks import Block, Cell, ListPlace, Pair, Pairs, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import configurations
 from steelyard_eval.show.report.sides import Sides
 
@@ -52,8 +42,7 @@ def disagreements(results: Record) -> tuple[Block, ...]:
     caption = (
         f"{results['primary']} by query, widest range first; {best}the best value of each query is marked with *."
     )
-    columns = (TableColumn("query", number=False), *(TableColumn(label) for label in labels))
-    return (TableBlock("Queries", caption, columns, tuple(_row(query, labels) for query in top)),)
+    return table("Queries", caption, (_row(query, labels) for query in top))
 
 
 def _labels(results: Record) -> list[str]:
@@ -64,12 +53,13 @@ def _labels(results: Record) -> list[str]:
     return [label for label in labels if label == base or label in others]
 
 
-def _row(query: Record, labels: Sequence[str]) -> TableRow:
+def _row(query: Record, labels: Sequence[str]) -> Row:
     values = [query["values"].get(label) for label in labels]
     best = max(value for value in values if value is not None)
     about = ", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part)
-    cells = [Cell(number(value) + ("*" if value == best else ""), order=value) for value in values]
-    return TableRow((Cell(clip(query.get("text") or MISSING, _TEXT_COLUMNS), about), *cells))
+    cells = [amount(value, text=number(value) + ("*" if value == best else "")) for value in values]
+    text = Cell(clip(query.get("text") or MISSING, _TEXT_COLUMNS), about)
+    return [("query", text), *zip(labels, cells, strict=True)]
 
 
 def pairs(results: Record, two: Sides | None) -> tuple[Block, ...]:
