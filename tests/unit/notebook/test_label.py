@@ -267,6 +267,31 @@ class TestSession:
         with pytest.raises(DataError, match=r"line 2.*is not a judgment"):
             Session(blank, session.folder)
 
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"query": "q1 0 e 3\nq2"},
+            {"entry": "a b"},
+            {"entry": ""},
+            {"entry": "\ud800"},
+            {"grade": True},
+            {"grade": 1.0},
+            {"note": 5},
+        ],
+    )
+    def test_what_would_be_no_line_of_qrels_is_no_judgment(self, session, blank, changed):
+        line = {"query": "q1", "entry": "e", "grade": 2, "note": "", "at": ""} | changed
+        session.file.parent.mkdir(exist_ok=True)
+        session.file.write_text(json.dumps(line) + "\n")
+        with pytest.raises(DataError, match=r"line 1.*is not a judgment"):
+            Session(blank, session.folder)
+
+    def test_a_file_that_is_no_text_is_named(self, session, blank):
+        session.file.parent.mkdir(exist_ok=True)
+        session.file.write_bytes(b"\xff")
+        with pytest.raises(DataError, match="cannot read the judgments"):
+            Session(blank, session.folder)
+
     def test_a_second_judge_sees_the_same_pairs_shuffled_and_no_grade(self, session, blank):
         pairs = []
         for grade in (0, 1, 2, 3) * 5:

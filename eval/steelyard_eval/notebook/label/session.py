@@ -247,13 +247,18 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
     """Read a judge's file, in the order given; empty where there is none."""
     if not path.exists():
         return {}
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read the judgments {shown(str(path), PATH_WIDTH)}: {reason}") from None
     found = {}
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line:
             continue
         try:
             one = Judgment(**STRICT_JSON.decode(line))
-            if one.grade not in (*GRADES, None) or not all(isinstance(text, str) for text in _texts(one)):
+            if not _sound(one):
                 raise ValueError
         except (TypeError, ValueError, RecursionError):
             raise DataError(
@@ -264,5 +269,12 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
     return found
 
 
-def _texts(one: Judgment) -> Sequence[Any]:
-    return (one.query, one.entry, one.note, one.at)
+def _sound(one: Judgment) -> bool:
+    """Whether a judgment has the types that it says, and can be written as a line of qrels."""
+    texts = (one.query, one.entry, one.note, one.at)
+    if not all(isinstance(text, str) for text in texts):
+        return False
+    "".join(texts).encode()  # ValueError for what is no Unicode
+    graded = one.grade is None or (type(one.grade) is int and one.grade in GRADES)
+    names = [one.query] if one.entry == NOTHING and one.grade is None else [one.query, one.entry]
+    return graded and all(name.split() == [name] for name in names)
