@@ -24,8 +24,10 @@ from pathlib import Path
 import numpy as np
 from ranked_lists import configured
 
-from steelyard.base.errors import DataError, EmbedderError, SteelyardError
+from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.base.inputs import inside, read_bytes, read_text
+from steelyard.base.schemas import Schema
 from steelyard.live.identity import share
 from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.compare.latency import latencies
@@ -218,28 +220,50 @@ def _timed(name, kind, workspace, queries, facts):
 # Runs of others
 
 
+NUMBER = {"type": "number", "minimum": 0, "maximum": 1e15}
+RUN = {
+    "type": "object",
+    "required": ["collection", "embedder", "file", "sha256"],
+    "properties": {
+        "collection": {"enum": list(COLLECTIONS)},
+        "embedder": {"enum": list(EMBEDDERS)},
+        "file": {"type": "string", "pattern": r"^[\w-][\w.-]{0,99}$"},
+        "sha256": {"type": "string"},
+    }
+    | dict.fromkeys(("latency_ms", "embedding_calls", "bytes"), NUMBER),
+}
+MANIFEST = Schema(
+    {
+        "type": "object",
+        "required": ["name", "runs"],
+        "properties": {
+            # In a table of Markdown and on a page nothing of it may be a mark.
+            "name": {"type": "string", "pattern": r"^[\w][\w .,:+()/-]{0,59}$"},
+            "runs": {"type": "array", "minItems": 1, "maxItems": 100, "items": RUN},
+        },
+    }
+)
+"""What somebody else's manifest.json has to be."""
+
+
 def contributed(folder, datasets):
     """Read a contributed folder: (name, embedder, collection) -> (lists, facts). DataError names every fault at once."""
     try:
-        manifest = STRICT_JSON.decode((folder / "manifest.json").read_text(encoding="utf-8"))
-        name, runs = manifest["name"], manifest["runs"]
-        assert isinstance(name, str) and name.strip() and isinstance(runs, list) and runs
-    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        manifest = STRICT_JSON.decode(read_text(inside(folder, "manifest.json")))
+        faults = list(map(str, MANIFEST.violations(manifest)))
+    except (OSError, ValueError, RecursionError) as error:
+        faults = [str(error)]
+    if faults:
         raise DataError(
-            f"{folder}: manifest.json must be an object with a name and a list of runs; see docs/leaderboard.md"
-        ) from None
-    found, faults = {}, []
-    for run in runs:
+            f"{folder}: manifest.json must be an object with a name and a list of runs ({'; '.join(faults)}); "
+            "see docs/leaderboard.md"
+        )
+    found = {}
+    for run in manifest["runs"]:
         try:
-            collection, embedder, file = (str(run[key]) for key in ("collection", "embedder", "file"))
-            if collection not in COLLECTIONS or Path(file).name != file:
-                raise DataError(
-                    f"collection {collection!r}, file {file!r}: name one of {', '.join(COLLECTIONS)}, and a file beside the manifest"
-                )
-            if collection in datasets:
-                found[name, embedder, collection] = (_checked(folder / file, run, datasets[collection]), run)
-        except KeyError as error:
-            faults.append(f"a run has no {error}; it needs collection, embedder, file and sha256")
+            if run["collection"] in datasets:
+                lists = _checked(folder, run, datasets[run["collection"]])
+                found[manifest["name"], run["embedder"], run["collection"]] = (lists, run)
         except SteelyardError as error:
             faults.append(str(error))
     if faults:
@@ -247,11 +271,15 @@ def contributed(folder, datasets):
     return found
 
 
-def _checked(path, run, dataset):
+def _checked(folder, run, dataset):
     """The lists of a run file, at most ten places each; DataError for what cannot be the lists of this collection."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
-    if digest != run.get("sha256"):
-        raise DataError(f"{path.name} has sha256 {digest}, the manifest {run.get('sha256')}")
+    try:
+        path = inside(folder, run["file"])
+        digest = hashlib.sha256(read_bytes(path)).hexdigest()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{run['file']}: {getattr(error, 'strerror', None) or error}") from None
+    if digest != run["sha256"]:
+        raise DataError(f"{path.name} has sha256 {digest}, the manifest {shown(run['sha256'])}")
     lists, queries = read_run(path), {query.id: query for query in dataset.queries}
     entries = {entry.id: entry for entry in dataset.entries}
     strange = sorted(set(lists) - queries.keys())
@@ -406,7 +434,14 @@ def sections(datasets, kinds, again, timed, kept):
     """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
     found = []
     folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
-    others = {key: value for folder in folders for key, value in contributed(folder, datasets).items()}
+    others = {}
+    for folder in folders:
+        own = contributed(folder, datasets)
+        if twice := own.keys() & others.keys():
+            raise DataError(
+                f"{folder}: there is a run of {', '.join(map(str, sorted(twice)))} already; take another name"
+            )
+        others |= own
     for name, dataset in datasets.items():
         queries = judged(dataset)
         groups = len({group_of(query) or query.id for query in queries})

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import leaderboard
 import pytest
@@ -53,8 +54,12 @@ def test_a_run_of_the_collection_joins(tiny, tmp_path):
         (["q Q0 a 1 2.0", "s Q0 z 1 2.0"], {}, r"1 unknown entries \(z\)"),
         (["q Q0 a 1 2.0", "s Q0 b 1 2.0", "t Q0 b 1 2.0"], {}, r"1 unknown queries \(t\)"),
         (["q Q0 a 1 2.0"], {"sha256": "0"}, "own.run has sha256"),
-        (["q Q0 a 1 2.0"], {"file": "../own.run"}, "a file beside the manifest"),
-        (["q Q0 a 1 2.0"], {"collection": "secret"}, "name one of locomo"),
+        (["q Q0 a 1 2.0"], {"file": "../own.run"}, r"runs.0.file.*must satisfy pattern"),
+        (["q Q0 a 1 2.0"], {"file": "other.run"}, "No such file"),
+        (["q Q0 a 1 2.0"], {"embedder": "mine"}, r"runs.0.embedder.* must be .recorded"),
+        (["q Q0 a 1 2.0"], {"embedding_calls": "1"}, r"runs.0.embedding_calls.* must be of type number"),
+        (["q Q0 a 1 2.0"], {"bytes": -1}, r"runs.0.bytes.* must satisfy minimum"),
+        (["q Q0 a 1 2.0"], {"collection": "secret"}, r"runs.0.collection.* must be .locomo"),
     ],
 )
 def test_what_cannot_be_a_run_of_it_is_refused_with_the_reason(tiny, tmp_path, lines, changed, why):
@@ -63,10 +68,42 @@ def test_what_cannot_be_a_run_of_it_is_refused_with_the_reason(tiny, tmp_path, l
         leaderboard.contributed(folder, {"starter": tiny})
 
 
-def test_a_manifest_that_is_none_says_what_it_needs(tmp_path):
-    (tmp_path / "manifest.json").write_text("[]")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "[" * 100_000,
+        '{"name": "mine", "runs": ["own.run"]}',
+        '{"name": "mine", "runs": []}',
+        '{"name": "a | b", "runs": [{}]}',
+        '{"name": "<script>", "runs": [{}]}',
+        '{"name": "a\\nb", "runs": [{}]}',
+    ],
+)
+def test_a_manifest_that_is_none_says_what_it_needs(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(DataError, match="a name and a list of runs"):
         leaderboard.contributed(tmp_path, {})
+
+
+def test_links_out_of_the_folder_are_not_read_and_a_pipe_is_not_waited_for(tiny, tmp_path):
+    folder = given(tmp_path / "own", ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
+    (folder / "own.run").rename(tmp_path / "elsewhere.run")
+    (folder / "own.run").symlink_to(tmp_path / "elsewhere.run")
+    with pytest.raises(DataError, match="lies outside its folder"):
+        leaderboard.contributed(folder, {"starter": tiny})
+    (folder / "manifest.json").unlink()
+    os.mkfifo(folder / "manifest.json")
+    with pytest.raises(DataError, match="is not a regular file"):
+        leaderboard.contributed(folder, {"starter": tiny})
+
+
+def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        given(tmp_path / name, ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
+    monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
+    with pytest.raises(DataError, match=r"second: there is a run of .* already; take another name"):
+        leaderboard.sections({"starter": tiny}, ("recorded",), False, False, True)
 
 
 def test_a_name_cannot_bring_markup_into_the_page():

@@ -136,6 +136,10 @@ def prepare(
         log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, at)
     )
     cells = hits.cells(pairs)
+    if not len(cells.row):
+        raise DataError(
+            f"the feedback log {str(path)!r} shows no entry that {dataset.name} has; name the log of this memory"
+        )
     clients = [cells.less(matched(fold).cells(pairs)) for fold in log.folds if len(fold.key)]
     learned = ClickGains.of(pairs, cells, log.given, clients if len(clients) > 1 else ())
     apart = {name: matched(tally).cells(pairs) for name, tally in log.apart.items() if len(tally.key)}

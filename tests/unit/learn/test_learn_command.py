@@ -177,6 +177,18 @@ def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
     assert f"weighted_sum({weight:g}*tfidf" in record["chosen"]["strategy"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_log_of_another_memory_is_one_message(tmp_path, data):
+    def of_another(record):
+        hits = [{**hit, "object_id": f"gone-{hit['object_id']}"} for hit in record["hits"]]
+        return {**record, "hits": hits, "actions": []}
+
+    with pytest.raises(
+        DataError, match=r"changed\.jsonl' shows no entry that .* has; name the log of this memory"
+    ):
+        data.learn(changed(tmp_path, of_another), labels=False)
+
+
 def test_places_from_0_and_the_future_are_named(tmp_path):
     zero = changed(
         tmp_path, lambda r: {**r, "hits": [{**hit, "position": hit["position"] - 1} for hit in r["hits"]]}
