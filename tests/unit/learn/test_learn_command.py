@@ -9,6 +9,7 @@ from itertools import cycle
 import pytest
 from click.testing import CliRunner
 
+from steelyard.base.errors import DataError
 from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.cli.commands.act import ACTS
@@ -183,9 +184,7 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
         hits = [{**hit, "object_id": f"gone-{hit['object_id']}"} for hit in record["hits"]]
         return {**record, "hits": hits, "actions": []}
 
-    with pytest.raises(
-        DataError, match=r"changed\.jsonl' shows no entry that .* has; name the log of this memory"
-    ):
+    with pytest.raises(DataError, match=r"changed\.jsonl' shows no entry that .* has; name the log"):
         data.learn(changed(tmp_path, of_another), labels=False)
 
 
