@@ -15,7 +15,7 @@ from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Prior
-from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard.table.signal_table import KEPT_ROWS, NO_FACTS, SignalTable
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Signal(Expr):
             key = (self.name, self.options)
             if (derived := kept.get(key)) is None:
                 derived = PRIORS[self.name](table, dict(self.options))
-                if len(table.queries) == 1:  # a search asks again for its hits; a recording would fill the memory
+                if len(table) <= KEPT_ROWS:
                     kept[key] = derived
             values, formula, inputs = derived.values, derived.formula, derived.inputs
         rows = self.members(table, within)

@@ -171,6 +171,7 @@ class Candidates:
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         ends: list[Ends] = []
+        kept = None if kept is None else kept.at(self._store.revision())
         try:
             for at, query in enumerate(progress(queries)):
                 if at % BLOCK == 0:

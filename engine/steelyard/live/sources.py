@@ -35,6 +35,13 @@ class KeptLists:
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
+        self._revision = -1
+
+    def at(self, revision: int) -> KeptLists:
+        """The same, without what was found at another revision of the store."""
+        if revision != self._revision:
+            self._revision, self._found = revision, {}
+        return self
 
     def get(self, key: Hashable, find: Callable[[], T]) -> T:
         """What was found under a key, or is found now."""
@@ -149,13 +156,13 @@ class Sources:
                 retriever.expect(queries)
 
     def _key(self, *what: Hashable) -> Hashable:
-        """A retriever, all that configures it but its depth, the state of the store, and what is asked."""
+        """A retriever, all that configures it but its depth, and what is asked."""
         name = str(what[0])
         if name not in self._settings:
             models = sorted({own.model for own in self.config.retrievers.values()})
             own = replace(self.settings(name), depth=None).to_json()
             self._settings[name] = json.dumps([self.config.name, own, models], sort_keys=True)
-        return (self._settings[name], self.store.revision(), *what)
+        return (self._settings[name], *what)
 
     def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
         if name not in self._retrievers:

@@ -59,6 +59,9 @@ LABEL_FACTS = tuple(
 )
 ENDS = ("low", "high")
 """The facts of a query that say between which ends a retriever's scores can lie, before the name of its signal."""
+KEPT_ROWS = 100_000
+"""Rows of a table that keeps what was computed of it: a search asks again for its hits, and strategies that are
+tried on a recording ask for the same signals; a larger one would fill the memory."""
 FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
@@ -202,7 +205,7 @@ class SignalTable:
 
     @cached_property
     def derived(self) -> dict[Hashable, Any]:
-        """What was computed from the facts of this table, by whoever computes it."""
+        """What was computed of this table, by whoever computes it."""
         return {}
 
     @cached_property
@@ -309,11 +312,17 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     float64[N]
         The ranks; NaN outside `rows`.
     """
+    key = ("ranks", id(values))
+    of, among, known = table.derived.get(key, (None, None, None))
+    if of is values and np.array_equal(among, rows):
+        return np.asarray(known)
     at = np.flatnonzero(rows)
     query = table.query[at]
     offsets = np.searchsorted(at, table.offsets)
     ranked = np.full(len(table), np.nan)
     ranked[at[best_first(offsets, values[at])]] = np.arange(len(at)) - offsets[query] + 1
+    if len(table) <= KEPT_ROWS and any(values is own for own in table.columns.values()):
+        table.derived[key] = values, rows, ranked
     return ranked
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion.base import RECIPROCAL, Linear
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.common.progress_bar import Wrapper, bar
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for, smoothing
 from steelyard_eval.decide.priors import key_of
@@ -167,10 +168,18 @@ def grid(
 
     Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
     """
+    kept = table.derived.setdefault("grids", [])
+    labels = (judgments.key, judgments.grade, judgments.relevant, judgments.ideal)
+    asked = (tuple(settings), metric, columns, [own.tobytes() for own in labels])
+    if known := next((own for key, own in kept if key == asked), None):
+        return cast(Grid, known)
     each = columns // len(settings)
     made = _forms(table, settings, judgments)
     shown = (progress or bar("laying out weights"))(settings)
-    return Grid.joined([_of(config, next(made), metric, each) for config in shown])
+    found = Grid.joined([_of(config, next(made), metric, each) for config in shown])
+    if len(table) <= KEPT_ROWS:  # for the next command on this recording
+        kept.append((asked, found))
+    return found
 
 
 def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import Layout, Measured, lay_out, record_all, serving
+from steelyard_eval.tune.layout import Layout, Measured, laid_over, lay_out, record_all, serving
 from steelyard_eval.tune.recommendation import METRICS
 from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.source import Live
@@ -163,8 +164,10 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
     clicked = [case.queries[at] for at in sampled.tolist()]
     tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
     if labelled:
-        laid = lay_out(source, labelled, tried.starts, OBJECTIVE)
-        recordings = record_all(source, clicked, tried.starts)
+        both = tuple(dict.fromkeys((*labelled, *clicked)))
+        whole = record_all(source, both, tried.starts)
+        laid = laid_over(tuple(own.only(labelled, dataset.qrels) for own in whole), tried.starts, OBJECTIVE)
+        recordings = tuple(own.only(clicked, dataset.qrels) for own in whole)
     else:  # nothing reads these labels: candidates are laid out as if each query had one
         stand_in = {query.id: {case.table.entries[0]: 1} for query in clicked}
         laid = lay_out(source, clicked, tried.starts, OBJECTIVE, stand_in)
@@ -194,17 +197,13 @@ def _gains(
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     """float32[C, S]: what the acts say that each candidate gains on the sampled queries."""
     learned, found = case.learned, []
-    rows: dict[int, Indices] = {}
-
-    def row_of(own: Measured) -> Indices:
-        return rows.setdefault(id(own), rows_of(case.pairs, own.table))
-
-    today = serving(recordings, case.config)
-    base = learned.values(rows_shown(today.table, case.config, row_of(today)))
-    for block in laid.grid.blocks:
-        own = serving(recordings, block.config)
-        values = learned.values(first_rows(own.table, block, row_of(own)))
-        found.append((values - base).astype(np.float32))
+    today = serving(recordings, case.config).table
+    base = learned.values(rows_shown(today, case.config, rows_of(case.pairs, today)))
+    served = [(serving(recordings, block.config), block) for block in laid.grid.blocks]
+    for _, alike in groupby(served, key=lambda one: id(one[0])):
+        own, blocks = zip(*alike, strict=True)
+        for top in first_rows(own[0].table, blocks, rows_of(case.pairs, own[0].table)):
+            found.append((learned.values(top) - base).astype(np.float32))
     return np.concatenate(found)
 
 

@@ -6,10 +6,10 @@ Nothing here reads an act or a label, so the candidates are the same whatever wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from steelyard_eval.decide.grid import Block
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.weights.exact.objective import compiled
-from steelyard_eval.weights.kernel.form import ungraded
+from steelyard_eval.weights.kernel.form import formed
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""
@@ -119,21 +119,26 @@ def rows_of(pairs: LoggedPairs, table: SignalTable) -> Indices:
     return np.append(pairs.find(query_of[table.query], entry_of[table.entry]), -1)
 
 
-def first_rows(table: SignalTable, block: Block, row_of: Indices) -> Ints:
-    """int32[W, Q, PLACES]: the rows that a setting shows under each of its weights, best first.
+def first_rows(table: SignalTable, blocks: Iterable[Block], row_of: Indices) -> Iterator[Ints]:
+    """Of each setting int32[W, Q, PLACES]: the rows that it shows under each of its weights, best first.
 
     `row_of` int64[N + 1] says which row of some pairs each row of the recording is (`rows_of`). -1 stands for what
-    is no pair, and beyond the end of a list.
+    is no pair, and beyond the end of a list. Neighbours of the same depths share what is computed of the table.
     """
     judgments = Judgments.of({}, table.queries, table.entries)
-    try:
-        (form,) = ungraded(table, block.config, [block.config.effective], judgments)
-    except ConfigError:  # its weights cannot be searched, so it stands alone
-        return rows_shown(table, block.config, row_of)[None]
-    depth = PLACES if form.limit is None else min(PLACES, form.limit)
-    found = _first(np.ascontiguousarray(form.columns), form.offsets, block.placed(form), depth)
-    own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
-    return own[found].astype(np.int32)
+    for depths, alike in groupby(blocks, key=lambda block: block.config.depths):
+        masked = table.at_depth(depths)
+        for block in alike:
+            config = block.config
+            try:
+                form = formed(masked, config.effective, config.finish, judgments)
+            except ConfigError:  # its weights cannot be searched, so it stands alone
+                yield rows_shown(table, config, row_of)[None]
+                continue
+            depth = PLACES if form.limit is None else min(PLACES, form.limit)
+            found = _first(np.ascontiguousarray(form.columns), form.offsets, block.placed(form), depth)
+            own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
+            yield own[found].astype(np.int32)
 
 
 def rows_shown(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
@@ -178,13 +183,18 @@ def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> In
     count, size = weights.shape[0], len(offsets) - 1
     found = np.full((count, size, 10), columns.shape[1], np.int32)
     best = np.empty(10)
-    for g in range(count):
-        for q in range(size):
+    scores = np.empty(np.diff(offsets).max() if size else 0)
+    for q in range(size):
+        begin, rows = offsets[q], offsets[q + 1] - offsets[q]
+        for g in range(count):
+            scores[:rows] = 0.0
+            for s in range(columns.shape[0]):
+                weight, own = weights[g, s], columns[s, begin : begin + rows]
+                for row in range(rows):  # a column at a time, which is compiled to vector instructions
+                    scores[row] += weight * own[row]
             held = 0
-            for row in range(offsets[q], offsets[q + 1]):
-                score = 0.0
-                for s in range(columns.shape[0]):
-                    score += weights[g, s] * columns[s, row]
+            for row in range(rows):
+                score = scores[row]
                 if held == depth and score <= best[held - 1]:
                     continue
                 at = min(held, depth - 1)
@@ -194,5 +204,5 @@ def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> In
                     found[g, q, at] = found[g, q, at - 1]
                     at -= 1
                 best[at] = score
-                found[g, q, at] = row
+                found[g, q, at] = begin + row
     return found

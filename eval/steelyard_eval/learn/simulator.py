@@ -51,7 +51,8 @@ class CandidateLists:
         (block,) = grid(table, [config], judgments, Measure("nDCG", PLACES), COLUMNS).blocks
         signals = list(dict.fromkeys(map(str, leaves(config.effective))))
         pairs = LoggedPairs.of(table, signals, unit_numbers(queries))
-        return cls(pairs, first_rows(table, block, rows_of(pairs, table)), block)
+        (top,) = first_rows(table, [block], rows_of(pairs, table))
+        return cls(pairs, top, block)
 
     def __len__(self) -> int:
         return len(self.top)

@@ -46,6 +46,10 @@ def record(
     label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     queries = workspace.dataset.asked(queries, searcher.knows)
+    rescores = any(reranked(config.finish) or diversified(config.finish) for config in chosen)
+    key = (searcher.config, signals, depth, workspace.store.revision())
+    if not rescores and (table := workspace.tables.find(key, queries)) is not None:
+        return table
     with resumable(workspace.embedder):
         parts = None
         if workspace.workers.share(len(queries)):
@@ -69,7 +73,10 @@ def record(
         table = searcher.with_vectors(table)
     data = workspace.dataset
     own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
-    return replace(table, fingerprint={**table.fingerprint, **own})
+    table = replace(table, fingerprint={**table.fingerprint, **own})
+    if not rescores:
+        workspace.tables.keep(key, queries, table)
+    return table
 
 
 def rescored(

@@ -29,6 +29,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
+from steelyard_eval.recording.kept import KeptTables
 from steelyard_eval.recording.workers import Workers
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
@@ -60,6 +61,7 @@ class Workspace:
     asked: str = "auto"
     jobs: int | Executor = 1
     kept: KeptLists = field(default_factory=KeptLists, init=False, repr=False, compare=False)
+    tables: KeptTables = field(default_factory=KeptTables, init=False, repr=False, compare=False)
 
     @classmethod
     def open(

@@ -16,6 +16,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.select import only
 from steelyard_eval.tune.families import Start
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.written import as_chosen
@@ -34,6 +35,10 @@ class Measured:
     def of(cls, qrels: Qrels, table: SignalTable) -> Measured:
         """The recording with what labels say of it."""
         return cls(table, Judgments.of(qrels, table.queries, table.entries))
+
+    def only(self, queries: Sequence[Query], qrels: Qrels) -> Measured:
+        """The part of some of its queries."""
+        return Measured.of(qrels, only(self.table, [query.id for query in queries]))
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,11 @@ def lay_out(
     `qrels` are the labels of these queries; the data set's by default. Raises KeyboardInterrupt when there is
     nothing yet, ConfigError when nothing could be searched.
     """
-    recordings = record_all(source, queries, starts, qrels)
+    return laid_over(record_all(source, queries, starts, qrels), starts, metric)
+
+
+def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], metric: Measure) -> Layout:
+    """`lay_out` over what was recorded already."""
     grids: list[tuple[Start, Grid]] = []
     skipped: list[str] = []
     whole = True

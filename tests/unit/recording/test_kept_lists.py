@@ -10,6 +10,7 @@ from steelyard.memory.entry import Entry
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
+from steelyard_eval.recording.kept import KeptTables
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.tuned_parameters import of_retrievers
@@ -71,3 +72,46 @@ def test_the_oldest_goes_first(monkeypatch):
 
     assert kept.get("b", lambda: "again") == "b"
     assert kept.get("a", lambda: "again") == "again"
+
+
+def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, vector)"))
+    shared = Workspace.open(data)
+    record(shared, data.queries[:12], [config])
+    monkeypatch.setattr(Sources, "_find", None)  # whoever searched would fail
+
+    some = data.queries[7:3:-1]
+    again = record(shared, some, [config])
+
+    monkeypatch.undo()
+    alone = record(Workspace.open(data), some, [config])
+    assert again.queries == alone.queries
+    assert again.fingerprint == alone.fingerprint
+    np.testing.assert_array_equal(again.offsets, alone.offsets)
+    assert [again.entries[at] for at in again.entry] == [alone.entries[at] for at in alone.entry]
+    for name, values in alone.columns.items():
+        np.testing.assert_array_equal(values, again.columns[name])
+    other = replace(data.queries[5], text=data.queries[20].text)
+    found = record(shared, [other], [config])
+    same(found, record(Workspace.open(data), [other], [config]))
+
+
+def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
+    tables = [record(Workspace.open(data), data.queries[at : at + 1], [config]) for at in range(3)]
+    sizes = [2 * len(table) for table in tables]  # a score and a place in each row
+    monkeypatch.setattr("steelyard_eval.recording.kept.NUMBERS", sizes[0] + sizes[1])
+    kept = KeptTables()
+    for at in (0, 1):
+        kept.keep("key", data.queries[at : at + 1], tables[at])
+    assert [kept.find("key", data.queries[at : at + 1]) is not None for at in range(3)] == [True, True, False]
+    kept.keep("key", data.queries[2:3], tables[2])
+    assert kept.find("key", data.queries[:1]) is None
+    assert kept.find("other", data.queries[2:3]) is None
+
+    monkeypatch.setattr("steelyard_eval.recording.kept.NUMBERS", sizes[0] - 1)
+    kept.keep("key", data.queries[:1], tables[0])
+    assert kept.find("key", data.queries[:1]) is None
+    assert kept.find("key", data.queries[2:3]) is not None

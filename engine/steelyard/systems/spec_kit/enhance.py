@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
@@ -104,6 +104,8 @@ _STOP_WORDS = frozenset(
 
 _BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
 """White space as JavaScript has it."""
+KEPT = 1024
+"""Queries that are kept as they were enhanced: recordings ask for the same ones again."""
 MAX_EDITS = 2
 MIN_TERM = 3
 """Characters of the shortest word that is looked up; two-letter acronyms are never expanded, as in the code."""
@@ -111,6 +113,7 @@ LONG_TERM = 4
 """Characters from which a word is compared with the words an acronym stands for."""
 
 
+@lru_cache(KEPT)
 def enhanced(query: str) -> str:
     """The query with its typos mended and its acronyms spelled out: what the document matches keywords by.
 

@@ -99,8 +99,8 @@ INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)
 THRESHOLD = 3.0
 THRESHOLD_SHIPPED = 0.08
 THRESHOLD_JS = 0.25
-ASKED = 64
-"""Queries that are kept with their intent, because a search asks for its confidence, too."""
+ASKED = 1024
+"""Queries that are kept with their intent: a search asks for its confidence, too, and recordings ask again."""
 
 
 @lru_cache(ASKED)

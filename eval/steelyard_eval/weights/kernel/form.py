@@ -191,12 +191,17 @@ def ungraded(
     """Iterate over the forms of `forms` without asking that every query has judgments: for scores and lists."""
     masked = table.at_depth(config.depths)
     for strategy in strategies:
-        own = np.array(strategy.weights, dtype=np.float64)
-        numbered = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
-        plan, limit = finished(masked, numbered, config.finish)
-        form = Form.of_plan(masked, plan, judgments, limit)
-        form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
-        yield replace(form, weights=form.spread(own[None, :])[0])
+        yield formed(masked, strategy, config.finish, judgments)
+
+
+def formed(masked: SignalTable, strategy: Expr, stages: Sequence[Stage], judgments: Judgments) -> Form:
+    """The form of a strategy on a table that is cut to its depths already."""
+    own = np.array(strategy.weights, dtype=np.float64)
+    numbered = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
+    plan, limit = finished(masked, numbered, stages)
+    form = Form.of_plan(masked, plan, judgments, limit)
+    form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
+    return replace(form, weights=form.spread(own[None, :])[0])
 
 
 def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
