@@ -14,7 +14,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets show)
 
-.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity postgres bench bench-large identity evidence leaderboard validation coverage priors feedback fuzz endpoints interference tenants kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate curves lab lint types parity postgres bench bench-large identity evidence leaderboard validation coverage priors feedback fuzz endpoints interference tenants clusters databases kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -109,6 +109,13 @@ interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside i
 
 tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to another
 	$(CAMPAIGN)tenants.py --minutes $(MINUTES)
+
+clusters: .venv/tested  ## workers and schedulers of Dask that die while they record; installs the extra dask
+	$(PIP) '.[dask]'
+	$(CAMPAIGN)clusters.py --minutes $(MINUTES)
+
+databases: .venv/tested .venv/postgres  ## stores in PostgreSQL beside vaults, with clients that die (STEELYARD_POSTGRES; make postgres)
+	$(CAMPAIGN)databases.py --minutes $(MINUTES)
 
 kills: .venv/tested  ## 300 kills over all commands that write
 	$(CAMPAIGN)kill.py --minutes $(MINUTES)
