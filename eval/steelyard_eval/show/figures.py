@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval.common.markup import number
+from steelyard_eval.measures.statistics import MARGIN
 from steelyard_eval.show import plots
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
 from steelyard_eval.show.report.learning_section import act_figure, follow_figure
 from steelyard_eval.show.report.sides import sides
+from steelyard_eval.show.spans import Span, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +55,10 @@ def _answer(record: Record) -> Figure:
     if record["chosen"] and record.get("promise_stated", True):
         words = f"{number(promise['value'], signed=True)} expected"
         rows = [
-            plots.Span(
-                "the choice, on new queries", promise["value"], promise["low"], promise["high"], words, "choice"
-            ),
+            Span("the choice, on new queries", promise["value"], promise["low"], promise["high"], words, "choice"),
             *(replace(row, look="hollow") for row in rows),
         ]
-    return plots.spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", plots.MARGIN)
+    return spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", MARGIN)
 
 
 def tuned(record: Record, what: str) -> Figure:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from steelyard_eval.show.plots import BAD, BAND, FAINT, GOOD, INK, LINE, PAPER, SOFT, styled
+from steelyard_eval.show.canvas import BAD, BAND, FAINT, GOOD, INK, LINE, PAPER, SOFT, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

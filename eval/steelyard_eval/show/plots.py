@@ -1,21 +1,30 @@
-"""All figures, for notebooks, print and reports: as wide as a column of print, legible on a phone and in grey.
-
-The colours of `steelyard.mplstyle` suit colour-blind readers and differ in lightness; marks, lines and hatches
-repeat what colours show. Rows have their names above their lines, so that a name is as long as the figure is wide.
-"""
+"""Figures of results, for notebooks, print and reports, beside those of rows with intervals (`spans.py`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
-from statistics import median
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.markup import clip, interval, legible, number
+from steelyard_eval.show.canvas import (
+    AXIS,
+    BAD,
+    BAND,
+    GOOD,
+    INK,
+    LINE,
+    MARKS,
+    PAPER,
+    SOFT,
+    WIDTH,
+    drawing,
+    fitted,
+    inches,
+    short,
+    thin_ticks,
+)
+from steelyard_eval.show.spans import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,202 +32,7 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 Points = Sequence[tuple[float, float]]
-WIDTH = 3.5
-"""Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
-AXIS = 2.6
-"""Inches that the name of an axis may take, below its middle."""
-MARGIN = 0.02
-"""Differences within it do not matter; see `steelyard_eval.measures.statistics`."""
-LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
-INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
-FAR = 4
-"""An estimate this many times further away than the median one lies beyond the axis."""
-_ROW, _TEXT, _APART = 0.3, 7.5, 0.45
-_MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
-
-
-@contextmanager
-def drawing(
-    height: float, left: float = 0.55, below: float = 0.44, above: float = 0.12
-) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of this height with axes inside these margins, all in inches; nothing global is changed."""
-    from matplotlib.figure import Figure
-
-    with styled():
-        figure = Figure(figsize=(WIDTH, height))
-        axes = figure.add_axes(
-            (left / WIDTH, below / height, 1 - (left + 0.1) / WIDTH, 1 - (below + above) / height)
-        )
-        yield figure, axes
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Our style: for drawing, and for saving, which reads it again."""
-    from matplotlib import rc_context
-
-    with rc_context(_style()):
-        yield
-
-
-@cache
-def _style() -> Any:  # noqa: ANN401 -- settings by name, for which matplotlib has a type of its own
-    from matplotlib import rc_params_from_file
-
-    file = str(resources.files("steelyard_eval.show").joinpath("steelyard.mplstyle"))
-    return dict(rc_params_from_file(file, use_default_template=False))
-
-
-def short(label: str, width: int = 48) -> str:
-    """Cut a label to `width`, and escape dollar signs, which would start a formula."""
-    return clip(label, width).replace("$", r"\$")
-
-
-@cache
-def inches(text: str, size: float = _TEXT) -> float:
-    """How wide a text is in our font, the widest of those that a page may fall back to."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    known = "".join(
-        character if ord(character) < 0x2500 else "WW" for character in text
-    )  # wide ones have no glyph
-    wide, _, _ = text_to_path.get_text_width_height_descent(known, FontProperties(size=size), ismath=False)
-    return float(wide) / 72
-
-
-def fitted(text: str, room: float) -> str:
-    """A text cut to as many inches, an ellipsis at the cut."""
-    shown = legible(text)
-    while len(shown) > 1 and inches(shown) > room:
-        shown = clip(shown, len(shown) - 1) if not shown.endswith("…") else shown[:-2] + "…"
-    return shown.replace("$", r"\$")
-
-
-@dataclass(frozen=True)
-class Span:
-    """A row: its name, a value with the ends of its interval, and the words at its right.
-
-    `brief` stands for the words where there is no room for them. `look` is filled, hollow, cross or choice (a
-    diamond and a bold name).
-    """
-
-    label: str
-    value: float
-    low: float | None
-    high: float | None
-    words: str = ""
-    look: str = "filled"
-    brief: str = ""
-
-
-def spans(
-    rows: Sequence[Span],
-    axis: str,
-    mark: float | None = None,
-    named: str = "",
-    band: float | None = None,
-    dashed: float | None = None,
-) -> Figure:
-    """Plot rows of values with their intervals, the first on top.
-
-    Parameters
-    ----------
-    mark, named : an upright line, such as at zero or at the baseline, and its name.
-    band : the half width of the shaded band around the mark.
-    dashed : a second upright line.
-    """
-    known = [value for value in (mark, dashed) if value is not None]
-    known += [mark - band, mark + band] if mark is not None and band is not None else []
-    low, high = _limits(rows, known, mark)
-    room = max(inches(legible(row.label)) + inches(legible(row.words)) for row in rows) < WIDTH - _APART
-    above = 0.22 if named else 0.05
-    with drawing(_ROW * len(rows) + 0.44 + above, 0.1, above=above) as (figure, axes):
-        if mark is not None and band is not None:
-            axes.axvspan(mark - band, mark + band, color=BAND, linewidth=0)
-        if mark is not None:
-            axes.axvline(mark, color=INK, linewidth=0.9)
-        if dashed is not None:
-            axes.axvline(dashed, color=INK, linewidth=0.9, linestyle="--")
-        for at, row in enumerate(rows):
-            _row(axes, at, row if room else replace(row, words=row.brief or row.words), low, high)
-        axes.set_xlim(low, high)
-        axes.set_ylim(len(rows) - 0.35, -0.75)
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        if named and mark is not None:
-            side = "left" if mark < (low + high) / 2 else "right"
-            axes.annotate(
-                fitted(named, WIDTH / 2), (mark, 1), (2 if side == "left" else -2, 2),
-                xycoords=("data", "axes fraction"), textcoords="offset points", ha=side, color=INK, fontsize=_TEXT,
-                parse_math=False,
-            )  # fmt: skip
-        _thin_ticks(axes)
-        beyond = any(not low <= row.value <= high for row in rows)
-        axes.set_xlabel(fitted(axis + (" (arrow: beyond the axis)" if beyond else ""), AXIS))
-    return figure
-
-
-def _limits(rows: Sequence[Span], known: Sequence[float], mark: float | None) -> tuple[float, float]:
-    """The ends of the axis: all intervals, but for rows so far away that nobody could read the others."""
-    middle = median(row.value for row in rows) if mark is None else mark
-    typical = median(abs(row.value - middle) for row in rows)
-    near = [row for row in rows if abs(row.value - middle) <= FAR * typical] or list(rows)
-    low, high = _ends(near, known)
-    widest = _ends(rows, known)
-    if widest[1] - widest[0] <= 1.5 * (high - low):
-        low, high = widest
-    room = 0.04 * (high - low) or 0.01 * max(abs(high), 1.0)
-    return low - room, high + room
-
-
-def _ends(rows: Sequence[Span], known: Sequence[float]) -> tuple[float, float]:
-    values = [end for row in rows for end in (row.value, row.low, row.high) if end is not None] + [*known]
-    return min(values), max(values)
-
-
-def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
-    """The name and the words of a row, its interval below them, and arrows where it leaves the axis."""
-    ends = [row.value if end is None else end for end in (row.low, row.high)]
-    axes.plot(
-        [min(max(end, low), high) for end in ends], [at, at], color=FAINT, linewidth=1.6, solid_capstyle="butt"
-    )
-    for end, arrow in ((low, "<"), (high, ">")):
-        if min(ends) < end if arrow == "<" else max(ends) > end:
-            outside = row.value < low if arrow == "<" else row.value > high
-            axes.plot([end], [at], arrow, color=LINE if outside else FAINT, markersize=5, clip_on=False)
-    if low <= row.value <= high:
-        mark, fill = _MARKS[row.look]
-        axes.plot([row.value], [at], mark, color=LINE, markerfacecolor=fill)
-    words = fitted(row.words, 0.65 * WIDTH).replace(r"\$", "$")
-    name = fitted(row.label, WIDTH - _APART + 0.1 - inches(words) - (0.2 if row.look == "choice" else 0))
-    places: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    places |= {"fontsize": _TEXT, "va": "bottom", "annotation_clip": False, "parse_math": False}
-    places["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}  # so that no line runs through a word
-    bold = "bold" if row.look == "choice" else "normal"
-    axes.annotate(name.replace(r"\$", "$"), (0, at), (0, 4), ha="left", fontweight=bold, **places)
-    if words:
-        axes.annotate(words, (1, at), (0, 4), ha="right", color=INK, **places)
-
-
-def _thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
-    """Few enough ticks that their labels stand apart, and none so near an end that its label leaves the figure."""
-    from matplotlib.ticker import MaxNLocator
-
-    low, high = axes.get_xlim()
-    room = 0.03 * (high - low)
-    found = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
-    axes.set_xticks([at for at in found if low + room <= at <= high - room or at == low == 0])
-    axes.set_xlim(low, high)
-
-
-def difference(row: Record, label: str, look: str, value: float, verdict: str = "") -> Span:
-    """The row of a difference, with what was decided in words."""
-    low, high = row.get("low"), row.get("high")
-    brief = f"{number(value, signed=True)} {verdict}".strip()
-    words = " ".join(filter(None, (number(value, signed=True), interval(low, high), verdict)))
-    return Span(label, value, low, high, words, look, brief)
 
 
 def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: float | None = 0.0) -> Figure:
@@ -230,7 +44,7 @@ def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: f
         axes.set_xlabel(fitted(axis, AXIS))
         axes.set_ylabel(fitted(values, 1.6))
         axes.set_ylim(bottom=low)
-        _thin_ticks(axes, 8, whole=True)
+        thin_ticks(axes, 8, whole=True)
         if len(series) > 1:
             axes.legend()
     return figure
@@ -314,7 +128,7 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
         rest = f" (the rest: {short(others, 50)})" if others else ""
         axes.set_xlabel(fitted(f"weight of {short(axis.get('signal') or 'the first signal', 30)}{rest}", AXIS))
         axes.set_ylabel(fitted(objective, 1.6))
-        _thin_ticks(axes)
+        thin_ticks(axes)
         if axes.get_legend_handles_labels()[0]:
             _legend_below(axes)
     return figure
@@ -359,7 +173,7 @@ def ablation(rows: Sequence[Record], objective: str) -> Figure:
             axes.plot(row["in_sample"], at + 0.12, "s", color=BAD, label="tuned on" if not at else None)
         _labelled(axes, [str(row["signal"]) for row in ranked])
         axes.set_xlabel(fitted(f"{objective} with less without it", 2.0))
-        _thin_ticks(axes)
+        thin_ticks(axes)
         _legend_below(axes)
     return figure
 
@@ -385,7 +199,7 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
         front = sorted((point for point in points if point.front), key=lambda point: (point.cost, point.value))
         axes.plot([p.cost for p in front], [p.value for p in front], "--", color=SOFT, linewidth=1, zorder=1)
         for point in points:
-            mark, fill = _MARKS["choice" if point.chosen else "hollow" if point.baseline else "filled"]
+            mark, fill = MARKS["choice" if point.chosen else "hollow" if point.baseline else "filled"]
             loud = point.front or point.baseline or point.chosen
             axes.plot(
                 point.cost, point.value, mark, color=LINE if loud else SOFT, markerfacecolor=fill if loud else SOFT
@@ -398,7 +212,7 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
             axes.set_xlim(10.0 ** math.floor(math.log10(least)), most * 1.3)
         else:
             axes.set_xlim(0, most * 1.08)
-            _thin_ticks(axes)
+            thin_ticks(axes)
         low, high = min(values), max(values)
         room = 0.12 * (high - low) or 0.01
         axes.set_ylim(0 if low < (high - low) / 2 else low - room, high + room)
@@ -450,7 +264,7 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
         axes.invert_yaxis()
         axes.set_xlabel(fitted("score", AXIS))
         figure.suptitle(fitted(title, WIDTH - 0.1), x=0.02, y=0.98, ha="left", va="top", fontsize=8)
-        _thin_ticks(axes)
+        thin_ticks(axes)
         if any(own for _, own in rows):
             _legend_below(axes)
     return figure
@@ -463,7 +277,7 @@ def counts(numbers: Sequence[int], label: str) -> Figure:
     found = sorted(Counter(numbers).items())
     with drawing(2.0) as (figure, axes):
         axes.bar([number for number, _ in found], [count for _, count in found], color=LINE)
-        _thin_ticks(axes, whole=True)
+        thin_ticks(axes, whole=True)
         axes.set_xlabel(fitted(label, AXIS))
         axes.set_ylabel("queries")
     return figure

@@ -12,7 +12,8 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
-from steelyard_eval.show.plots import Span, trend
+from steelyard_eval.show.plots import trend
+from steelyard_eval.show.spans import Span
 
 if TYPE_CHECKING:
     import pandas as pd

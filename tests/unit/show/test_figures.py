@@ -10,7 +10,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
-from steelyard_eval.show import figures, plots
+from steelyard_eval.show import canvas, figures, plots, spans
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
 
@@ -83,36 +83,36 @@ def ends(figure):
 
 def test_a_row_far_away_does_not_squeeze_the_others():
     """Without it the axis runs over the intervals of the others; at its edge stands an arrow."""
-    near = [plots.Span(str(at), at / 100, at / 100 - 0.02, at / 100 + 0.02) for at in (1, 2, 3, 4)]
-    far = plots.Span("far", -0.9, -0.95, -0.85)
-    whole = plots.spans([*near, far], "m", 0.0)
-    assert ends(whole) == ends(plots.spans(near, "m", 0.0))
+    near = [spans.Span(str(at), at / 100, at / 100 - 0.02, at / 100 + 0.02) for at in (1, 2, 3, 4)]
+    far = spans.Span("far", -0.9, -0.95, -0.85)
+    whole = spans.spans([*near, far], "m", 0.0)
+    assert ends(whole) == ends(spans.spans(near, "m", 0.0))
     arrows = [line.get_xdata() for line in whole.axes[0].lines if line.get_marker() == "<"]
     assert arrows == [[ends(whole)[0]]]
     assert "arrow: beyond the axis" in whole.axes[0].get_xlabel()
-    assert "arrow" not in plots.spans(near, "m", 0.0).axes[0].get_xlabel()
+    assert "arrow" not in spans.spans(near, "m", 0.0).axes[0].get_xlabel()
 
 
 def test_no_row_is_longer_than_the_figure_is_wide():
-    long = plots.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
-    figure = plots.spans([long], "m", 0.0)
+    long = spans.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
+    figure = spans.spans([long], "m", 0.0)
     name, words = [text.get_text() for text in figure.axes[0].texts]
     assert words == "+0.100 better"
     assert name.endswith("…")
-    assert plots.inches(name) + plots.inches(words) < plots.WIDTH
+    assert canvas.inches(name) + canvas.inches(words) < canvas.WIDTH
 
 
 def test_a_figure_is_as_wide_as_a_column_and_its_fonts_are_embedded_as_truetype(tmp_path):
     figure = plots.places({"a": [1.0, 0.5]}, "place", "value")
-    assert figure.get_size_inches()[0] == plots.WIDTH == 3.5
-    with plots.styled():
+    assert figure.get_size_inches()[0] == canvas.WIDTH == 3.5
+    with canvas.styled():
         figure.savefig(tmp_path / "a.pdf")
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
 
 
 @pytest.mark.parametrize("text", ["<b>&amp; $x$ ]]> --> \u202e", "url(#x) #0b4f8a"])
 def test_a_picture_holds_no_markup_of_its_texts_and_the_same_bytes_each_time(text):
-    one, other = (picture(plots.spans([plots.Span(text, 0.1, 0.0, 0.2)], text, 0.0), "t") for _ in range(2))
+    one, other = (picture(spans.spans([spans.Span(text, 0.1, 0.0, 0.2)], text, 0.0), "t") for _ in range(2))
     assert one == other
     root = ElementTree.fromstring(str(one.svg))  # noqa: S314 -- what matplotlib wrote
     shown = "".join(root.itertext())

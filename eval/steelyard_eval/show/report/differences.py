@@ -20,10 +20,10 @@ from steelyard_eval.measures.statistics import (
     difference_interval,
 )
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import Span, difference, spans
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import COLOURS, chosen, notable
 from steelyard_eval.show.report.sides import Sides
+from steelyard_eval.show.spans import Span, difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import difference, places, spans
+from steelyard_eval.show.plots import places
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -25,6 +25,7 @@ from steelyard_eval.show.report.blocks import (
 )
 from steelyard_eval.show.report.glossary import explained
 from steelyard_eval.show.report.queries import move
+from steelyard_eval.show.spans import difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

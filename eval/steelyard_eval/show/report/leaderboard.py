@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import number, system_name
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import CostPoint, Span, spans
+from steelyard_eval.show.plots import CostPoint
 from steelyard_eval.show.plots import cost as cost_plot
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
+from steelyard_eval.show.spans import Span, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import difference, places, spans
+from steelyard_eval.show.plots import places
 from steelyard_eval.show.report.blocks import (
     Block,
     Figure,
@@ -22,6 +22,7 @@ from steelyard_eval.show.report.blocks import (
     table,
 )
 from steelyard_eval.show.report.glossary import explained
+from steelyard_eval.show.spans import difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
