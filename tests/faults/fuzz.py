@@ -65,10 +65,10 @@ from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import digest
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
@@ -421,7 +421,7 @@ def baseline(data: bytes) -> str:
         record = STRICT_JSON.decode(_text(data[1:]))
         record.pop(SEAL, None)
         if data[:1] < b"\xc0":
-            data = data[:1] + json.dumps({**record, SEAL: digest(record)}).encode()
+            data = data[:1] + json.dumps({**record, SEAL: hashed(record)}).encode()
     path.write_bytes(data[1:])
     found = world().gated.gate(baseline=path)
     canonical(found.to_json())

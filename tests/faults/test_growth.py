@@ -29,8 +29,8 @@ from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.compare.mentioned import Mentioned
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.gate.hashes import digest
 from steelyard_eval.gate.history import continued, history_text, load_history
 from steelyard_eval.importers import load_store
 from steelyard_eval.importers.basic_memory import homes
@@ -400,7 +400,7 @@ def baseline(n):
     names = ("tool", "date", "dataset", "split", "embedder", "dialect", "platform", "history")
     record = {**dict.fromkeys(names, ""), "schema_version": 1, "limit": 1, "contenders": [kept]}
     record["hashes"] = dict.fromkeys(("corpus", "queries", "labels", "sources"), "")
-    return json.dumps({**record, SEAL: digest(record)})
+    return json.dumps({**record, SEAL: hashed(record)})
 
 
 def history(n):

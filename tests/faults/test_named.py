@@ -16,8 +16,8 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import digest
 from steelyard_eval.recording.disk import load as load_recording
 
 LINE = "aws_secret_access_key = wJalrXUtnFEMI"
@@ -125,7 +125,7 @@ def resealed(path, **changes):
     record = STRICT_JSON.decode(path.read_text())
     del record[SEAL]
     record["contenders"][0].update(changes)
-    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+    path.write_text(json.dumps({**record, SEAL: hashed(record)}))
 
 
 class TestABaseline:
@@ -172,7 +172,7 @@ class TestABaseline:
         record = STRICT_JSON.decode(baseline.read_text())
         del record[SEAL]
         record["embedder"] = "api"
-        baseline.write_text(json.dumps({**record, SEAL: digest(record)}))
+        baseline.write_text(json.dumps({**record, SEAL: hashed(record)}))
         assert "so write --embedder api yourself" in steelyard("gate", folder).output
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):

@@ -27,9 +27,9 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare.http_search import HttpSearch, masked
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.log_schema import decode
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import digest
 from steelyard_eval.learn import waiting
 from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.reader import Known, read_log
@@ -332,7 +332,7 @@ def test_odd_baselines_that_are_sealed_again_end_in_one_message(folder, what):
     else:
         other = {**rows[0], "id": "elsewhere"}
         kept["lists"] = {"cut": rows[:1], "doubled": rows * 2, "of another query": [other, rows[1]]}[what]
-    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+    path.write_text(json.dumps({**record, SEAL: hashed(record)}))
     for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
         assert steelyard(*words, *more).exit_code == 2
 

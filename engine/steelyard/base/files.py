@@ -96,6 +96,11 @@ def canonical(record: object) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
+def compact(record: object) -> str:
+    """JSON with sorted keys on one line, for hashes and what only programs read; no NaN. Same value, same text."""
+    return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def write_text(path: str | Path, text: str | bytes) -> None:
     """Write UTF-8, or bytes, to a draft beside `path`, then rename it, so that no half file is left.
 

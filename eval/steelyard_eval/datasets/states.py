@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
 from steelyard.base.errors import visible
+from steelyard.base.files import compact
 from steelyard_eval.datasets.dataset import Dataset
 
 State = Mapping[str, Any]
@@ -17,14 +17,9 @@ DIGITS = 8
 """Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
 
 
-def as_json(value: object) -> str:
-    """JSON in its compact canonical form."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
 def hashed(value: object) -> str:
     """The SHA-256 of a JSON value."""
-    return sha256(as_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(compact(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def states(dataset: Dataset, most: int) -> dict[str, State]:

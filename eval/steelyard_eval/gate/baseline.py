@@ -22,9 +22,9 @@ from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
-from steelyard_eval.datasets.states import State
+from steelyard_eval.datasets.states import State, hashed
 from steelyard_eval.gate.answers import GateAnswers
-from steelyard_eval.gate.hashes import digest, list_hash, scores_hash
+from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.ties import Run, runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values
 from steelyard_eval.measures.runs import Scored
@@ -166,7 +166,7 @@ class Baseline:
         """The file: canonical JSON with a line a query, and its seal."""
         record = asdict(self) | {"schema_version": SCHEMA_VERSION}
         contenders = record.pop("contenders")
-        sealed = digest({**record, "contenders": contenders})
+        sealed = hashed({**record, "contenders": contenders})
         head = json.dumps({**record, SEAL: sealed}, indent=1, sort_keys=True, ensure_ascii=False)
         blocks = ",\n".join(map(_block, contenders))
         return f'{head[:-2]},\n "contenders": [\n{blocks}\n ]\n}}\n'
@@ -218,7 +218,7 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
         found = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
         raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {found}); {again}")
     sealed = record.pop(SEAL)
-    if sealed != digest(record):
+    if sealed != hashed(record):
         raise DataError(
             f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from steelyard.base.errors import visible
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.measures.runs import Scored
 
 LENGTH = 32
@@ -31,20 +31,14 @@ NUMERIC = ("numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
 """Packages that compute scores; SQLite comes with apsw."""
 
 
-def digest(value: object) -> str:
-    """The hash of a JSON value in its compact canonical form."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
-
-
 def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequence[Query] = ()) -> dict[str, str]:
     """The hashes of what must not change between two measurements: corpus, queries, labels of the first."""
     own = [query.id for query in queries]
     queries = dataset.asked([*queries, *unanswerable])
     return {
-        "corpus": digest([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
-        "queries": digest(sorted(map(_asked, queries))),
-        "labels": digest({id_: dataset.qrels[id_] for id_ in own}),
+        "corpus": hashed([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
+        "queries": hashed(sorted(map(_asked, queries))),
+        "labels": hashed({id_: dataset.qrels[id_] for id_ in own}),
     }
 
 
@@ -62,13 +56,13 @@ def configuration_hash(config: SearchConfig | None, dataset: Dataset, model: str
     if config is None:
         return ""
     own = {name: value for name, value in config.to_json().items() if name != "provenance"}
-    return digest([own, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
+    return hashed([own, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
 
 
 @cache
 def sources_hash() -> str:
     """The hash of every file of both packages as they are installed here, compiled files apart."""
-    return digest([file_hash for package in SOURCES for file_hash in _files(Path(str(resources.files(package))))])
+    return hashed([file_hash for package in SOURCES for file_hash in _files(Path(str(resources.files(package))))])
 
 
 def _files(folder: Path) -> Iterable[tuple[str, str]]:
@@ -107,7 +101,7 @@ def _kernels() -> list[str]:
 
 def list_hash(*lists: Sequence[Scored]) -> str:
     """The hash of the ids of lists, in order."""
-    return digest([[id_ for id_, _ in own] for own in lists])[:LENGTH]
+    return hashed([[id_ for id_, _ in own] for own in lists])[:LENGTH]
 
 
 def scores_hash(*lists: Sequence[Scored]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
-from steelyard_eval.gate.hashes import digest
+from steelyard_eval.datasets.states import hashed
 
 Record = dict[str, Any]
 PREVIOUS = "previous"
@@ -60,7 +60,7 @@ def _read(line: str) -> Record | None:
 
 def last_hash(history: Sequence[Record]) -> str:
     """The hash of the last line; empty without one."""
-    return digest(history[-1]) if history else ""
+    return hashed(history[-1]) if history else ""
 
 
 def history_text(history: Sequence[Record]) -> str:

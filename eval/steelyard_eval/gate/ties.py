@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from steelyard_eval.gate.hashes import LENGTH, digest
+from steelyard_eval.datasets.states import hashed
+from steelyard_eval.gate.hashes import LENGTH
 from steelyard_eval.measures.runs import Scored
 
 TOLERANCE = 1e-6
@@ -32,7 +33,7 @@ def runs(found: Sequence[Scored]) -> tuple[Run, ...]:
 
 def settled_hash(lists: Sequence[Sequence[Scored]], ties: Sequence[Sequence[Run]]) -> str:
     """The hash of the ids of lists, whatever their order within the runs of each."""
-    return digest([_settled([id_ for id_, _ in own], at) for own, at in zip(lists, ties, strict=False)])[:LENGTH]
+    return hashed([_settled([id_ for id_, _ in own], at) for own, at in zip(lists, ties, strict=False)])[:LENGTH]
 
 
 def _settled(ids: list[str], ties: Sequence[Run]) -> list[str]:

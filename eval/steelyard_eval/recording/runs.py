@@ -22,11 +22,11 @@ import apsw
 import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import STRICT_JSON, compact
 from steelyard.base.inputs import read_text
 from steelyard.embedders.cache import cache_path
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.states import as_json, hashed, states
+from steelyard_eval.datasets.states import hashed, states
 
 Record = Mapping[str, Any]
 FOLDER, FILE = ".steelyard", "runs.db"
@@ -50,7 +50,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ROWS = 40
 
 
-class Row(TypedDict):
+class KeptRow(TypedDict):
     """What was measured for a contender."""
 
     label: str
@@ -60,7 +60,7 @@ class Row(TypedDict):
     high: NotRequired[float | None]
 
 
-class Facts(TypedDict, total=False):
+class KeptFacts(TypedDict, total=False):
     """What is read of a run: the file may be anybody's."""
 
     tool: str
@@ -71,7 +71,7 @@ class Facts(TypedDict, total=False):
     verdict: str
     baseline: str
     chosen: str
-    rows: list[Row]
+    rows: list[KeptRow]
     states: dict[str, str]
 
 
@@ -113,7 +113,7 @@ def keep(dataset: Dataset, kind: str, document: Record, now: Callable[[], dateti
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, as_json(facts)))
+                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, compact(facts)))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(found.values()))
         except (apsw.Error, OSError, DataError):
             continue
@@ -127,7 +127,7 @@ def kept(dataset: Dataset) -> list[KeptRun]:
             with _reading(path) as db:
                 rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
                 return [
-                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path, Facts))
+                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path, KeptFacts))
                     for id_, at, kind, facts in rows
                 ]
     return []
@@ -240,7 +240,7 @@ def _states(dataset: Dataset, document: Record) -> dict[str, tuple[str, str]]:
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
     parts = states(dataset, MOST)
     parts |= {"entries": parts["entries"] or {"": dataset.sha256}, "ranked": _ranked(document) if few else {}}
-    return {name: (hashed(part), as_json(part)) for name, part in parts.items() if part}
+    return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
 
 
 def _ranked(document: Record) -> dict[str, Any]:

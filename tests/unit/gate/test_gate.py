@@ -13,10 +13,11 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate import hashes
 from steelyard_eval.gate.answers import Field, read_asked
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import digest, scores_hash
+from steelyard_eval.gate.hashes import scores_hash
 from steelyard_eval.gate.history import history_path
 from steelyard_eval.gate.ties import runs, settled_hash
 
@@ -57,7 +58,7 @@ def changed(path, change):
     record = STRICT_JSON.decode(path.read_text())
     record.pop(SEAL)
     change(record)
-    path.write_text(json.dumps({**record, SEAL: digest(record)}))
+    path.write_text(json.dumps({**record, SEAL: hashed(record)}))
 
 
 @pytest.fixture(scope="module")

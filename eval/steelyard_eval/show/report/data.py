@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.base.files import compact
 from steelyard_eval.common.markup import clip, legible
 from steelyard_eval.explain.moves import short_name
 from steelyard_eval.show.report.sides import sides
@@ -60,8 +60,7 @@ def _note(count: int, whole: int, places: int) -> str:
 
 def _encoded(results: Record, lists: Sequence[Record], places: int, columns: int) -> str:
     data = _data(results, lists, places, columns)
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(compact(data).encode(), 9)).decode()
 
 
 def _data(results: Record, lists: Sequence[Record], places: int, columns: int) -> Record:
