@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from typing import Any
 import click
 
 from steelyard import __version__
-from steelyard.base.errors import MachineError, SteelyardError, nearest, shown
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, nearest, shown
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import COMMANDS, MEANT, load_command
 from steelyard_eval.cli.commands.options import tell
@@ -52,6 +53,12 @@ _NO_ROOM = ("failed to map segment", "can't start new thread")
 def _has_no_room(error: Exception) -> bool:
     """Whether the memory was used up; SystemError is raised where Python had none left to say so."""
     return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
+
+
+_SECRET = re.compile(
+    r"\s*postgres(ql)?(\+\w+)?:(//)?([^/@:]*:[^@]*@|.*[?&]\w*password=)", re.IGNORECASE | re.DOTALL
+)
+"""An address of a database with a password, also where no address is meant or it is misspelt."""
 
 
 class _Main(click.Group):
@@ -90,6 +97,11 @@ class _Main(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Import the module of the command that is named; the others are known by name and summary alone."""
+        if any(map(_SECRET.match, args)):  # before any message repeats it
+            raise ConfigError(
+                "the address of the database holds a password, and arguments are kept in files and lists of "
+                "processes; set PGPASSWORD, or write it to ~/.pgpass"
+            )
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
             hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)

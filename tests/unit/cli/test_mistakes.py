@@ -217,3 +217,23 @@ def test_a_long_entry_is_shown_whole_on_demand(tiny):
     assert "last" not in shown
     assert "more lines: m" in shown
     assert "last" in CliRunner().invoke(main, ["judge", str(tiny), "bm25", "fts"], input="mq").output
+
+
+@pytest.mark.parametrize(
+    "command", ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
+)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:hunter2@127.0.0.1:1/db",
+        "POSTGRES://me:hunter2@h",
+        "postgresql+psycopg://:hunter2@h/db",
+        "postgresql:me:hun/ter2@h/db",
+        "postgresql://me@h/db?sslmode=require&sslpassword=hunter2",
+    ],
+)
+def test_a_password_in_an_address_is_never_said_again(command, address):
+    ended = CliRunner().invoke(main, command.format(address).split())
+    assert ended.exit_code == 2
+    assert "hun" not in ended.output
+    assert "set PGPASSWORD" in ended.output
