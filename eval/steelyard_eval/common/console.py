@@ -48,7 +48,9 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
     return click.style(text, fg=COLOURS[word]) if word in COLOURS else click.style(text, bold=True)
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: int | None = None) -> str:
+def table(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, most: int | None = None
+) -> str:
     """Print rows as aligned columns, with numbers on the right.
 
     Columns of text are folded when the table is too wide. If that is not enough, it is split into several
@@ -58,11 +60,15 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: i
     ----------
     rows : sequence of mappings
         Values by key.
-    columns : mapping of str to str
-        The heading of each key, in the order of the columns.
+    columns : mapping of str to str, optional
+        The heading of each key, in the order of the columns; by default every key is its own heading.
     most : int, optional
         The greatest width; by default that of the terminal.
     """
+    if columns is None:
+        if not rows:
+            return ""
+        columns = {key: key for key in rows[0]}
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]

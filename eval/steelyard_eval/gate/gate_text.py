@@ -28,23 +28,20 @@ def text(record: Record) -> str:
 
 def contenders(record: Record) -> str:
     """A row a contender."""
-    rows = [_row(row) for row in record["contenders"]]
-    columns = {"label": "", "verdict": "verdict", "now": "nDCG@10", "change": "change [95%]", "touched": "touched"}
-    columns |= {"caught": f"catches {drop_text(record)}"}
-    if any(row["why"] for row in rows):
-        columns["why"] = "why"
-    return table(rows, columns)
+    rows = [_row(row, f"catches {drop_text(record)}") for row in record["contenders"]]
+    some = any(row["why"] for row in rows)
+    return table([row if some else {head: one for head, one in row.items() if head != "why"} for row in rows])
 
 
-def _row(row: Record) -> dict[str, Any]:
+def _row(row: Record, catches: str) -> dict[str, Any]:
     power = row["power"]
     return {
-        "label": row["label"],
+        "": row["label"],
         "verdict": row["verdict"],
-        "now": f"{row['metrics'][0]['now']:.4f}",
-        "change": change(row) if row["lists_changed"] else "none",
+        "nDCG@10": f"{row['metrics'][0]['now']:.4f}",
+        "change [95%]": change(row) if row["lists_changed"] else "none",
         "touched": f"{row['touched']:.0%}",
-        "caught": percent(power["caught"]) + (" asleep" if power["asleep"] else ""),
+        catches: percent(power["caught"]) + (" asleep" if power["asleep"] else ""),
         "why": "" if row["reason"] in SAME and row["verdict"] == "pass" else row["text"],
     }
 

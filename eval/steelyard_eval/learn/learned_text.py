@@ -10,6 +10,7 @@ from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
 
 Record = Mapping[str, Any]
+GAIN = "gain, nDCG@10"
 
 
 def learned(record: Record) -> str:
@@ -43,48 +44,45 @@ def _plain(value: float | None) -> str:
 
 def _evidence(record: Record) -> str:
     """What labels say of the candidate, then what acts do."""
-    rows = []
+    told: list[tuple[str, float | None, float | None, float | None]] = []
     if labels := record["labels"]:
-        counted = f"{labels['queries']} labelled queries"
-        rows.append(
-            {"by": counted, "gain": _signed(labels["gain"]), "error": _plain(labels["error"]), "refit": "-"}
-        )
+        told.append((f"{labels['queries']} labelled queries", labels["gain"], labels["error"], None))
         if labels["share"]:
-            both = {"gain": _signed(labels["both_gain"]), "error": _plain(labels["both_error"]), "refit": "-"}
-            rows.append({"by": f"the same, sharpened by acts on {labels['others']} more", **both})
-    rows += [
-        {
-            "by": f"acts alone, unseen entries at {row['imputed']:g}",
-            "gain": _signed(row["gain"]),
-            "error": _plain(row["error"]),
-            "refit": _plain(row["refit_error"]),
-        }
-        for row in record["views"]
-    ]
-    columns = {"by": "by", "gain": "gain, nDCG@10", "error": "query error", "refit": "refit error"}
-    return table(rows, columns) if rows else ""
+            name = f"the same, sharpened by acts on {labels['others']} more"
+            told.append((name, labels["both_gain"], labels["both_error"], None))
+    for row in record["views"]:
+        name = f"acts alone, unseen entries at {row['imputed']:g}"
+        told.append((name, row["gain"], row["error"], row["refit_error"]))
+    return table(
+        [
+            {"by": by, GAIN: _signed(gain), "query error": _plain(error), "refit error": _plain(refit)}
+            for by, gain, error, refit in told
+        ]
+    )
 
 
 def _parts(record: Record) -> str:
-    rows = [
-        {
-            "part": row["part"],
-            "queries": row["queries"],
-            "gain": _signed(row["gain"]),
-            "error": _plain(row["error"]),
-        }
-        for row in record["pieces"]
-    ]
-    columns = {"part": "acts alone", "gain": "gain, nDCG@10", "error": "query error", "queries": "queries"}
-    return table(rows, columns) if rows else ""
+    return table(
+        [
+            {
+                "acts alone": row["part"],
+                GAIN: _signed(row["gain"]),
+                "query error": _plain(row["error"]),
+                "queries": row["queries"],
+            }
+            for row in record["pieces"]
+        ]
+    )
 
 
 def _follows(record: Record) -> str:
-    rows = [
-        {"label": row["label"], "delta": f"{row['delta']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"}
-        for row in record["follows"]
-    ]
-    return table(rows, {"label": "acts follow", "delta": "log odds, highest to lowest [95%]"}) if rows else ""
+    odds = "log odds, highest to lowest [95%]"
+    return table(
+        [
+            {"acts follow": row["label"], odds: f"{row['delta']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"}
+            for row in record["follows"]
+        ]
+    )
 
 
 def _rests_on(record: Record) -> list[str]:
@@ -113,20 +111,19 @@ def _rests_on(record: Record) -> list[str]:
 def _acts(record: Record) -> str:
     if not record["views"]:
         return ""  # without lists there are no classes that an act could tell apart
-    rows = [
-        {"kind": row["kind"], "count": row["count"], "lift": f"{row['lift']:.1f}"}
-        for row in record["acts"]["kinds"]
-    ]
-    title = f"lift (all: {record['acts']['lift']:.1f})"
-    return table(rows, {"kind": "act", "count": "acts", "lift": title}) if rows else ""
+    lift = f"lift (all: {record['acts']['lift']:.1f})"
+    return table(
+        [{"act": row["kind"], "acts": row["count"], lift: f"{row['lift']:.1f}"} for row in record["acts"]["kinds"]]
+    )
 
 
 def _aside(record: Record) -> str:
-    rows = [
-        {"count": row["count"], "rule": row["rule"], "lines": ", ".join(map(str, row["lines"]))}
-        for row in record["log"]["set_aside"]
-    ]
-    return table(rows, {"count": "set aside", "rule": "why", "lines": "lines"}) if rows else ""
+    return table(
+        [
+            {"set aside": row["count"], "why": row["rule"], "lines": ", ".join(map(str, row["lines"]))}
+            for row in record["log"]["set_aside"]
+        ]
+    )
 
 
 def offered(found: Record | None) -> str:
@@ -137,14 +134,13 @@ def offered(found: Record | None) -> str:
         return f"{found['of']}: refused, {found['refusal']}"
     names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
     rows = [
-        {"by": title, "value": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**found[name])}
+        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**found[name])}
         for name, title in names.items()
         if found[name]
     ]
     weights = f"mean weight {found['mean_weight']:.3f}, largest {found['largest']:.1f}"
     worth = f"{found['shows']:,} shows, worth {found['effective']:.0f}; {weights}"
-    columns = {"by": found["of"], "value": "acts per show [95%]"}
-    return f"{table(rows, columns)}\n{worth}"
+    return f"{table(rows)}\n{worth}"
 
 
 def duelled(found: Sequence[Record]) -> str:
@@ -157,16 +153,15 @@ def duelled(found: Sequence[Record]) -> str:
     rows = [_duel(row["other"] or "all together", row) for row in (own if len(own) == 1 else told)]
     if len(first["clients"]) > 1:
         rows += [_duel(f"  {row['client'] or '(no name)'}", row) for row in first["clients"]]
-    columns = {"other": "drafted in", "wtl": "win/tie/loss", "preferred": "preferred", "p": "p"}
-    return f"{first['sentence']}\n\n{table(rows, columns)}"
+    return f"{first['sentence']}\n\n{table(rows)}"
 
 
 def _duel(name: str, row: Record) -> Record:
     """A row of the table: a ranking, or a client, which has no test of its own."""
     decided = row["wins"] + row["losses"]
     return {
-        "other": name,
-        "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
+        "drafted in": name,
+        "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
         "preferred": f"{row['wins'] / decided:.0%}" if decided else "-",
         "p": f"{row['p']:.4f}" if "p" in row else "",
     }

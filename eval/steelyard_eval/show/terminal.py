@@ -14,8 +14,7 @@ from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
-from steelyard_eval.show import silence_table, stale_table
-from steelyard_eval.show.layers_table import COLUMNS, rows
+from steelyard_eval.show import further_tables as further
 
 SHOWN = 3
 """Entries that are named for each query to label."""
@@ -31,7 +30,7 @@ def compared(record: Mapping[str, Any]) -> str:
     head = f"{facts['name']} ({record['split']}): {facts['judged']} queries, limit {record['limit']}"
     head += f", intents {record['intents']}" if record["intents"] else ""
     parts = [f"{head}, vectors {record['model'] or 'none'}", comparison(record), tests(record)]
-    parts += [silence(record), stale(record), layers(record)]
+    parts += [table(rows(record)) for rows in (further.silence, further.stale, further.layers)]
     parts += [verification(record["verification"])] if record.get("verification") else []
     return "\n\n".join(filter(None, parts))
 
@@ -49,80 +48,64 @@ def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
     for configuration in record["configurations"]:
         label = configuration["label"]
         took = timing.get(label, {})
-        row = {"label": label, "family": configuration["family"], "verdict": verdicts.get(label, "baseline")}
-        row |= {metric: f"{values[label, metric]['mean']:.4f}" for metric in names}
-        row |= {names[0]: _interval(values[label, names[0]])}
-        row |= {"p50": took.get("p50_ms"), "calls": took.get("embedding_calls")}
-        rows.append(row)
-    columns = {"label": "", "family": "family", **{m: m for m in names}, names[0]: f"{names[0]} [95%]"}
-    columns |= {
-        "verdict": f"{record['primary']} against {record['baseline']}",
-        "p50": "p50 ms",
-        "calls": "embeddings",
-    }
+        means = {metric: f"{values[label, metric]['mean']:.4f}" for metric in names[1:]}
+        rows.append(
+            {
+                "": label,
+                "family": configuration["family"],
+                f"{names[0]} [95%]": _interval(values[label, names[0]]),
+                **means,
+                f"{record['primary']} against {record['baseline']}": verdicts.get(label, "baseline"),
+                "p50 ms": took.get("p50_ms"),
+                "embeddings": took.get("embedding_calls"),
+            }
+        )
     why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
-    return "\n\n".join(filter(None, (table(rows, columns), "\n".join(why))))
+    return "\n\n".join(filter(None, (table(rows), "\n".join(why))))
 
 
 def tests(record: Mapping[str, Any]) -> str:
     """Print the paired comparisons: differences, p-values, and the smallest difference that was detectable."""
-    rows = [
-        {
-            **row,
-            "delta": f"{row['delta']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]",
-            "p": f"{row['p']:.4f}",
-            "p_holm": f"{row['p_holm']:.4f}",
-            "wtl": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "mde": "-" if row["mde"] is None else f"{row['mde']:.4f}",
-        }
-        for row in record["comparisons"]
-    ]
-    columns = {"challenger": f"against {record['baseline']}", "delta": f"{record['primary']} difference [95%]"}
-    columns |= {
-        "p": "p",
-        "p_holm": "p (Holm)",
-        "wtl": "win/tie/loss",
-        "mde": "detectable",
-        "queries_needed": "queries needed",
-    }
-    return table(rows, columns) if rows else ""
-
-
-def layers(record: Mapping[str, Any]) -> str:
-    """Print how far layered searches went and how long their layers took; nothing where none was layered."""
-    found = rows(record)
-    return table(found, COLUMNS) if found else ""
-
-
-def silence(record: Mapping[str, Any]) -> str:
-    """Print what contenders show and keep silent about; nothing where neither floors nor queries ask for it."""
-    found = silence_table.rows(record)
-    return table(found, silence_table.COLUMNS) if found else ""
-
-
-def stale(record: Mapping[str, Any]) -> str:
-    """Print how often lists show what is stale above what took its place; nothing where nothing can be."""
-    found = stale_table.rows(record)
-    return table(found, stale_table.COLUMNS) if found else ""
+    return table(
+        [
+            {
+                f"against {record['baseline']}": row["challenger"],
+                f"{record['primary']} difference [95%]": _signed(row["delta"], row),
+                "p": f"{row['p']:.4f}",
+                "p (Holm)": f"{row['p_holm']:.4f}",
+                "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
+                "detectable": "-" if row["mde"] is None else f"{row['mde']:.4f}",
+                "queries needed": row["queries_needed"],
+            }
+            for row in record["comparisons"]
+        ]
+    )
 
 
 def verification(record: Mapping[str, Any]) -> str:
     """Print the largest differences between our values and those of ir_measures on the same runs."""
+    largest = f"largest difference from {record['tool']}"
     rows = [
         {
-            **row,
-            "largest": f"{row['largest_difference']:.1e}" if row["checked"] else "not one of its measures",
+            "metric": row["metric"],
+            largest: f"{row['largest_difference']:.1e}" if row["checked"] else "not one of its measures",
+            "of": row["label"],
+            "at query": row["query"],
         }
         for row in record["metrics"]
     ]
-    columns = {"metric": "metric", "largest": f"largest difference from {record['tool']}"}
-    return table(rows, columns | {"label": "of", "query": "at query"})
+    return table(rows)
 
 
 def listing(entries: Iterable[Entry]) -> str:
     """Print one line for each entry: day, type, id and title."""
-    rows = [{"day": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title} for e in entries]
-    return table(rows, {"day": "created", "type": "type", "id": "id", "title": "title"})
+    return table(
+        [
+            {"created": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title}
+            for e in entries
+        ],
+        {name: name for name in ("created", "type", "id", "title")},
+    )
 
 
 def hits(found: Iterable[Hit]) -> str:
@@ -190,9 +173,8 @@ def recommendation(record: Mapping[str, Any]) -> str:
     if "agreement" in record:
         return unlabelled(record)
     timing = {row["label"]: row for row in record["timing"]}
-    rows = [_board_row(row, timing.get(row["label"], {})) for row in record["leaderboard"]]
-    columns = {"label": "", "value": f"{record['primary']} [95%]", "gain": "against current [95%]"}
-    columns |= {"took": "p50 ms", "calls": "embedded", "size": "MB", "front": "Pareto"}
+    value = f"{record['primary']} [95%]"
+    rows = [_board_row(row, timing.get(row["label"], {}), value) for row in record["leaderboard"]]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
     if record["chosen"]:
@@ -200,7 +182,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the gain above, made "
     note += f"out of fold over {record['promise']['queries']} queries, is not."
-    parts = [in_terminal(record), table(rows, columns), wrapped(note, 0)]
+    parts = [in_terminal(record), table(rows), wrapped(note, 0)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 
@@ -208,23 +190,39 @@ def unlabelled(record: Mapping[str, Any]) -> str:
     """Print what is known without labels: which lists agree with the baseline's, and what to label first."""
     name = record["baseline"] if "baseline" in record else record["current"]["label"]
     own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
-    rows = [{**one, "pair": one["other"] if one["one"] == name else one["one"]} for one in own]
+    rows = [
+        {
+            f"against {name}": one["other"] if one["one"] == name else one["one"],
+            "RBO": one["rbo"],
+            "Jaccard@10": one["jaccard"],
+        }
+        for one in own
+    ]
     first = [
-        {**one, "disagreement": f"{one['disagreement']:.2f}", "entries": " ".join(one["entries"][:SHOWN])}
+        {
+            "label first": one["id"],
+            "disagreement": f"{one['disagreement']:.2f}",
+            "query": one["text"],
+            "judge": " ".join(one["entries"][:SHOWN]),
+        }
         for one in record["label_first"]
     ]
-    columns = {"id": "label first", "disagreement": "disagreement", "text": "query", "entries": "judge"}
-    parts = [in_terminal(record)]
-    parts += [table(rows, {"pair": f"against {name}", "rbo": "RBO", "jaccard": "Jaccard@10"})] if rows else []
-    return "\n\n".join([*parts, *([table(first, columns)] if first else [])])
+    return "\n\n".join(filter(None, (in_terminal(record), table(rows), table(first))))
 
 
-def _board_row(row: Mapping[str, Any], took: Mapping[str, Any]) -> dict[str, Any]:
+def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str) -> dict[str, Any]:
     gain = row["gain"]
-    change = "current" if gain is None else f"{gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
-    value = f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-    costs = {"took": took.get("p50_ms"), "calls": took.get("embedding_calls"), "size": _megabytes(took)}
-    return {"label": row["label"], "value": value, "gain": change, **costs, "front": _mark(took)}
+    return {
+        "": row["label"],
+        value: f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",
+        "against current [95%]": "current"
+        if gain is None
+        else f"{gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]",
+        "p50 ms": took.get("p50_ms"),
+        "embedded": took.get("embedding_calls"),
+        "MB": _megabytes(took),
+        "Pareto": "*" if took.get("pareto") else "",
+    }
 
 
 def _megabytes(took: Mapping[str, Any]) -> float | None:
@@ -234,18 +232,12 @@ def _megabytes(took: Mapping[str, Any]) -> float | None:
     return float(took["keyword_bytes"] + took["vector_bytes"]) / 1e6
 
 
-def _mark(took: Mapping[str, Any]) -> str:
-    """A star on the Pareto front of quality, latency and embedding calls."""
-    return "*" if took.get("pareto") else ""
-
-
 def _second(record: Mapping[str, Any]) -> list[str]:
     second = record["runner_up"]
     if second is None:
         return []
     parted = "told apart by these queries" if second["parted"] else "not told apart by these queries"
-    ends = f"{second['mean']:+.4f} [{second['low']:+.4f}, {second['high']:+.4f}]"
-    return [f"next:    {second['label']}, behind by {ends}, {parted}"]
+    return [f"next:    {second['label']}, behind by {_signed(second['mean'], second)}, {parted}"]
 
 
 def _embedded(calls: Mapping[str, int | None]) -> str:
@@ -268,32 +260,31 @@ def _ablation(record: Mapping[str, Any]) -> str:
     signals = [
         {
             "signal": row["signal"],
-            "seen": f"{row['in_sample']:+.4f}",
-            "unseen": _held_out(row["held_out"]),
+            "worth in sample": f"{row['in_sample']:+.4f}",
+            "held out [95%]": _signed(row["held_out"]["value"], row["held_out"]) if row["held_out"] else "-",
             "p": f"{row['held_out']['p']:.4f}" if row["held_out"] else "-",
         }
         for row in record["signals"]
     ]
-    decimals = ("weight", "at", "best", "without", "alone")
-    weights = [row | {name: f"{row[name]:.4f}" for name in decimals} for row in record["weights"]]
+    decimals = {"weight": "weight", "best": "best", "at": "at weight", "without": "at weight 0", "alone": "alone"}
+    weights = [
+        {"signal": row["signal"], **{head: f"{row[name]:.4f}" for name, head in decimals.items()}}
+        for row in record["weights"]
+    ]
     labels = [
         {
-            "queries": f"{row['queries']:.0f}",
-            "seen": f"{row['in_sample']:.4f}",
-            "unseen": f"{row['held_out']:.4f} ({row['low']:.4f} to {row['high']:.4f})",
+            "labelled queries": f"{row['queries']:.0f}",
+            "in sample": f"{row['in_sample']:.4f}",
+            "held out (range)": f"{row['held_out']:.4f} ({row['low']:.4f} to {row['high']:.4f})",
         }
         for row in record["labels"]
     ]
-    worth = {"signal": "signal", "seen": "worth in sample", "unseen": "held out [95%]", "p": "p"}
-    moved = {"signal": "signal", "weight": "weight", "best": "best", "at": "at weight"}
-    moved |= {"without": "at weight 0", "alone": "alone"}
-    learned = {"queries": "labelled queries", "seen": "in sample", "unseen": "held out (range)"}
-    return "\n\n".join((table(signals, worth), table(weights, moved), table(labels, learned)))
+    return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
-def _held_out(gain: Mapping[str, Any] | None) -> str:
-    """A gain with its interval; nothing where nothing is held out."""
-    return f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]" if gain else "-"
+def _signed(value: float, ends: Mapping[str, Any]) -> str:
+    """A difference with its interval."""
+    return f"{value:+.4f} [{ends['low']:+.4f}, {ends['high']:+.4f}]"
 
 
 def _triple(estimate: Mapping[str, Any]) -> str:

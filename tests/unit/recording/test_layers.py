@@ -17,6 +17,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
 from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.common.console import table
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.disk import load as read
@@ -25,7 +26,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.recording.workspace import recorded as recorded_vectors
-from steelyard_eval.show import terminal
+from steelyard_eval.show import further_tables
 from steelyard_eval.show.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
@@ -118,7 +119,7 @@ def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_al
         "cortex_mem: 1 of 1 queries found no abstract at any step and searched all details"
         in (document["notices"])
     )
-    printed = terminal.layers(document).splitlines()
+    printed = table(further_tables.layers(document)).splitlines()
     assert printed[0].startswith("layered search")
     assert printed[2].split()[:6] == ["cortex_mem", "1", "0", "0", "1", str(row["without_result"])]
     html, markdown, *_ = write_report(document, tmp_path / "report")

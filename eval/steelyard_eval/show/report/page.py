@@ -7,9 +7,7 @@ from typing import Any
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING
-from steelyard_eval.show import layers_table as layers
-from steelyard_eval.show import silence_table as silence
-from steelyard_eval.show import stale_table as stale
+from steelyard_eval.show import further_tables as further
 from steelyard_eval.show.report.blocks import Block, Page, Paragraph, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
@@ -22,6 +20,7 @@ from steelyard_eval.show.report.sentences import answer, caveat, decision
 from steelyard_eval.show.report.sides import sides
 
 Record = Mapping[str, Any]
+STALE = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
 
 
 def page(results: Record, sha256: str) -> Page:
@@ -45,6 +44,8 @@ def page(results: Record, sha256: str) -> Page:
 def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ...]:
     two, record = sides(results), results.get("tuning") or {}
     chosen = results.get("chosen") or {}
+    stale = _of_texts("Stale", STALE, further.stale(results))
+    layers = _of_texts("Layers", "How far each layered search went.", further.layers(results))
     shown = [
         Section("notices", "Before you read on", _notices(results)),
         Section("decision", "Recommendation", promised(results)),
@@ -58,8 +59,13 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("metrics", "All metrics", all_metrics(results), folded=True),
         Section("tests", "Tests", comparisons(results), folded=True),
         Section("silence", "What is shown where nothing fits", _silence(results), folded=True),
-        Section("stale", "What was replaced or has expired", _stale(results), folded=True),
-        Section("layers", "Layered searches", _layers(results), folded=measured),
+        Section(
+            "stale",
+            "What was replaced or has expired",
+            stale,
+            folded=True,
+        ),
+        Section("layers", "Layered searches", layers, folded=measured),
         Section("ablation", "What signals and labels are worth", ablation(record), folded=True),
         Section("labels", "How far the labels reach", coverage(results), folded=True),
         Section("strategies", "Strategies", _strategies(results), folded=True),
@@ -86,30 +92,17 @@ def _notices(results: Record) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
 
 
-def _layers(results: Record) -> tuple[Block, ...]:
-    return _plain_table("Layers", "How far each layered search went.", layers.COLUMNS, layers.rows(results))
-
-
 def _silence(results: Record) -> tuple[Block, ...]:
     text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
     more = "What other floors would lose of the relevant entries, and what they would answer and show."
-    return (
-        *_plain_table("Silence", text, silence.COLUMNS, silence.rows(results)),
-        *_plain_table("Floors", more, silence.CURVE, silence.curves(results)),
-    )
+    silent, others = further.silence(results), further.other_floors(results)
+    return (*_of_texts("Silence", text, silent), *_of_texts("Floors", more, others))
 
 
-def _stale(results: Record) -> tuple[Block, ...]:
-    text = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
-    return _plain_table("Stale", text, stale.COLUMNS, stale.rows(results))
-
-
-def _plain_table(
-    name: str, text: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]
-) -> tuple[Block, ...]:
+def _of_texts(name: str, text: str, rows: Sequence[Mapping[str, str]]) -> tuple[Block, ...]:
     """A table of texts, the first column of which names the row; nothing without rows."""
     shown = (
-        [(head, amount(None, text=row[key]) if at else row[key]) for at, (key, head) in enumerate(columns.items())]
+        [(head, amount(None, text=one) if at else one) for at, (head, one) in enumerate(row.items())]
         for row in rows
     )
     return table(name, text, shown)
