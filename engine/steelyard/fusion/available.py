@@ -1,4 +1,4 @@
-"""What a data set has to fuse, of which every family makes the strategies that recommending starts from."""
+"""The signals that a data set offers, from which each family makes the strategies that `recommend` starts from."""
 
 from __future__ import annotations
 

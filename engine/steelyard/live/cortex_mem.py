@@ -1,4 +1,4 @@
-"""The two searches of the document as calls, at once or awaited.
+"""The two search calls that Cortex-Mem's document names, each as a plain method and as a coroutine.
 
 memory = CortexMem(Vault("cortex-mem-acme.db"), embedder)
 memory.layered_semantic_search("rotate keys", SearchOptions(limit=5, scope="cortex://session/"))

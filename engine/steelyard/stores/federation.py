@@ -1,4 +1,4 @@
-"""Several vaults read as one: tiers with priorities, each entry of one of them (Soleri's vault manager).
+"""Several vaults (tiers, each with a priority) that are searched as one store (Soleri's vault manager).
 
 An entry of a federation is named by its id and its tier, `copy_key`; the copies that several tiers hold
 of one entry are told apart by it until one of them is left.
@@ -104,7 +104,7 @@ class Federation:
             raise ConfigError("; ".join(problems) or "a federation needs at least one vault")
         weighed = [(tier, self._weight(tier)) for tier in tiers]
         self.weights = {tier.name: weight for tier, weight in weighed}
-        # Ties of priority, and everything where the best copy stands, are in the order given.
+        # Tiers of equal priority keep the order in which they were given; under `best_copy` all tiers do.
         self.tiers = list(tiers)
         if not self.rule.best_copy:
             self.tiers = [tier for tier, weight in sorted(weighed, key=lambda pair: -pair[1])]
@@ -136,7 +136,7 @@ class Federation:
         every = heapq.merge(*(_ranked(at, tier, filters) for at, tier in enumerate(self.tiers)), key=_place)
         for _, copies in groupby(every, key=lambda item: item[0]):
             _, at, entry = next(iter(copies))
-            # Without filters the first copy is that of the first tier; with them that one may have been left out.
+            # Filters may have left out the copy of the first tier; then no other tier's copy takes its place.
             if not filters or self._stands(at, [entry.id]):
                 yield _copy(entry, self.tiers[at].name)
 

@@ -1,4 +1,4 @@
-"""A store as a caller sees it who may see a part of it: as if there were nothing else.
+"""A store as one caller sees it: it holds the entries that this caller may see, as if there were no others.
 
 FTS5 and TF-IDF count words over all entries they hold, and an entry may supersede another one. So what a caller
 may see is copied into a vault in memory, and that is searched: no number, order or message depends on more.

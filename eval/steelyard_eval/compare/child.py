@@ -1,4 +1,4 @@
-"""A program that is started and spoken to by lines, through a gate: a deadline, a bound, and an end with us.
+"""A child process that is spoken to line by line, within a deadline and a bound of bytes; it ends when we do.
 
 It is started without a shell, in a session of its own, so that it and all that it started can be killed together;
 what left that session is killed, too, where a running parent leads to it (Linux).

@@ -1,4 +1,4 @@
-"""The entries that an answer names: by their ids, or by what else stands for one entry alone.
+"""The entries that an answer names: by their ids, or by a title or text that only one entry has.
 
 Programs show their agents less than a whole id, or another name: the first characters, a title, a path. Such a
 name counts where it is one entry's and no other's.

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a search endpoint, through the engine's gate: a deadline, a bound, no redirects."""
+"""One HTTP exchange with a search endpoint by `steelyard.net.endpoint`: a deadline, a bound, no redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What candidates are judged on: several depths of the same list, and their neighbours along the weight.
+"""The value that candidates are chosen by: a mean over several depths, smoothed with neighbouring weights.
 
 One metric of one short list is noisy. The composite is the mean of nDCG at 10, 20 and 100 and of AP at 100, each
 brought to the spread of nDCG@10, then averaged over neighbouring weights. It correlates with nDCG@10 on unseen

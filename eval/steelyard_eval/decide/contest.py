@@ -1,4 +1,4 @@
-"""A duel over the usual contenders: from their lists, with what public collections showed."""
+"""Sets up a duel of the usual contenders from their lists and from what public collections showed of them."""
 
 from __future__ import annotations
 

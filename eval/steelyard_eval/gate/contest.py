@@ -1,4 +1,4 @@
-"""One contender against what the baseline keeps of it: identity where nothing changed, else quality."""
+"""One contender beside its baseline: equal bits where configuration and code are the same, else equal quality."""
 
 from __future__ import annotations
 

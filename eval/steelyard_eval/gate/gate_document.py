@@ -45,7 +45,7 @@ class GateSetup:
 
 def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
     """The JSON document of a gate that could compare."""
-    # Before the differences are looked at: what the gate would see of a regression.
+    # The gate's power is measured first, so that it cannot depend on the differences that were found.
     powers = [
         power_of(contest.now, gate.dataset, contest.queries, contest.unit, gate.seed) for contest in contests
     ]

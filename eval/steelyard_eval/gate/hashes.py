@@ -1,4 +1,4 @@
-"""What a baseline is bound to: data, labels, configuration, installed sources, platform, each as a SHA-256."""
+"""Hashes that say whether a baseline is of the same data, labels, configuration, installed code and platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gate says of silence: questions without an answer that are answered, and what a floor loses.
+"""What the gate tests beyond ranking: answers to questions that have none, and what a floor loses.
 
 False answers are paired by query: of those whose answer came or went, the share that came is tested against a half
 (the sign test, one-sided); lists that show what is stale are, too. What a floor loses is held against what it

@@ -1,4 +1,4 @@
-r"""Rows that PostgreSQL wrote as text: COPY blocks of a plain dump, and the literals of arrays and vectors.
+r"""Reads rows that PostgreSQL wrote as text: COPY blocks of a plain dump, and the literals of arrays and vectors.
 
 Of a dump only the COPY blocks are read; no statement in it is looked at, and nothing is run.
 

@@ -1,4 +1,4 @@
-"""How loud one client may be, and which searches vary together because one client made them.
+"""How much the searches of one client may count, and which searches vary together because one client made them.
 
 Nobody outvotes the rest: a client counts for a tenth of all searches at most. Errors are those between clients, as
 far as there are several (cluster-robust by a delete-a-group jackknife: Kott, 2001). Searches that name no client

@@ -1,4 +1,4 @@
-"""What is learned about, pairs of a query and an entry, and which of them candidates show among the first ten.
+"""The pairs of query and entry that are learned about, and which of them each candidate shows in its first ten.
 
 Rows are pairs in CSR order, those that our search finds and those that a log showed, whatever engine found them.
 Nothing here reads an act or a label, so the candidates are the same whatever was logged.

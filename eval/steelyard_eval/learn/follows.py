@@ -1,4 +1,4 @@
-"""What acts follow beside worth: how much a signal raises the chance of an act, given the label and the place.
+"""What acts follow beside relevance: how much a signal raises the chance of an act, given the label and the place.
 
 Within a query, acts fall on what was shown in proportion to ``place ** -e * exp(w . (grade, signals))``, fitted as
 in `examination.conditional` on labelled queries alone. Where acts follow worth, the signals' weights are about 0.

@@ -23,24 +23,24 @@ MOST_DUELS = 4
 """Interleaved rankings that are told of, all of them together being one."""
 
 
-def document(found: LogDecision, extra: Record) -> Record:
+def document(decision: LogDecision, extra: Record) -> Record:
     """Everything that was learned, as JSON values; `extra` goes beside it."""
-    case, learned = found.case, found.case.learned
-    about = found.candidate if found.candidate is not None else found.favourite
-    lists = None if about is None or case.listless else found.both(about)
-    chosen = None if found.offered is None else {"strategy": named(found.offered)}
-    best = {"strategy": named(case.config if about is None else found.config(about))}
+    case, learned = decision.case, decision.case.learned
+    about = decision.candidate if decision.candidate is not None else decision.favourite
+    lists = None if about is None or case.listless else decision.both(about)
+    chosen = None if decision.offered is None else {"strategy": named(decision.offered)}
+    best = {"strategy": named(case.config if about is None else decision.config(about))}
     cause = follows(case.pairs, case.cells, case.space.dataset.qrels)
     return {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "kind": "learn",
-        **answer(found).to_json(),
-        "evidence": evidence(found),
-        "warning": contradiction(found, cause),
-        "verdict": found.verdict,
-        "refusal": _refusal(found),
-        **_decided(found),
+        **answer(decision).to_json(),
+        "evidence": evidence(decision),
+        "warning": contradiction(decision, cause),
+        "verdict": decision.verdict,
+        "refusal": _refusal(decision),
+        **_decided(decision),
         "dataset": {"name": case.space.dataset.name, "sha256": case.space.dataset.sha256},
         "current": {"label": case.label, "strategy": str(case.config.effective)},
         "chosen": chosen,
@@ -56,25 +56,25 @@ def document(found: LogDecision, extra: Record) -> Record:
         },
         "acts": _acts(case),
         "follows": [one.to_json() for one in cause],
-        "labels": _labels(found, about),
-        "candidates": len(found.layout.grid),
+        "labels": _labels(decision, about),
+        "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
-        "experiment": None if found.experiment is None else found.experiment.to_json(),
-        **_closely(found, lists, best["strategy"]),
+        "experiment": None if decision.experiment is None else decision.experiment.to_json(),
+        **_closely(decision, lists, best["strategy"]),
         **extra,
     }
 
 
-def _refusal(found: LogDecision) -> Record | None:
-    own = None if found.recommended is None else found.recommended.decision.refusal
-    if found.case.listless and found.recommended is None:
-        own = unlisted(found.case)
+def _refusal(decision: LogDecision) -> Record | None:
+    own = None if decision.recommended is None else decision.recommended.decision.refusal
+    if decision.case.listless and decision.recommended is None:
+        own = unlisted(decision.case)
     return None if own is None else vars(own)
 
 
-def _decided(found: LogDecision) -> Record:
+def _decided(decision: LogDecision) -> Record:
     """The promise and the bound, where labels decide."""
-    case = found.recommended
+    case = decision.recommended
     if case is None:
         return {"promise": None, "promise_stated": False}
     record = decided(case.decision, str(case.metric), len(case.queries), case.stated)
@@ -101,9 +101,9 @@ def _acts(case: LogCase) -> Record:
     }
 
 
-def _labels(found: LogDecision, about: int | None) -> Record | None:
+def _labels(decision: LogDecision, about: int | None) -> Record | None:
     """What labels alone, acts alone and both say of a candidate; None where too few labels decide nothing."""
-    case = found.recommended
+    case = decision.recommended
     if case is None or about is None:
         return None
     alone, both = case.labels_alone.of_metric, case.evidence.of_metric
@@ -111,8 +111,8 @@ def _labels(found: LogDecision, about: int | None) -> Record | None:
         "queries": len(case.queries),
         "logged": 0 if case.second is None else len(case.second.at),
         "others": 0 if case.second is None else case.second.others,
-        "share": found.share,
-        "worth": found.worth,
+        "share": decision.share,
+        "worth": decision.worth,
         "gain": float(alone.mean[about]),
         "error": float(alone.deviation[about]),
         "both_gain": float(both.mean[about]),
@@ -120,7 +120,7 @@ def _labels(found: LogDecision, about: int | None) -> Record | None:
     }
 
 
-def _closely(found: LogDecision, lists: Ints | None, name: str) -> Record:
+def _closely(decision: LogDecision, lists: Ints | None, name: str) -> Record:
     """One candidate closely: its gain by the acts in every view, and by parts of the log."""
     if lists is None:
         return {
@@ -131,7 +131,7 @@ def _closely(found: LogDecision, lists: Ints | None, name: str) -> Record:
             "off_policy": None,
             "effective_queries": 0.0,
         }
-    case, learned = found.case, found.learned
+    case, learned = decision.case, decision.learned
     seen = learned.views(lists)
     rows = [
         {
@@ -142,20 +142,20 @@ def _closely(found: LogDecision, lists: Ints | None, name: str) -> Record:
         }
         for at, strength in enumerate(STRENGTHS)
     ]
-    parts = [_part(found, name, lists) for name in case.parts]
+    parts = [_part(decision, name, lists) for name in case.parts]
     return {
         "views": rows,
         "pieces": [one for one in parts if one is not None],
         "unseen": learned.unseen(lists[1]),
         "flip": learned.flip(lists),
-        "off_policy": of_log(case, found.sampled, lists[1], name),
+        "off_policy": of_log(case, decision.sampled, lists[1], name),
         "effective_queries": _effective(case),
     }
 
 
-def _part(found: LogDecision, name: str, lists: Ints) -> Record | None:
-    cells = found.case.parts[name].on(found.sampled)
-    gain, error = found.learned.without(cells, lists)
+def _part(decision: LogDecision, name: str, lists: Ints) -> Record | None:
+    cells = decision.case.parts[name].on(decision.sampled)
+    gain, error = decision.learned.without(cells, lists)
     return (
         {"part": name, "queries": len(cells.queries), "gain": gain, "error": error} if np.isfinite(gain) else None
     )

@@ -156,10 +156,10 @@ def loop(
         "exit_code": _exit_code(gate[1] if gate else None, strict),
         "notes": notes,
     }
-    found = Looped({**record, "files": files}, learned, recommended)
-    written = [str(path) for path in found.report(reports)]
+    result = Looped({**record, "files": files}, learned, recommended)
+    written = [str(path) for path in result.report(reports)]
     keep(data, "loop", {**recommended.to_json(), "verdict": verdict, "chosen": chosen.record.get("chosen")})
-    return replace(found, record={**found.record, "reports": written})
+    return replace(result, record={**result.record, "reports": written})
 
 
 def _refreshed(folder: Path, notes: list[str]) -> tuple[Dataset, Record | None]:

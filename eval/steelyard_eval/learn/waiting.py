@@ -1,4 +1,4 @@
-"""Impressions that wait for acts written later, in bounded memory."""
+"""Searches whose acts stand later in the log: they are kept, in bounded memory, until those are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user runs today, as every candidate is measured against it."""
+"""Reads what the user runs today, which every candidate is measured against."""
 
 from __future__ import annotations
 

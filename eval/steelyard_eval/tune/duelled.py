@@ -1,4 +1,4 @@
-"""What single pairs that were judged by duel show of the usual contenders."""
+"""What the pairs judged by `steelyard judge` without contenders (by duel) say about the usual contenders."""
 
 from __future__ import annotations
 

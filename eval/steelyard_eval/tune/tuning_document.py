@@ -108,9 +108,9 @@ class TuningDecision:
         return self.picked if self.decision.verdict == "ship" else self.task.config
 
 
-def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
+def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
     """The JSON document of a tuning, the configuration for its weights file, and under try the one to be tried."""
-    task, decision, picked, best = found.task, found.decision, found.picked, found.optimum
+    task, decision, picked, best = tuning.task, tuning.decision, tuning.picked, tuning.optimum
     tuned, current = task.values(picked), task.values(task.config)
     count = len(task.tuned_on)
     stated = is_stated(decision, questions(task.tuned_on), FEWEST)
@@ -134,12 +134,12 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),
-        "strategy": str(found.written.strategy),
+        "strategy": str(tuning.written.strategy),
         "tuned": str(picked.strategy),
         "current": str(task.config.strategy),
         "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
         "notices": [*said_of_idle(idle_signals(task.table, task.config.effective), picked), *task.notices],
-        "depths": {"strategy": found.written.depths, "tuned": picked.depths, "current": task.config.depths},
+        "depths": {"strategy": tuning.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
         "optimum": {
             "strategy": str(brief(task.recorded(best.config).table, best.config).strategy),
@@ -161,7 +161,7 @@ def judge(found: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sear
             "tuned": _calls(task, picked),
         },
         **curve_of(task.candidate(picked), task.inside, task.candidate(task.config)),
-        **_queries(found),
+        **_queries(tuning),
     }
     facts = origin(task.dataset, task.table.fingerprint, task.seed, now)
     shared = {name: document[name] for name in ("baseline", "objective", "verdict", "certificate", "promise")}
@@ -250,9 +250,9 @@ def _share(current: Candidate, names: list[str], total: float) -> float | None:
     return None
 
 
-def _queries(found: TuningDecision) -> Record:
+def _queries(tuning: TuningDecision) -> Record:
     """Values and lists of the current and of the chosen setting, on every query; nothing where they are one."""
-    task, picked = found.task, found.picked
+    task, picked = tuning.task, tuning.picked
     if picked == task.config:
         return {}
     sides = {"current": task.config, "chosen": picked}

@@ -1,4 +1,4 @@
-"""What was chosen, as its file says it: no signals whose facts the data lacks, lists of the length asked for."""
+"""The chosen configuration as its file has it: no signals whose facts the data lacks, the length asked for."""
 
 from __future__ import annotations
 

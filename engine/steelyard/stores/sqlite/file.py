@@ -232,7 +232,7 @@ class VaultFile:
 
     def _settle(self) -> None:
         """Make the tables of a new vault, where that was asked for; check those of another one."""
-        # One statement, one state: another process may be making the tables just now.
+        # In one statement, so that the three belong together: another process may be making the tables just now.
         version, application, tables = next(
             self._db.execute(
                 "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "

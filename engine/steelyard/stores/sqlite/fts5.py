@@ -1,4 +1,4 @@
-"""What this SQLite's FTS5 can do, asked of an empty table, where no vault can be in the way."""
+"""What the installed FTS5 can do, tried on an empty table so that nothing depends on the vault at hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection to a vault may do at all. A vault may come from anywhere, so none of it is trusted.
+"""What SQL a connection to a vault may run. A vault may come from anybody, so nothing in its schema is trusted.
 
 The authorizer is asked while SQLite compiles a statement, those of triggers, views and virtual tables included.
 It allows what our own statements need: reading and writing the tables of a vault, a list of functions, a list of

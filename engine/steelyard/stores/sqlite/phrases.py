@@ -184,7 +184,7 @@ def _often(segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
     where = _where(segment, phrase)
     rows, row_of = np.unique(where >> ROW, return_inverse=True)
     fields = (where & ((1 << ROW) - 1)) >> FIELD
-    # In order, as FTS5 adds: sums of weights such as 0.1 depend on it.
+    # Added in the order in which FTS5 adds, because rounding makes sums of weights such as 0.1 depend on it.
     often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
     return rows, often.astype(np.float64)
 
@@ -196,7 +196,7 @@ def _where(segment: Segment, phrase: TokenPhrase) -> Indices:
         last = phrase.prefix and at == len(phrase.tokens) - 1
         words = segment.beginning(token) if last else [token]
         own = np.concatenate([_NOWHERE, *(_places(segment.posting(word)) for word in words)])
-        # A prefix has no place twice, and the places of its words are in no order.
+        # The words of a prefix were read one after another: no place occurs twice, but they are not sorted.
         own = (np.sort(own) if last else own) - at
         begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)
     return _NOWHERE if begins is None else begins

@@ -37,7 +37,7 @@ TABLES = (
     + ") STRICT",
     "CREATE INDEX entries_created ON entries(created_at)",
     "CREATE INDEX entries_project ON entries(project)",
-    # What few entries have, so that one outside a scope is found without reading all.
+    # Fields that few entries have: an entry outside a scope is found without reading all entries.
     "CREATE INDEX entries_kind ON entries(kind)",
     "CREATE INDEX entries_valid_from ON entries(valid_from) WHERE valid_from IS NOT NULL",
     "CREATE INDEX entries_valid_until ON entries(valid_until) WHERE valid_until IS NOT NULL",

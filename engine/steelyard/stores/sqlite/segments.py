@@ -75,7 +75,7 @@ class VectorSegment(ABC):
         The cosine; or ``-|x - q|**2 = 2 x.q - |x|**2 - |q|**2``.
         """
         cosines, error = self.cosines(products, vector)
-        # three times (n + 4) u for both roundings, and the few of these lines
+        # 3 (n + 4) u: once for our product and twice for sqlite-vec; 8 u for the roundings of these lines
         error += np.float32((3 * (self.dim + 4) + 8) * UNIT)
         if metric == COSINE:  # in place: new memory costs more than the sums
             high = cosines + error

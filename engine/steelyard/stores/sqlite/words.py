@@ -154,7 +154,7 @@ class WordTables(Journal):
 
     def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
-        # Entries have ids; `skipped` is the one that a raw reader did not ask for.
+        # `from_row` needs the id; `skipped` is 1 where it was added for that and the analysis does not read it.
         names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
         skipped = len(names) - len(analysis.fields)
         sql = select(names).replace("SELECT ", "SELECT e.rowid, ", 1)

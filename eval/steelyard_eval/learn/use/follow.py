@@ -266,7 +266,7 @@ class _Session:
         seen: set[str] = set()
         for own in self._recent():
             cited, refused = self._cited(own, sentences)
-            # Titles that stand anywhere in a text, were they common words: it may list what was found.
+            # Even a title of common words counts here: a text that has most titles only lists what was found.
             mentioned = {id_ for id_, (_, name) in own.titles.items() if name and f" {name} " in plain}
             if not _is_listing(len(cited | refused | mentioned), len(own.places)):
                 for id_ in sorted(cited - seen):

@@ -97,30 +97,30 @@ def gather(
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     system = dataset.system.partition(":")[0]
-    found: dict[str, Impression] = {}
+    impressions: dict[str, Impression] = {}
     for session in kind.read(files, corpus, system, notes):
-        for one in followed(session.events, corpus):
+        for call in followed(session.events, corpus):
             counts["calls"] += 1
-            counts["asked again"] += one.asked_again
-            if one.search.hits is None:
+            counts["asked again"] += call.asked_again
+            if call.search.hits is None:
                 counts["unreadable"] += 1
                 continue
-            made = writer.impression(one, session.client, session.simulated)
+            made = writer.impression(call, session.client, session.simulated)
             if made is None:
-                counts["empty or failed" if not one.search.hits else "of other stores"] += 1
+                counts["empty or failed" if not call.search.hits else "of other stores"] += 1
                 continue
             mark = made.line["search"]
-            found[mark] = _joined(found[mark], made) if mark in found else made
-            if len(found) > MOST_SEARCHES:
+            impressions[mark] = _joined(impressions[mark], made) if mark in impressions else made
+            if len(impressions) > MOST_SEARCHES:
                 raise DataError(f"more than {MOST_SEARCHES:,} searches; read a folder inside this one")
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
-    lines = _merged(before, writer.policies.values(), [one.line for one in found.values()])
-    texts = {one.line["query_key"]: one.query for one in found.values()}
+    lines = _merged(before, writer.policies.values(), [one.line for one in impressions.values()])
+    texts = {one.line["query_key"]: one.query for one in impressions.values()}
     for query in dataset.queries:
         texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
     held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
-    record = _record(kind, files, [one.line for one in found.values()], lines, held, counts, notes)
+    record = _record(kind, files, [one.line for one in impressions.values()], lines, held, counts, notes)
     packed = tuple(map(written, lines))
     return Gathered(record, packed, held, path, [written(one) for one in before] != list(packed))
 

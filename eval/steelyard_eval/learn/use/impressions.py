@@ -1,4 +1,4 @@
-"""Searches and acts as lines of a feedback log that anybody may read.
+"""Writes searches and acts as lines of a feedback log, without any text that should stay private.
 
 Every text in such a line is ours, a keyed hash, or an id or a value that the data set has: what a transcript holds
 beside these is not written, were it in the place of an id. Queries are written where they are asked to be kept.

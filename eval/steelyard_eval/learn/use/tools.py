@@ -1,4 +1,4 @@
-"""The tools by which agents search a memory, open what they found, change it and rate it: a value a system.
+"""The names of the tools by which agents search a memory, open entries, change and rate them, for each system.
 
 Names and arguments are those of the servers' sources: EchoVault d2f5d2d (`mcp_server.py`), MoltNet 25e711d
 (`diary-tools.ts`), Soleri d87b305 (`vault-facade.ts`, `brain-facade.ts`; a facade takes `op` and `params`),

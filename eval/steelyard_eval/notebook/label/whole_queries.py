@@ -1,4 +1,4 @@
-"""Whole queries drawn at random: what a ship needs, because they stand for the queries that nobody judged.
+"""Draws whole queries at random: only such labels can ship, as they stand for the queries that nobody judged.
 
 A drawn query is judged on everything that a contender ranks among the first ten. Its grades count once they all
 are there; a query that is half judged would favour whoever was judged first. Queries stay in the order in which

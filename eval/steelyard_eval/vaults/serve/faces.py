@@ -1,4 +1,4 @@
-"""The faces that a server can have."""
+"""The faces that a server can have: a face is the set of tools by which clients of one memory system search."""
 
 from __future__ import annotations
 

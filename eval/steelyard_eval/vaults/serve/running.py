@@ -1,4 +1,4 @@
-"""Starts a server, tells where it is, and closes it."""
+"""Starts a server, prints its address, and closes it."""
 
 from __future__ import annotations
 
