@@ -49,7 +49,7 @@ def model_row(pairs, kind, draws):
     own, other = ndcg(pairs, truth), ndcg(pairs, given)
     found = {"kappa": float(kappa_of(truth, given)), "cells": {}}
     for n in JUDGED:
-        rows = []
+        rows, each = [], []
         for current in CURRENTS:
             at = pairs.lists.labels.index(current)
             gains, said = own - own[at], other - other[at]
@@ -60,6 +60,7 @@ def model_row(pairs, kind, draws):
                 judged = np.arange(n)
                 second = SecondMeasurement.of(said[:, asked], judged, judged, np.arange(ASKED))
                 person = gains[:, asked[:n]]
+                begin = len(rows)
                 both = [Evidence.of(person, person, second=one).of_metric for one in (None, second)]
                 for c in np.flatnonzero(kept):
                     cells = []
@@ -68,6 +69,7 @@ def model_row(pairs, kind, draws):
                         low, high = one.mean[c] - reach, one.mean[c] + reach
                         cells += [low <= mean[c] <= high, low > 0 and mean[c] < -0.001, one.deviation[c] ** 2]
                     rows.append([*cells, low > 0, mean[c] < -0.001])
+                each.append([int(sum(row[at] for row in rows[begin:])) for at in (1, 4, 7)])
         cell = np.array(rows, dtype=float).mean(axis=0)
         names = (
             "covered alone",
@@ -79,7 +81,7 @@ def model_row(pairs, kind, draws):
             "ships",
             "worse",
         )
-        found["cells"][n] = dict(zip(names, map(float, cell), strict=True))
+        found["cells"][n] = dict(zip(names, map(float, cell), strict=True)) | {"each": each}
     return found
 
 
@@ -95,26 +97,39 @@ def model_rows(folder, every, draws):
 
 
 def model_table(rows):
-    """Coverage in % (the lowest collection), false ships in % of those that are worse, labels that are saved."""
+    """Coverage in % (the lowest collection), false ships in % of those that are worse, labels that are saved.
+
+    In square brackets: the standard error over the draws of labels, given the collections.
+    """
     lines = ["labels of a model, corrected by a person's (alone: the person's labels without the model)"]
-    lines.append(
-        "model                       judged  covers alone  covers (lowest)        false alone  false  labels saved"
-    )
+    lines.append(f"{'model':27} judged  covers alone  covers (lowest)    false alone  false  difference  saved")
     for kind in MODELS:
         for n in JUDGED:
             own = {name: row["cells"][str(n)] for (what, name), row in rows.items() if what == kind}
             if not own:
                 continue
-            mean = {key: np.mean([cell[key] for cell in own.values()]) for key in next(iter(own.values()))}
+            mean = {
+                key: np.mean([cell[key] for cell in own.values()])
+                for key in next(iter(own.values()))
+                if key != "each"
+            }
             low = min(own, key=lambda name: own[name]["covered"])
             saved = 1 - np.mean([cell["variance"] / cell["variance alone"] for cell in own.values()])
-            false = [100 * mean[key] / mean["worse"] for key in ("false alone", "false")]
+            alone, model, worse = np.concatenate([cell["each"] for cell in own.values()]).T
+            false = [100 * side.sum() / worse.sum() for side in (alone, model)]
+            more = [100 * _error(side, worse) for side in (alone, model, model - alone)]
             lines.append(
                 f"{kind:27} {n:6} {100 * mean['covered alone']:12.1f}  {100 * mean['covered']:6.1f} "
-                f"({100 * own[low]['covered']:.1f} {low}) {false[0]:10.2f} {false[1]:8.2f} {100 * saved:8.0f}%"
+                f"({100 * own[low]['covered']:.1f} {low}) {false[0]:8.2f} [{more[0]:.2f}] {false[1]:6.2f} "
+                f"[{more[1]:.2f}] {false[1] - false[0]:+8.2f} [{more[2]:.2f}] {100 * saved:6.0f}%"
             )
         kappas = [row["kappa"] for (what, _), row in rows.items() if what == kind]
         lines.append(
             f"{kind:27} kappa {np.mean(kappas):.2f} ({min(kappas):.2f} to {max(kappas):.2f})" if kappas else ""
         )
     return "\n".join(lines)
+
+
+def _error(count, among):
+    """The standard error of a share over draws: those of one draw vary together."""
+    return float(np.sqrt(np.sum((count - count.sum() / among.sum() * among) ** 2)) / among.sum())

@@ -16,6 +16,7 @@ from synthetic import recording
 import steelyard_eval as sy
 from steelyard_eval.compare.contenders import Setting
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
@@ -40,7 +41,7 @@ def write(folder: Path, queries: int, candidates: int) -> tuple[Path, Path]:
     lines = (f"{query} 0 {id_} {grade}\n" for query, own in qrels.items() for id_, grade in own.items())
     (data / "qrels.txt").write_text("".join(lines))
     (data / "dataset.json").write_text('{"name": "made-up", "as_of": "2026-11-15T00:00:00Z"}')
-    demo = sy.demo()
+    demo = sy.load(starter())
     known = record(demo.workspace, demo.dataset.queries[:1], [Setting(10, "minilm").strategy("rrf(bm25, vector)")])
     own = {"corpus": load(data).sha256, "max_depth": {"bm25": candidates, "vector": candidates}}
     save(replace(table, fingerprint={**known.fingerprint, **own}), lists)

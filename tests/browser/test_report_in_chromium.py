@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show.report import write_report
 
 from . import axe

@@ -154,7 +154,7 @@ def bench(tmp_path_factory):
     root = tmp_path_factory.mktemp("bench")
     commands.small(root / "data")
     patch = pytest.MonkeyPatch()
-    patch.setattr(demo_module, "starter", lambda: root / "data")
+    patch.setattr(demo_module, "workshop", lambda: root / "data")
     # Disks fill while files are written: what is computed before that is computed once.
     patch.setattr(demo_module, "recommend", once(demo_module.recommend))
     for name, value in (("WORTH_STORING", 0), ("CHANGES", 0), ("CHANGES_SHARE", 0.1)):

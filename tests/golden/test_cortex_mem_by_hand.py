@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""Finds the data set that comes with the package."""
+"""Finds the data sets that come with the package."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from pathlib import Path
 
 
 def starter() -> Path:
-    """The folder of the starter data set: in the package, or beside it in a checkout."""
-    inside = Path(str(resources.files("steelyard_eval").joinpath("starter")))
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "qrels" / "starter"
+    """The folder of the starter data set, which is small."""
+    return _shipped("starter")
+
+
+def workshop() -> Path:
+    """The folder of the workshop data set, whose labels were pooled."""
+    return _shipped("workshop")
+
+
+def _shipped(name: str) -> Path:
+    """In the package, or beside it in a checkout."""
+    inside = Path(str(resources.files("steelyard_eval").joinpath(name)))
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "qrels" / name

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.starter import workshop
 from steelyard_eval.importers import open_dataset
 from steelyard_eval.importers.benchmark import of_ir_dataset
 from steelyard_eval.workbench.workbench import Workbench
@@ -88,5 +88,5 @@ def load(
 
 
 def demo() -> Workbench:
-    """The data set that comes with the package: 131 memories of a software team's agents, 59 graded queries."""
-    return load(starter())
+    """The data set workshop, which comes with the package: 512 memories of a team and its agents, 200 queries."""
+    return load(workshop())

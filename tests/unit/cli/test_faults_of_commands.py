@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard_eval.cli.commands import typed_query as query
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.starter import starter
 
 
 def run(*words):

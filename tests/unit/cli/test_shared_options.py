@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from steelyard_eval.cli import commands
 from steelyard_eval.cli.commands import COMMANDS, load_command, shared_options
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.starter import starter
 
 COMPARE = ("compare", starter(), "--systems", "bm25")
 

@@ -10,7 +10,7 @@ import pytest
 import steelyard
 from steelyard.base.moved import MOVED
 from steelyard_eval import precompile
-from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.weights.exact import crossings
 from steelyard_eval.weights.kernel import lanes
 

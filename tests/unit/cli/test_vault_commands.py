@@ -18,10 +18,10 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import visible_to
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system, written_name
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import open_searcher

@@ -11,11 +11,11 @@ import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read, read_weights, separate
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.measures.runs import best_first, read_run
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import steelyard_eval as sy
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.known_items import ask_known_items, broken_vectors, known_items
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 
 WORDS = [f"word{at}" for at in range(16)]
 
@@ -27,7 +28,7 @@ def dataset():
         Entry(f"m{at}", title=f"Title {at}", text=sentence(at, "t"), why=sentence(at, "w"), type="note")
         for at in range(200)
     )
-    return replace(sy.demo().dataset, entries=entries, queries=(), qrels={}, vectors={}, query_vectors={})
+    return replace(load(starter()), entries=entries, queries=(), qrels={}, vectors={}, query_vectors={})
 
 
 def found_in(dataset, fields):
@@ -92,7 +93,7 @@ def test_entries_without_a_sentence_are_left_out(dataset):
 
 
 def test_the_command_asks(dataset):
-    folder = str(sy.demo().dataset.path)
+    folder = str(starter())
     found = CliRunner().invoke(main, ["check", folder, "--known-items", "--current", "bm25", "--json"])
 
     assert found.exit_code == 0, found.output

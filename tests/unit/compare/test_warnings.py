@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)

@@ -12,8 +12,8 @@ from steelyard.base.errors import MachineError
 from steelyard.base.extras import EXTRAS
 from steelyard.embedders import MiniLmEmbedder, MiniLmInt8Embedder, minilm
 from steelyard.memory.template import render
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 
 
 def installed(extra):

@@ -18,10 +18,10 @@ from steelyard.embedders import KINDS, kinds
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.memory.filters import EVERYTHING
 from steelyard_eval.cli.commands import load_command
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.workspace import EMBEDDERS, Workspace, choose_embedder
 from steelyard_eval.vaults import vault_embedder
 

@@ -10,10 +10,10 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.fusion.explain import Explanation
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read_strategy
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.explain.explanation_text import clip
 from steelyard_eval.recording.workspace import Workspace

@@ -11,7 +11,7 @@ from made_world import made
 from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.experiment import experiment

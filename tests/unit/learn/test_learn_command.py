@@ -14,10 +14,10 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.learn import MODELS as NAMED
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.clicks import MODELS
 from steelyard_eval.learn.simulation import simulate_log

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from made_world import made
 
 from steelyard.memory.query import Query
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import _asked
 from steelyard_eval.learn.logged import Weighed, _rewards, valued

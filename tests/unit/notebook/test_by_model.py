@@ -17,6 +17,7 @@ from steelyard.memory.entry import Entry
 from steelyard.net.endpoint import EndpointError
 from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.by_model import (
     ModelSession,
@@ -49,7 +50,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def person():
-    data = sy.demo()
+    data = sy.load(starter())
     few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:4])
 
     def made(folder):
@@ -182,7 +183,16 @@ def test_without_an_endpoint_it_says_what_to_set():
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
     monkeypatch.setattr(command, "chat_of", lambda environ: chat)
-    words = ["judge", str(sy.demo().dataset.path), "--model", "--most", "2", "--out", str(tmp_path), "--json"]
+    words = [
+        "judge",
+        str(starter()),
+        "--model",
+        "--most",
+        "2",
+        "--out",
+        str(tmp_path),
+        "--json",
+    ]
 
     told = CliRunner().invoke(main, words)
     assert told.exit_code == 0, told.output

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.contest import DuelPairs, gains_of
 from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
 from steelyard_eval.decide.public import DEFAULT, features, reciprocal
@@ -132,7 +133,7 @@ def test_grades_are_shares_of_the_highest():
 
 @pytest.fixture(scope="module")
 def data():
-    return sy.demo()
+    return sy.load(starter())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain.configs import read_config
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.knobs import choices, weight_names
@@ -21,7 +22,7 @@ SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 @pytest.fixture(scope="module")
 def data():
-    return sy.demo()
+    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")

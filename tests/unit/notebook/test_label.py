@@ -14,9 +14,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
 from steelyard.table.signal_table import NO_FACTS, SignalTable
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.kappa import agreement
@@ -33,7 +33,7 @@ CONTENDERS = "bm25, rrf(bm25, vector)"
 
 @pytest.fixture(scope="module")
 def data():
-    return sy.demo()
+    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label.write_queries import copied, logged_queries, save_queries
 
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
@@ -30,12 +31,12 @@ def test_what_repeats_the_entry_is_copied(text, is_copied):
 
 
 def test_queries_of_a_log_are_drawn_once_each():
-    found = logged_queries(sy.demo().dataset)
+    found = logged_queries(load(starter()))
 
     assert 0 < len(found) <= 20
     assert len({text.lower() for text in found}) == len(found)
-    assert logged_queries(sy.demo().dataset) == found
-    assert logged_queries(replace(sy.demo().dataset, feedback=None)) == []
+    assert logged_queries(load(starter())) == found
+    assert logged_queries(replace(load(starter()), feedback=None)) == []
 
 
 @pytest.fixture
@@ -62,4 +63,4 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
 
 def test_queries_that_are_there_are_never_replaced():
     with pytest.raises(ConfigError, match="has queries"):
-        save_queries(sy.demo().dataset, ["x"])
+        save_queries(load(starter()), ["x"])

@@ -16,10 +16,10 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.common.console import table
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record

@@ -21,11 +21,11 @@ from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.select import only
 from steelyard_eval.tune import tune

@@ -8,6 +8,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.live.search import Searcher
 from steelyard.systems import find_system
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording import price
 from steelyard_eval.recording.record import record
 
@@ -23,7 +24,7 @@ def begin(monkeypatch, caplog, queries):
         raise BegunError
 
     monkeypatch.setattr(Searcher, "record", stopped)
-    space = sy.demo().workspace
+    space = sy.load(starter()).workspace
     config = find_system("plain").config(10, space.model, os.environ)
     with caplog.at_level(logging.INFO, "steelyard"), pytest.raises(BegunError):
         record(space, list(space.dataset.queries) * queries, [config])

@@ -7,16 +7,16 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import written_as
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.rankings import shown_lists as kept
 from steelyard_eval.recording.rankings.shown_lists import ShownLists, ordered, rankings
 
 
 @pytest.fixture(scope="module")
 def data():
-    return sy.demo()
+    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")

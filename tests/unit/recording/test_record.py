@@ -9,8 +9,8 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import _check_codes, save
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.recording.record import record

@@ -15,8 +15,8 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import complete, join, part
 from steelyard.table.signal_table import NO_FACTS
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording import workers
 from steelyard_eval.recording.block_files import load_block, save_block
 from steelyard_eval.recording.record import record_systems

@@ -10,6 +10,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show import canvas, figures, plots, spans
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
@@ -17,7 +18,7 @@ from steelyard_eval.show.report.leaderboard import cost_points
 
 @pytest.fixture(scope="module")
 def comparison():
-    return sy.demo().compare("fts, bm25, echovault", baseline="fts", timed=False)
+    return sy.load(starter()).compare("fts, bm25, echovault", baseline="fts", timed=False)
 
 
 @pytest.mark.parametrize("what", ["means", "differences", "queries", "categories"])

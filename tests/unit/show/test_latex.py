@@ -8,6 +8,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, MachineError
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show.latex import latex
 from steelyard_eval.show.report import write_report
 
@@ -124,7 +125,7 @@ def test_a_summary_says_what_to_do_and_how_it_ranks(tmp_path):
 
 
 def test_the_suffix_of_a_name_says_what_is_written(tmp_path):
-    found = sy.demo().compare("fts, bm25", timed=False)
+    found = sy.load(starter()).compare("fts, bm25", timed=False)
     for name in ("a.json", "a.tex", "a.parquet"):
         found.save(tmp_path / name)
     assert json.loads((tmp_path / "a.json").read_text("utf-8"))["primary"] == "nDCG@10"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.rule import best
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import ablation as module

@@ -15,13 +15,13 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.memory.text import content, terms
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.composite import PARTS, composite, smoothing
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.grid import LINE, grid, measured

@@ -15,12 +15,12 @@ from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
 from steelyard.signals.derived import Derived
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import Setting, distinct, read_all
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.grid import _corners, shares
 from steelyard_eval.decide.posterior import PriorGains
 from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold

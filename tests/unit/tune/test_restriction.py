@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.answer import in_html, in_markdown, in_terminal
 from steelyard_eval.compare.latency import Latencies
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.workspace import Workspace

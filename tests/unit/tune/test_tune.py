@@ -12,11 +12,11 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.rule import best, folds
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged

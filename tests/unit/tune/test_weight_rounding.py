@@ -5,9 +5,9 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

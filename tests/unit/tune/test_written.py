@@ -7,8 +7,8 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune import tune
 from steelyard_eval.tune.task import prepare

@@ -11,9 +11,9 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard_eval.cli.demonstration import starter
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load as load_folder
+from steelyard_eval.datasets.starter import starter
 
 HARM = "<script>alert(1)</script>"
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
@@ -21,7 +21,7 @@ STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 @pytest.fixture(scope="module")
 def data():
-    return sy.demo()
+    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,10 @@ def test_the_import_loads_nothing_heavy():
     code = f"import sys, steelyard_eval; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_demo_is_workshop():
+    assert (sy.demo().dataset.name, len(sy.demo().dataset.queries)) == ("workshop", 200)
 
 
 def test_the_names_of_the_package_survive_their_own_use(data):

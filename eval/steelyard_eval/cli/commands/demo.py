@@ -19,6 +19,6 @@ def demo(out: str, as_json: bool) -> None:
     found, learned, files = run_demo(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files]}
     document["learned"] = None if learned is None else learned.to_json()
-    told = [] if learned is None else [f"By its simulated feedback log: {learned.sentence}", ""]
+    told = [] if learned is None else [f"By its simulated feedback log alone: {learned.sentence}", ""]
     lines = [recommendation(document), "", *document["files"], "", *told, found.sentence]
     put(document, as_json, "\n".join(lines))
