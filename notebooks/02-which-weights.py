@@ -97,7 +97,8 @@ found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).he
 found.plot()
 
 # %% [markdown]
-# The tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not:
+# The tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not. Over a fusion
+# it is named in the sentence from 200 labelled queries on ([docs/tuning.md](../docs/tuning.md)):
 
 # %%
 {name: round(value, 3) for name, value in found.record["promise"].items() if isinstance(value, float)}

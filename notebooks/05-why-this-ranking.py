@@ -15,7 +15,7 @@
 # # Why this ranking?
 #
 # A mean tells which configuration is better. To know why, look at the queries on which two of them differ, and at
-# one ranking signal by signal. The data set is the starter set; `sy.load("path/of/yours")` takes yours.
+# one ranking signal by signal. The data set is workshop; `sy.load("path/of/yours")` takes yours.
 
 # %%
 # %matplotlib inline

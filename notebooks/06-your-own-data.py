@@ -15,7 +15,7 @@
 # # Your own data
 #
 # From a table of memories to a recommendation, an exported file, and a gate in continuous integration. Here the
-# table is made of the starter set; yours comes from a database, a CSV file or a folder.
+# table is made of workshop, the data set of the package; yours comes from a database, a CSV file or a folder.
 
 # %%
 # %matplotlib inline
@@ -34,7 +34,7 @@ source = sy.demo().dataset
 # `created_at`, `tags`, `importance`, ...) become signals.
 
 # %%
-asked = [query for query in source.queries if query.split != "log"]
+asked = [query for query in source.queries if query.answerable]
 entries = pd.DataFrame(
     {"id": e.id, "title": e.title, "text": e.text, "tags": list(e.tags), "importance": e.importance}
     for e in source.entries
