@@ -68,6 +68,34 @@ def test_what_cannot_be_a_run_of_it_is_refused_with_the_reason(tiny, tmp_path, l
         leaderboard.contributed(folder, {"starter": tiny})
 
 
+LOCOMO = {
+    "dataset.json": '{"name": "locomo", "licence": "CC0", "as_of": "2026-01-01", "text_for_embedding": "{text}"}',
+    "corpus.jsonl": "".join(f'{{"id": "c-2:{turn}", "text": "one"}}\n' for turn in ("D1:1", "D1:2", "D3:1")),
+    "queries.jsonl": '{"id": "c-2:q000", "text": "who?"}\n{"id": "c-2:q001", "text": "when?"}\n',
+    "qrels.txt": "c-2:q000 0 c-2:D1:1 1\nc-2:q001 0 c-2:D1:2 1\n",
+}
+
+
+def locomo(folder, asks="when?"):
+    """LoCoMo in two questions, and an audit of the second."""
+    (folder / "set").mkdir(parents=True)
+    for name, text in LOCOMO.items():
+        (folder / "set" / name).write_text(text)
+    audit = [{"question_id": "locomo_0_qa1", "question": asks, "correct_evidence": ["D1:1", "D3:1"]}]
+    (folder / "errors.json").write_text(json.dumps(audit))
+    return load(folder / "set"), folder / "errors.json"
+
+
+def test_a_corrected_key_changes_the_questions_that_it_names(tmp_path):
+    qrels = leaderboard.corrected(*locomo(tmp_path)).qrels
+    assert qrels == {"c-2:q000": {"c-2:D1:1": 1}, "c-2:q001": {"c-2:D1:1": 1, "c-2:D3:1": 1}}
+
+
+def test_an_audit_of_other_questions_is_refused(tmp_path):
+    with pytest.raises(DataError, match="locomo_0_qa1 does not ask what c-2:q001 of locomo asks"):
+        leaderboard.corrected(*locomo(tmp_path, "where?"))
+
+
 @pytest.mark.parametrize(
     "text",
     [
