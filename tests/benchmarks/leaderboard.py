@@ -618,7 +618,8 @@ def main():
     except SteelyardError as error:
         sys.exit(f"error: {error}")
     found = merged(found)
-    write_text(TABLES, canonical(found))
+    (asked.out / "leaderboard").mkdir(exist_ok=True)
+    write_text(asked.out / "leaderboard" / TABLES.name, canonical(found))
     write_text(asked.out / "leaderboard.md", markdown(found))
     write_text(asked.out / "leaderboard.html", html(found))
     print(asked.out / "leaderboard.md")
