@@ -486,7 +486,7 @@ TEXT = """`make leaderboard` writes this page from the lists that it records in 
 ORDER = "By the mean over the tables, in which a contender that could not run counts 0; no mean of collections is a figure of its own."
 ADD = """## Add a run
 
-1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET "mine=http://localhost:8000/search?q={query}" --split all --runs FOLDER` writes one from an endpoint, a tool of an MCP server or a strategy.
+1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET "mine=http://localhost:8000/search?q={query}" --split all --runs FOLDER` writes one from an endpoint, a tool of an MCP server or a strategy; rename the file that it writes.
 2. Put it into `docs/leaderboard/NAME/` beside a `manifest.json`:
 
 ```json
@@ -495,8 +495,8 @@ ADD = """## Add a run
    "latency_ms": 12.5, "embedding_calls": 1, "bytes": 1700000}]}
 ```
 
-   `embedder` names the table that the run joins; cost is optional, and your own statement.
-3. `python tests/benchmarks/leaderboard.py --check docs/leaderboard/NAME` says what is wrong: another hash, unknown ids, entries outside a query's scope, queries without a list. `--collections workshop,starter` makes the tables of the collections that are in this repository.
+   `sha256sum workshop.run` prints its hash; `embedder` names the table that the run joins; cost is optional, and your own statement.
+3. `python tests/benchmarks/leaderboard.py --check docs/leaderboard/NAME` says what is wrong: another hash, unknown ids, entries outside a query's scope, queries without a list. `--collections workshop,starter` makes the tables of the collections that are in this repository anew; the others stay as they stand.
 4. Open one pull request with the folder. `make leaderboard` adds the rows, with intervals and tests as for all others."""
 
 
