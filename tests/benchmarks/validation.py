@@ -309,8 +309,8 @@ def longmemeval(path):
 TEMPLATE = """# Validation: published figures beside ours
 
 `make validation` writes this page from the collections that STEELYARD_DATA names. Of {count} published figures {near} are
-within 0.02 of ours. For {explained} of the others the cause was measured, one change at a time; {unmeasured} could not be measured, because
-what they ran cannot be had offline. Beside a figure stands what its source says that it ran, or where it does not say, the
+within 0.02 of ours. For {explained} of the others the row says what one change at a time moves, and what is left to a model that
+cannot be had offline; {unmeasured} could not be measured at all. Beside a figure stands what its source says that it ran, or where it does not say, the
 definition that fits best; the tables of all definitions follow, so that another choice can be read off. pytrec_eval,
 ir_measures and ranx computed every measure of every run of this page again; the largest difference is {gap}.
 
