@@ -34,8 +34,8 @@ data.check()
 
 # %%
 comparison = data.compare(
-    "fts, bm25, vector, echovault, soleri, moltnet, rrf(bm25, vector)",
-    labels={"tiered": "tiered(fts, min_results=10, then=rrf(fts, vector))"},
+    "fts, bm25, vector, echovault, soleri, moltnet, rrf(bm25, vector), "
+    "tiered=tiered(fts, min_results=10, then=rrf(fts, vector))",
     baseline="fts",
     timed=False,
 )

@@ -12,7 +12,8 @@ import numpy as np
 from evidence_matrices import DATA
 
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard_eval.compare.contenders import Setting, read
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.decide.floors import Lists, floor_for_false, floor_for_lost
 from steelyard_eval.recording.record import record

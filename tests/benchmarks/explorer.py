@@ -14,10 +14,10 @@ import numpy as np
 from synthetic import recording
 
 import steelyard_eval as sy
-from steelyard_eval.compare.contenders import Setting
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.explain.configs import read_config
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration

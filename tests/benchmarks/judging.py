@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import steelyard_eval as sy
-from steelyard_eval.compare.contenders import Setting, read
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.notebook.label.outlook import standings
 from steelyard_eval.notebook.label.pool import pooled, searched
 from steelyard_eval.recording.record import record

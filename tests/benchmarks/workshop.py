@@ -194,11 +194,11 @@ def without(name, signal):
 def measured(embedder="auto"):
     """The systems by category, and the same with each signal taken away."""
     dataset = load(FOLDER)
-    found = compare(dataset, SYSTEMS, DEFAULT, timed=False, embedder=embedder)
+    found = compare(dataset, [*SYSTEMS, DEFAULT], timed=False, embedder=embedder)
     print(by_category(found).to_string())
     print(found.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
     removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
-    taken = compare(dataset, list(REMOVED), labels=removed, timed=False, embedder=embedder)
+    taken = compare(dataset, {name: name for name in REMOVED} | removed, timed=False, embedder=embedder)
     print(by_category(taken).to_string())
     print(taken.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
 

@@ -82,7 +82,7 @@ from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.read import open_searcher, read_entries
+from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""
@@ -331,7 +331,7 @@ def vault(data: bytes) -> str:
 
 def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm25")) -> str:
     for system in systems:
-        with open_searcher([path], system, None, None) as searcher:
+        with open_searcher([path], RankedBy(system), None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
             _search(searcher, Query("rotate token"))
             searcher.context("token")

@@ -35,7 +35,7 @@ from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets import check
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 
 # The folder is no package: the targets are loaded by their path, and found again when unpickled.
 _spec = importlib.util.spec_from_file_location("steelyard_fuzz", Path(__file__).with_name("fuzz.py"))
@@ -336,7 +336,7 @@ class TestFound:
             vault._db.execute(sql)
         with (
             pytest.raises(VaultError, match=message),
-            open_searcher([str(path)], "fts", None, None) as searcher,
+            open_searcher([str(path)], RankedBy("fts"), None) as searcher,
         ):
             searcher.search("token")
 

@@ -17,8 +17,9 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset

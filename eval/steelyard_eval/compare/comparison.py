@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -10,10 +10,11 @@ from typing import cast
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
+from steelyard_eval.common.configurations import Named, separate
 from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.comparison_document import ComparisonCase, document
-from steelyard_eval.compare.contender_selection import read_contenders, with_baseline
-from steelyard_eval.compare.contenders import Given, GivenMany, Named, distinct, read_all, separate
+from steelyard_eval.compare.contender_selection import usual, with_baseline
+from steelyard_eval.compare.contenders import Given, GivenMany, distinct, read_all
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison
 from steelyard_eval.compare.silence import silences
@@ -33,10 +34,7 @@ Source = Dataset | str | Path
 def compare(
     source: Source,
     contenders: GivenMany | None = None,
-    strategies: str | Sequence[str] = (),
     *,
-    systems: str | Sequence[str] | None = None,
-    labels: Mapping[str, Given] | None = None,
     baseline: Given | int | None = None,
     metrics: str | Sequence[str] = METRICS,
     split: str | None = None,
@@ -58,15 +56,9 @@ def compare(
         The data set, or its folder.
     contenders : str, sequence, mapping, or one contender
         What is compared: systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions, in
-        any mixture; see `steelyard_eval.compare.contenders`. A string may name several, separated by commas. The
-        systems of `SYSTEMS` when neither contenders nor systems are named; with a recording of lists, each list
-        alone and their RRF.
-    strategies : str or sequence of str
-        More contenders, each read as an expression.
-    systems : str or sequence of str
-        More contenders, each read as a system.
-    labels : mapping
-        More contenders, by label.
+        any mixture; see `steelyard_eval.compare.contenders`. A string may name several, separated by commas; a
+        mapping is from labels. The systems of `SYSTEMS` by default; with a recording of lists, each list alone and
+        their RRF.
     baseline : str, int or any contender
         What the others are tested against: a label of the comparison, or its place in the order of contenders from
         0, or one more contender, such as what you run today. The first contender by default.
@@ -103,10 +95,7 @@ def compare(
     table = None if recording is None else open_recording(Path(recording), dataset)
     lists = recorded_lists(table)
     names = separate(metrics) if isinstance(metrics, str) else metrics
-    readers = [
-        *read_contenders(contenders, strategies, systems, lists),
-        *read_all(labels, lists or ()),
-    ]
+    readers = read_all(usual(lists) if contenders is None else contenders, lists or ())
     found = together(partial(parse_measures, names), partial(distinct, readers))
     asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", found)
     measures = _with_judged(asked)

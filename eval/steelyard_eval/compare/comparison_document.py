@@ -11,10 +11,10 @@ from typing import Any
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, ArenaRow
-from steelyard_eval.compare.contenders import Named, written_as
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.common.configurations import Named
 from steelyard_eval.common.default_systems import SYSTEMS
-from steelyard_eval.compare.contenders import (
-    Given,
-    GivenMany,
-    Named,
-    read,
-    read_all,
-    read_strategies,
-    read_systems,
-)
+from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
 
-Reader = Callable[[], Named | ListContender]
 
-
-def read_contenders(
-    contenders: GivenMany | None,
-    strategies: str | Sequence[str],
-    systems: str | Sequence[str] | None,
-    lists: tuple[str, ...] | None,
-) -> list[Reader]:
-    """A reader for every contender that is named, or for the usual ones when none is."""
-    if contenders is None and systems is None:
-        systems = SYSTEMS if lists is None else ()
-        contenders = [*(lists or ()), *([f"rrf({', '.join(lists)})"] if lists and len(lists) > 1 else [])]
-    return [
-        *read_all(contenders, lists or ()),
-        *read_systems(systems or ()),
-        *read_strategies(strategies, lists or ()),
-    ]
+def usual(lists: tuple[str, ...] | None) -> list[str]:
+    """What is compared where nothing is named: the usual systems, or recorded lists, each alone and fused."""
+    if lists is None:
+        return list(SYSTEMS)
+    return [*lists, *([f"rrf({', '.join(lists)})"] if len(lists) > 1 else [])]
 
 
 def with_baseline(

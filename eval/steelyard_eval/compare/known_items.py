@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc  # scipy.stats takes half a second to import
 
+from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import ONLY_LISTS
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.datasets import Dataset
@@ -114,6 +116,10 @@ def ask_known_items(
     kind = "none" if embedder in ("auto", "recorded") and dataset.query_vectors else embedder
     opened = workspace or (lambda: Workspace.open(asked, kind))
     one = read(dataset.system or "bm25" if given is None else given)
+    if one.kind in ("run", "frame"):
+        raise ConfigError(
+            f"{one.label} is {ONLY_LISTS[one.kind]}, which answers no new question; name what searches"
+        )
     lists: Sequence[Sequence[str]] = [[] for _ in items]
     if items:
         (row,) = Arena.of(asked, [one], PLACES, None, opened).run([one], queries, timed=False)

@@ -23,6 +23,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.net.endpoint import Answer
 from steelyard.net.secret import MASK, SHORTEST
+from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.compare.answer_form import (
     MOST_VALUES,
     AnswerForm,
@@ -36,7 +37,6 @@ from steelyard_eval.compare.child import Child, ChildError, started
 from steelyard_eval.compare.http_search import KEYS, holds_key, key_names, masked
 from steelyard_eval.compare.mentioned import Mentioned
 
-PREFIX = "mcp:"
 PROTOCOL = "2025-06-18"
 """The version that we speak; servers answer with the one that they do."""
 OPTIONS = ("arguments", "ids", "scores")

@@ -1,26 +1,13 @@
-"""Reads the configuration to explain, and removes what this data set cannot supply."""
+"""The configuration to explain, without what this data set cannot supply."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
-from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import LAYERS
-from steelyard_eval.compare.contenders import Contender, Given, Named, read, usable
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.recording.workspace import Workspace
-
-
-def read_config(given: Given, lists: Collection[str] = ()) -> Named:
-    """Read a contender that is a configuration; ConfigError for one that consists of lists."""
-    found = read(given, lists=lists)
-    if isinstance(found, Named):
-        return found
-    raise ConfigError(
-        f"{found.label} has lists only, without signals or weights; name a system, a strategy or a "
-        "weights file, and explain it against the lists, or compare both"
-    )
 
 
 def left_of(space: Workspace, config: SearchConfig) -> SearchConfig:

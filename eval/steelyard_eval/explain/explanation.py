@@ -13,12 +13,12 @@ from steelyard.base.errors import DataError, nearest, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result
-from steelyard_eval.compare.contenders import Given, Named, Setting, read
+from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, as_dataset
-from steelyard_eval.explain.configs import read_config
 from steelyard_eval.explain.explanation_text import html, text
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place

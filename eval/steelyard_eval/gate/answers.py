@@ -17,20 +17,8 @@ from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import (
-    Contender,
-    Given,
-    GivenMany,
-    Named,
-    Setting,
-    distinct,
-    read,
-    read_strategy,
-    read_system,
-    separate,
-    usable,
-    without_label,
-)
+from steelyard_eval.common.configurations import Named, Setting, parted, separate
+from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
@@ -44,13 +32,6 @@ from steelyard_eval.recording.workspace import Workspace
 
 LIMIT = 10
 """The length of the lists where neither a weights file nor an option names another."""
-READERS: Mapping[str, Callable[[str], Named | ListContender]] = {
-    "system": read_system,
-    "strategy": read_strategy,
-    "weights": lambda path: read(SearchConfig.load(path)),
-    "run": lambda path: of_run(path, Path(path)),
-}
-"""How a contender that a baseline names is read again, by its kind; others are named where the gate is run."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +54,9 @@ class Asked:
         """Read what a baseline names; ConfigError when it may not name that, or it is gone."""
         text = naming.of_kind(kind, written)
         try:
-            return cls(replace(READERS[kind](text), label=label), written)
+            if kind == "run":
+                return cls(of_run(label, Path(text)), written)
+            return cls(Named(label, kind, SearchConfig.load(text) if kind == "weights" else text), written)
         except SteelyardError:  # its message may quote the file, which the baseline chose
             problem = f"{shown(written)}, which is no {kind} that can be read"
             raise ConfigError(f"{naming.file} names {problem}; name it on the command line to see why") from None
@@ -99,7 +82,7 @@ def read_asked(many: GivenMany) -> list[Asked]:
 
 def _again(given: Given, one: ListContender) -> str:
     """Where lists come from, for those who read the baseline; a run can be read from there again."""
-    return without_label(given) if isinstance(given, str) and one.kind == "run" else one.source
+    return parted(given)[1] if isinstance(given, str) and one.kind == "run" else one.source
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import Contender, Given, Setting
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
@@ -30,7 +31,7 @@ from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.current import configured
 from steelyard_eval.tune.recommendation import DEFAULT
 from steelyard_eval.tune.source import Live
 
@@ -233,9 +234,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = read_current(space.dataset.system or DEFAULT if given is None else given, PLACES, Live(space))
-    if not isinstance(used, Contender):
-        raise ConfigError(f"{used.label} has no weights to learn; name a system, a strategy or a weights file")
+    used = configured(space.dataset.system or DEFAULT if given is None else given, PLACES, Live(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 

@@ -13,10 +13,10 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import format_time
 from steelyard.base.files import write_text
-from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
-from steelyard_eval.compare.contenders import Contender, Given
+from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.first_ten import PLACES
@@ -24,7 +24,7 @@ from steelyard_eval.learn.simulator import SHARE, CandidateLists, Sessions, prob
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import read_current
+from steelyard_eval.tune.current import configured
 from steelyard_eval.tune.source import Live
 
 CLIENTS = 40
@@ -78,7 +78,7 @@ def simulate_log(
     queries = [query for query in dataset.queries if any(dataset.qrels.get(query.id, {}).values())]
     if not queries:
         raise ConfigError(f"{dataset.name} has no labelled query to simulate feedback for; add qrels")
-    configs = [_config(space, given) for given in policies]
+    configs = [configured(given, PLACES, Live(space)).config for given in policies]
     rng = np.random.default_rng(seed)
     parts = np.array_split(np.arange(sessions), len(configs))
     end = max(dataset.as_of, UNDATED)
@@ -98,13 +98,6 @@ def simulate_log(
         lines += _impressions(queries, lists, found, times[part], act, chances, rng)
     record_ = {"sessions": sessions, "queries": len(queries), "acts": clicks, "model": model, "seed": seed}
     return Simulated(tuple(lines), {**record_, "policies": [policy_of(config) for config in configs]})
-
-
-def _config(space: Workspace, given: Given) -> SearchConfig:
-    used = read_current(given, PLACES, Live(space))
-    if not isinstance(used, Contender):
-        raise ConfigError(f"{used.label} has lists alone; name a system, a strategy or a weights file")
-    return used.config
 
 
 def _signal(lists: CandidateLists, name: str | None) -> int:

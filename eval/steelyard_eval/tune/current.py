@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.compare.contenders import Contender, Given, Setting, read
+from steelyard_eval.common.configurations import Setting, refuse_lists
+from steelyard_eval.compare.contenders import Contender, Given, read
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for
@@ -53,6 +54,14 @@ def read_current(given: Given, limit: int, source: Source) -> Contender | ListCo
         return one
     config = one.config(Setting(limit, source.model, source.lists))
     return source.usable(Contender(one.label, config, one.kind))[0]
+
+
+def configured(given: Given, limit: int, source: Source) -> Contender:
+    """One that has weights; ConfigError for one that has lists alone."""
+    found = read_current(given, limit, source)
+    if isinstance(found, ListContender):
+        raise refuse_lists(found.label, found.kind)
+    return found
 
 
 def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:

@@ -26,7 +26,8 @@ from steelyard.retrievers import layers_read
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import DEPENDENT, FINDERS, LAYERS, RERANK, SignalTable
-from steelyard_eval.compare.contenders import Contender, Setting
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import GIVEN
 from steelyard_eval.decide.grid import LINE
 from steelyard_eval.tune.source import Source

@@ -21,8 +21,9 @@ from steelyard.grammar import number_text
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.renderers import drawn
-from steelyard_eval.compare.contenders import Contender, Given, Named, Setting, read, usable
+from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.floors import (
@@ -114,9 +115,7 @@ def find_floor(
     space = workspace or Workspace.open(dataset, embedder)
     promises = {name: share for name, share in (("lost", lost), ("false", false)) if share is not None}
     _check(promises)
-    named = read(contender if contender is not None else dataset.system or "plain")
-    if not isinstance(named, Named):
-        raise ConfigError(f"{named.label} has lists only, which no floor can be put on; name a configuration")
+    named = read_config(contender if contender is not None else dataset.system or "plain")
     row, _ = usable(space, Contender(named.label, named.config(Setting(limit, space.model)), named.kind))
     config = row.config
     queries = [query for query in dataset.split(split) if query.id in dataset.qrels or not query.answerable]

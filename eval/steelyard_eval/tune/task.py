@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,9 +13,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
-from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import Contender, Setting, usable
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.grid import Grid, measured
@@ -155,7 +154,7 @@ class Task:
 
 def prepare(
     dataset: Dataset,
-    system: str,
+    contender: Given | None,
     strategy: str | None,
     metric: str,
     limit: int | None,
@@ -172,14 +171,14 @@ def prepare(
     lists = recorded_lists(table)
     space = None if table is not None else workspace or Workspace.open(dataset, embedder)
     model = space.model if space else str(table.fingerprint["model"]) if table is not None else ""
-    if lists is not None:
-        written = strategy or f"rrf({', '.join(lists)})"
-        config = Setting(limit or measure.cutoff, model, lists).strategy(written)
-    else:
-        config = _start(system, strategy, limit or measure.cutoff, model)
+    given = (f"rrf({', '.join(lists)})" if lists else "plain") if contender is None else contender
+    named = read_config(strategy if lists and strategy else given, lists or ())
+    config = named.config(Setting(limit or measure.cutoff, model, lists))
+    if strategy and not lists:
+        config = config.with_strategy(parse_strategy(strategy))
     notices: list[str] = []
     if space is not None:
-        row, notices = usable(space, Contender(system, config, "system"))
+        row, notices = usable(space, Contender(named.label, config, named.kind))
         config = row.config
     refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
@@ -209,10 +208,3 @@ def _recorded(
     chosen = only(table, [query.id for query in queries])
     replay(chosen, config)  # refuses what was not recorded, before the search begins
     return chosen
-
-
-def _start(system: str, strategy: str | None, limit: int | None, model: str) -> SearchConfig:
-    """The configuration to start from."""
-    preset = find_system(system)
-    config = preset.config(limit or preset.searching.limit, model, os.environ)
-    return config if strategy is None else config.with_strategy(parse_strategy(strategy))

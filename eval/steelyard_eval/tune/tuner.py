@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.common.renderers import drawn
+from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
@@ -53,7 +54,7 @@ class Tuning(ChosenWeights):
 
 def tune(
     source: Dataset | str | Path,
-    system: str = "plain",
+    contender: Given | None = None,
     strategy: str | None = None,
     *,
     metric: str = "nDCG@10",
@@ -76,10 +77,11 @@ def tune(
     ----------
     source : Dataset, str or Path
         The data set, or its folder.
-    system : str
-        What searches: ``name`` or ``name:profile``. A recording of lists has no system.
+    contender : configuration
+        What to start from: a system, a strategy or a weights file; `plain` by default, for a recording of lists
+        their RRF.
     strategy : str
-        The strategy to start from; the system's own by default, the RRF of all lists for a recording of lists.
+        Another strategy over what the contender retrieves.
     metric : str
         The objective, by its name in ir_measures.
     limit : int
@@ -103,7 +105,7 @@ def tune(
     """
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
-    task = prepare(dataset, system, strategy, metric, limit, embedder, seed, workspace, table)
+    task = prepare(dataset, contender, strategy, metric, limit, embedder, seed, workspace, table)
     if recording is not None:
         task = replace(task, origin={"--recording": recording})
     return proven(task, ablate, now)

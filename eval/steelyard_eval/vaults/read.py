@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +28,7 @@ from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import Rewriter
+from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
 
@@ -34,11 +36,49 @@ MOST_LIMITS = 64
 """Numbers of results whose searchers are kept."""
 
 
+Explored = tuple[float, "RankedBy | None"]
+"""The share of searches in which another ranking is interleaved, and which one; drawn weights without one."""
+
+
+@dataclass(frozen=True)
+class RankedBy:
+    """What ranks: a system, with another strategy where one is named, or the configuration of a weights file."""
+
+    system: str
+    strategy: str = ""
+    config: SearchConfig | None = None
+
+    @classmethod
+    def of(cls, text: str, strategy: str = "") -> RankedBy:
+        """Read a configuration; `strategy` replaces that of a system. ConfigError for what is none."""
+        named = read_configuration(text)
+        given = str(named.given)
+        if strategy and named.kind != "system":
+            raise ConfigError(f"{named.label} has a strategy of its own; leave --strategy out")
+        if named.kind == "weights":
+            return cls("", "", SearchConfig.load(given))
+        return cls(given, strategy) if named.kind == "system" else cls("plain", given)
+
+    def built(
+        self,
+        limit: int | None,
+        embedders: Sequence[Embedder],
+        threshold: float | None = None,
+        direct: bool = False,
+    ) -> SearchConfig:
+        """The configuration over the vectors that there are."""
+        if self.config is not None:
+            return self.config if limit is None else self.config.with_limit(limit)
+        models = {own.model for own in embedders}
+        model = models.pop() if len(models) == 1 else ""
+        made = find_system(self.system).config(limit, model, os.environ, threshold=threshold, direct=direct)
+        return made.with_strategy(parse_strategy(self.strategy)) if self.strategy else made
+
+
 @contextmanager
 def open_searcher(
     paths: Sequence[str],
-    system: str,
-    weights: str | None,
+    by: RankedBy,
     limit: int | None,
     priorities: Sequence[str] = (),
     scopes: Sequence[str] = (),
@@ -47,41 +87,30 @@ def open_searcher(
     changed: Mapping[str, float] = MappingProxyType({}),
     threshold: float | None = None,
     rewrite: bool = False,
-    strategy: str = "",
     direct: bool = False,
-    explore: Explore | None = None,
+    explore: Explored | None = None,
 ) -> Iterator[Searcher]:
-    """Open a searcher over a vault file, or over several as tiers; a weights file overrides the system.
+    """Open a searcher over a vault file, or over several as tiers; `by` says what ranks.
 
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
-    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `strategy` replaces the
-    system's own, `direct` bypasses it where the system has such a way. `explore` interleaves another ranking in a
-    share of the searches.
+    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `direct` bypasses the
+    strategy where the system has such a way. `explore` interleaves another ranking in a share of the searches.
     """
-    if strategy and (weights is not None or threshold is not None):
-        raise ConfigError("a strategy has its own weights and thresholds; leave --weights and --threshold out")
-    if direct and (strategy or weights is not None):
-        raise ConfigError("a direct search has no strategy; leave --strategy and --weights out")
-    config = None if weights is None else SearchConfig.load(weights)
-    if config is not None and threshold is not None:
-        raise ConfigError("a weights file has its thresholds in its strategy; leave --threshold out, or edit that")
+    if (by.strategy or by.config) and (threshold is not None or direct):
+        raise ConfigError("a strategy has its own weights and thresholds; leave --threshold and --direct out")
     names = dict(parse_tier(path) for path in paths)
     if len(names) < len(paths):
         raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
-    rule = find_system(config.name if config else system).federation
+    rule = find_system(by.config.name if by.config else by.system).federation
     numbers = parse_priorities(priorities, {*names, *rule.priorities})
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
         vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
-        embedders = _embedders(list(vaults.values()), model or _model_of(config, vaults.values()))
-        if config is None:
-            config = _of_system(system, limit, embedders, threshold, direct)
-            config = config.with_strategy(parse_strategy(strategy)) if strategy else config
-        elif limit is not None:
-            config = config.with_limit(limit)
+        embedders = _embedders(list(vaults.values()), model or _model_of(by.config, vaults.values()))
+        config = by.built(limit, embedders, threshold, direct)
         config = config.with_weights(changed) if changed else config
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         together = Federation(tiers, rule)  # it refuses bad priorities of a single tier, too
@@ -96,20 +125,16 @@ class OpenVault:
     ----------
     path, scopes : str, sequence of str
         The file, and what the caller may see of it.
-    system : str
-        How it is searched, unless there is a weights file.
-    config, explore : SearchConfig or None, Explore or None
-        The weights, and what is interleaved.
+    by, explore : RankedBy, Explored or None
+        What ranks, and what is interleaved.
     """
 
-    def __init__(
-        self, path: str, scopes: Sequence[str], system: str, config: SearchConfig | None, explore: Explore | None
-    ) -> None:
-        self._system, self._config, self._explore = system, config, explore
+    def __init__(self, path: str, scopes: Sequence[str], by: RankedBy, explore: Explored | None) -> None:
+        self._by, self._explore = by, explore
         with ExitStack() as stack:
             self.file = stack.enter_context(open_vault(path))
             self._seen = stack.enter_context(visible_vault(self.file, parse_scopes(scopes)))
-            self._embedders = _embedders([self._seen], _model_of(config, [self._seen]))
+            self._embedders = _embedders([self._seen], _model_of(by.config, [self._seen]))
             self._searchers: dict[int | None, Searcher] = {}
             self._copied = self._seen is not self.file
             self._opened_at = self._epoch()
@@ -120,11 +145,7 @@ class OpenVault:
         """A searcher for a number of results, the same as `open_searcher` gives; kept for the next one."""
         known = self._searchers.get(limit)
         if known is None:
-            config = self._config
-            if config is None:
-                config = _of_system(self._system, limit, self._embedders)
-            elif limit is not None:
-                config = config.with_limit(limit)
+            config = self._by.built(limit, self._embedders)
             known = _searcher(self._seen, config, self._embedders, None, self._explore)
             if len(self._searchers) < MOST_LIMITS:
                 self._searchers[limit] = known
@@ -149,36 +170,25 @@ class OpenVault:
         self._stack.close()
 
 
-def _of_system(
-    system: str,
-    limit: int | None,
-    embedders: Sequence[Embedder],
-    threshold: float | None = None,
-    direct: bool = False,
-) -> SearchConfig:
-    """The configuration of a system over the vectors that there are."""
-    models = {own.model for own in embedders}
-    model = models.pop() if len(models) == 1 else ""
-    return find_system(system).config(limit, model, os.environ, threshold=threshold, direct=direct)
-
-
 def _searcher(
     store: Readable,
     config: SearchConfig,
     embedders: Sequence[Embedder],
     rewriter: Rewriter | None,
-    explore: Explore | None,
+    explore: Explored | None,
 ) -> Searcher:
     """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
-    against = explore.against if explore is not None else None
+    share, other = explore or (0.0, None)
+    against = None if other is None else other.built(config.limit, embedders)
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
     if lacking := sorted(wanted - {own.model for own in embedders}):
         raise ConfigError(
             f"what is interleaved ranks by vectors of {shown(lacking[0])}, which are not those of the other "
             "ranking; interleave weights files of one model"
         )
+    exploring = Explore(share, against) if explore else None
     reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
-    return Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=explore)
+    return Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=exploring)
 
 
 def _rewriter(store: Readable) -> Rewriter:

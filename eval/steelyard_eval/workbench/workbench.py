@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
-from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.results import Reported
 from steelyard_eval.compare import METRICS, Comparison, compare
-from steelyard_eval.compare.contenders import Contender, Given, GivenMany, Named, Setting, separate, usable
+from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.checked import Checked
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.explain import QueryExplanation, explain
-from steelyard_eval.explain.configs import read_config
 from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
 from steelyard_eval.gate.gating import BASELINE, Gate
@@ -93,9 +91,6 @@ class Workbench:
         self,
         contenders: GivenMany | None = None,
         *,
-        systems: str | Sequence[str] | None = None,
-        strategies: str | Sequence[str] = (),
-        labels: Mapping[str, Given] | None = None,
         baseline: Given | int | None = None,
         metrics: str | Sequence[str] = METRICS,
         split: str | None = None,
@@ -111,9 +106,7 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             Systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions. One string may
-            name several, separated by commas. The usual systems by default.
-        systems, strategies, labels
-            More contenders: systems by name, strategies, and any contender by label.
+            name several, separated by commas, and a mapping is from labels. The usual systems by default.
         baseline : str, int or any contender
             What the others are tested against, such as what you run today: by its label, by its place from 0, or
             any contender; the first one by default.
@@ -149,9 +142,6 @@ class Workbench:
             compare(
                 self.dataset,
                 contenders,
-                strategies,
-                systems=systems,
-                labels=labels,
                 baseline=baseline,
                 metrics=metrics,
                 split=split,
@@ -235,7 +225,8 @@ class Workbench:
 
     def tune(
         self,
-        contender: str | Named = "rrf(bm25, vector)",
+        contender: Given = "rrf(bm25, vector)",
+        strategy: str | None = None,
         *,
         metric: str = "nDCG@10",
         limit: int | None = None,
@@ -247,8 +238,11 @@ class Workbench:
 
         Parameters
         ----------
-        contender : str
-            A system, or the strategy to start from. For a recording of lists the strategy names these.
+        contender : configuration
+            What to start from: a system, a strategy or a weights file. For a recording of lists the strategy names
+            these.
+        strategy : str
+            Another strategy over what the contender retrieves.
         metric : str
             The objective, by its name in ir_measures.
         limit : int
@@ -268,20 +262,15 @@ class Workbench:
         Raises
         ------
         ConfigError
-            For a weights file, which is no strategy to start from, and for unknown names.
+            For what has lists alone, and for unknown names.
         DataError
             For a recording that is damaged or belongs to another data set.
         """
-        lists = () if recording is None else recorded_lists(open_recording(Path(recording), self.dataset)) or ()
-        named = read_config(contender, lists)
-        if named.kind == "weights":
-            raise ConfigError(f"{named.label} is a weights file; tune the system or the strategy that it holds")
-        system, strategy = ("plain", str(named.given)) if named.kind == "strategy" else (str(named.given), None)
         return self._kept(
             "tune",
             tune(
                 self.dataset,
-                system,
+                contender,
                 strategy,
                 metric=metric,
                 limit=limit,
@@ -657,8 +646,8 @@ class Workbench:
 
         return found
 
-    def export(self, weights: str | Path, to: str) -> Export:
-        """Translate a weights file for another system, such as opensearch; what is lost there is listed.
+    def export(self, config: Given, to: str) -> Export:
+        """Translate a configuration for another system, such as opensearch; what is lost there is listed.
 
         Returns
         -------
@@ -670,7 +659,7 @@ class Workbench:
         ConfigError
             For an unknown target, and for a strategy that it cannot express, with the reasons.
         """
-        return export(SearchConfig.load(weights), to)
+        return export(read_config(config).config(Setting(None)), to)
 
     def record(
         self,

@@ -24,7 +24,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 from steelyard_eval.vaults.write import layered_entries
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
@@ -372,7 +372,7 @@ class TestStrategies:
 
     def test_a_strategy_beside_a_weights_file_is_refused(self, vault, tmp_path):
         refused = run("search", vault, "keys", "--strategy", "fts", "--weights", tmp_path / "w.json")
-        assert (refused.exit_code, "leave --weights" in refused.stderr) == (2, True)
+        assert (refused.exit_code, "leave --strategy out" in refused.stderr) == (2, True)
 
 
 class TestParameters:
@@ -400,7 +400,7 @@ class TestParameters:
     )
     def test_hops_and_decay_of_the_graph(self, chain, given, found):
         """a leads to b and b to c with the strength 1; 0.5 is left of an activation after each, or 0.2."""
-        with open_searcher([str(chain)], f"plain{given}", None, 5, strategy="rrf(fts, graph)") as searcher:
+        with open_searcher([str(chain)], RankedBy(f"plain{given}", "rrf(fts, graph)"), 5) as searcher:
             hits = searcher.search("alpha").hits
         assert {hit.entry.id: hit.signals["graph"] for hit in hits if hit.signals["graph"]} == pytest.approx(found)
 
@@ -534,7 +534,7 @@ def test_a_vault_is_searched_with_the_model_that_it_has(tmp_path):
     with Vault(path, create=True) as vault:
         vault.upsert(Entry(f"e{at}", text=text) for at, text in enumerate(WORDS))
     reindex_vault(path, "lsa")
-    with open_searcher([path], "moltnet", None, None) as searcher:
+    with open_searcher([path], RankedBy("moltnet"), None) as searcher:
         assert searcher.config.retrievers["vector"].model == "lsa"
 
 

@@ -11,8 +11,9 @@ import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.contenders import read, read_weights, separate
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -195,9 +196,7 @@ def test_faults_of_all_contenders_are_named_together(dataset):
 
 
 def test_one_string_stands_for_a_list_everywhere(dataset):
-    found = compare(
-        starter(), systems="bm25,fts", metrics="nDCG@10, R@5", strategies="rrf(fts, bm25)", timed=False
-    )
+    found = compare(starter(), "bm25,fts; rrf(fts, bm25)", metrics="nDCG@10, R@5", timed=False)
 
     assert list(found.values) == ["bm25", "fts", "rrf(fts, bm25, k=60)"]
     assert found.record["primary"] == "nDCG@10"
@@ -403,7 +402,7 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
 
 
 def test_lists_alone_cannot_be_explained(dataset, run_file):
-    with pytest.raises(ConfigError, match="without signals or weights"):
+    with pytest.raises(ConfigError, match="which has lists and no weights"):
         explain(dataset, dataset.queries[0].id, str(run_file))
 
 
@@ -413,6 +412,8 @@ def test_a_list_alone_or_in_a_formula_is_a_strategy(text):
     assert (found.kind, found.label) == ("strategy", text)
 
 
-@pytest.mark.parametrize(("text", "label"), [("some/where/w.txt", "w.txt"), ("mine=some/where/w.txt", "mine")])
-def test_a_weights_file_of_any_name_has_its_own_label(text, label):
-    assert read_weights(text).label == label
+@pytest.mark.parametrize(("before", "label"), [("", "w.txt"), ("mine=", "mine")])
+def test_a_weights_file_of_any_name_has_its_own_label(before, label, tmp_path):
+    (tmp_path / "w.txt").write_text("{}")
+    found = read(f"{before}{tmp_path / 'w.txt'}")
+    assert (found.label, found.kind) == (label, "weights")

@@ -14,8 +14,9 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.contenders import read, separate
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.compare.mcp_search import McpSearch
 from steelyard_eval.datasets import load
 from steelyard_eval.tune.recommendation import recommend

@@ -8,7 +8,8 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.rerank.settings import RerankConfig, open_reranker
 from steelyard.systems import find_system
-from steelyard_eval.compare.contenders import Contender, Setting, distinct, read_strategies, read_systems, usable
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording import workspace

@@ -11,7 +11,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.fusion.explain import Explanation
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.contenders import read_strategy
+from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain import explain
@@ -63,7 +63,7 @@ def only(found):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_contributions_added_in_order_times_the_factor_are_the_score_to_the_last_bit(space, query, strategy):
-    entries = only(explain(space, query, read_strategy(strategy)))["entries"]
+    entries = only(explain(space, query, read(strategy)))["entries"]
 
     assert entries
     for entry in entries:
@@ -401,7 +401,10 @@ def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
         (("q-none",), "there is no query 'q-none'"),
         (("q01", "--entry", "nobody"), "there is no entry 'nobody'"),
         (("q01", "--against", "bm52"), "did you mean 'bm25'"),
-        (("q01", "--system", "fts", "--strategy", "vector"), "give one of them"),
+        (
+            ("q01", "fts", "vector", "--against", "bm25"),
+            "fts, vector, bm25 are 3; name one",
+        ),
         (("q01", "--weights", "none.json"), "cannot read the weights file"),
         (("q01", "--system", "vector", "--embedder", "none"), "needs vector"),
     ],

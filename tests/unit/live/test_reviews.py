@@ -11,7 +11,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.forgetting import DAY
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.cli.main import main
-from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 
 NOW = 1_767_225_600.0
 
@@ -76,7 +76,7 @@ def logged(tmp_path):
 
 def signal(folder):
     asked = "weighted_sum(1*fts, 1*retrievability)"
-    with open_searcher([str(folder / "v.db")], "plain", None, 5, strategy=asked) as searcher:
+    with open_searcher([str(folder / "v.db")], RankedBy("plain", asked), 5) as searcher:
         return {hit.entry.id: hit.signals["retrievability"] for hit in searcher.search("keys").hits}
 
 

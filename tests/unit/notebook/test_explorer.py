@@ -9,8 +9,8 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.explain.configs import read_config
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.knobs import choices, weight_names
 

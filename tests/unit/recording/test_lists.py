@@ -169,7 +169,7 @@ def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, record
     file = SearchConfig.load(tmp_path / "w.json")
     assert str(file.strategy) == found.record["strategy"]
     for strategy in {str(file.strategy), found.record["optimum"]["strategy"]}:
-        values = compare(dataset, strategies=[strategy], recording=recording).values[strategy]["nDCG@10"]
+        values = compare(dataset, [strategy], recording=recording).values[strategy]["nDCG@10"]
         theirs, kept = np.array(by_ranx(dataset, engines, strategy)), ~level(dataset, engines)
         assert kept.mean() > 0.5
         assert values[kept].tolist() == pytest.approx(theirs[kept].tolist(), abs=1e-9)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.contenders import written_as
+from steelyard_eval.common.configurations import written_as
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.rankings import shown_lists as kept
 from steelyard_eval.recording.rankings.shown_lists import ShownLists, ordered, rankings

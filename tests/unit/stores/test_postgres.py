@@ -28,7 +28,7 @@ from steelyard.testing.readable import rows
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 from steelyard_eval.vaults.write import _renew
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
@@ -288,7 +288,7 @@ def test_a_role_searches_by_a_model_fitted_on_what_it_sees(postgres, reader):
             _renew(owner, None)
             assert seen.execute("SELECT count(*) FROM steelyard.models").fetchone() == (0,)
             assert seen.execute("SELECT count(*) FROM steelyard.model_arrays").fetchone() == (0,)
-        with open_searcher([reader], "vector", None, 5) as searcher:
+        with open_searcher([reader], RankedBy("vector"), 5) as searcher:
             answers.append([(hit.entry.id, hit.score) for hit in searcher.search("rotate keys").hits])
     assert answers[0] == answers[1] and len(answers[0]) == 5
 

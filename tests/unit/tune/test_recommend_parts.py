@@ -15,8 +15,9 @@ from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
 from steelyard.signals.derived import Derived
 from steelyard.systems import find_system
+from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.agreement import overlap, rank_biased
-from steelyard_eval.compare.contenders import Setting, distinct, read_all
+from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load

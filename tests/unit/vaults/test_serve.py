@@ -57,7 +57,7 @@ def own(tmp_path, vault):
 async def served(path, face=None, log=None, **more):
     """The SDK's client, connected to a server in this process."""
     shown = find_face(face)
-    memory = Memory(Served(str(path), **{"system": shown.system, **more}))
+    memory = Memory(Served(str(path), **{"by": shown.system, **more}))
     server = MemoryServer(memory, shown, ServerLog(str(log), lambda: NOW) if log else None)
     try:
         async with Client(server.protocol) as client:
@@ -234,7 +234,7 @@ def test_cortex_mem_searches_and_reads_at_three_depths(entries, tmp_path):
     uri = "cortex://user/preferences/keys.md"
 
     async def used():
-        async with served(entries, "cortex_mem", log, system="bm25") as client:
+        async with served(entries, "cortex_mem", log, by="bm25") as client:
             found = await call(
                 client, "search", query="rotate keys", scope="cortex://user", return_layers=["L0", "L1", "L2"]
             )
@@ -374,7 +374,7 @@ def test_words_are_not_taken_for_ids(tmp_path):
     log = tmp_path / "log.jsonl"
 
     async def used():
-        async with served(path, None, log, system="bm25") as client:
+        async with served(path, None, log, by="bm25") as client:
             await call(client, "memory_search", query="keys")
             await call(client, "memory_search", query="rotation on k8s, see (key-rotation). sub/key-rotation.md!")
 
@@ -416,7 +416,7 @@ def test_weights_and_vault_are_read_again_and_what_is_broken_is_refused(own, tmp
 
     async def used():
         sizes, titles = [], []
-        async with served(own, weights=str(weights)) as client:
+        async with served(own, by=str(weights)) as client:
 
             async def look():
                 found = await call(client, "memory_search", query="keys")
@@ -462,7 +462,7 @@ def test_two_weights_files_take_turns_and_the_log_says_which_is_preferred(own, t
     find_system("echovault").config(6, "lsa").save(second)
 
     async def used():
-        more = {"weights": str(first), "against": str(second), "share": 1.0}
+        more = {"by": str(first), "against": str(second), "share": 1.0}
         async with served(own, None, log, **more) as client:
             for query in load(ROOT / "qrels" / "starter").queries[:30]:
                 found = await call(client, "memory_search", query=query.text)

@@ -24,7 +24,7 @@ from steelyard_eval.datasets.labels import in_words, stated, unstated
 @click.option(
     "--current",
     metavar="CONTENDER",
-    type=completion.CONFIGURATION,
+    type=completion.CONTENDER,
     help="What --known-items asks; the data set's own, else bm25, by default.",
 )
 @embedder_option

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
     embedder_option,
     intents_option,
@@ -88,28 +88,8 @@ def record(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
-@click.option(
-    "--contender",
-    "more",
-    multiple=True,
-    metavar="[LABEL=]CONTENDER",
-    type=completion.CONFIGURATION,
-    help="A system, a strategy, a weights file (*.json), a TREC run (*.run) or a URL with {query}; repeatable.",
-)
-@click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
-@click.option("--run", "lists", multiple=True, metavar="[LABEL=]FILE", help="A TREC run; repeatable.")
-@click.option(
-    "--systems",
-    type=completion.SYSTEM,
-    help=f"Systems, separated by commas; {','.join(SYSTEMS)} when no contender is named.",
-)
-@click.option(
-    "--strategies",
-    multiple=True,
-    type=completion.STRATEGY,
-    help="A strategy over fts, bm25, vector, l0-l2; repeatable, or separated by semicolons.",
-)
+@contenders_argument
+@more_option
 @click.option(
     "--metrics",
     default="nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
@@ -122,7 +102,7 @@ def record(
     "--current",
     "baseline",
     metavar="LABEL|CONTENDER",
-    type=completion.CONFIGURATION,
+    type=completion.CONTENDER,
     help="What the others are tested against, such as what you run today; by default the first contender.",
 )
 @recording_option
@@ -143,11 +123,7 @@ def record(
 def compare(
     dataset: str,
     contenders: tuple[str, ...],
-    systems: str | None,
     more: tuple[str, ...],
-    weights: tuple[str, ...],
-    lists: tuple[str, ...],
-    strategies: tuple[str, ...],
     metrics: str,
     baseline: str | None,
     recording: str | None,
@@ -176,9 +152,7 @@ def compare(
     data = load(dataset, intents)
     found = run_compare(
         data,
-        contenders_of(contenders, more, weights, lists),
-        strategies_of(strategies),
-        systems=listed(systems) if systems is not None else None,
+        contenders_of(contenders, more) or None,
         metrics=listed(metrics),
         baseline=baseline,
         split=split,

@@ -63,6 +63,9 @@ def target_names() -> list[str]:
 
 SYSTEM = Completed(system_names)
 STRATEGY = Completed(expression_names, r"[A-Za-z_]\w*$|$")
+CONTENDER = Completed(lambda: [*system_names(), *expression_names()], r"[A-Za-z_][\w:]*$|$")
+"""Anything that ranks, lists of other engines among them."""
 CONFIGURATION = Completed(lambda: [*system_names(), *expression_names()], r"[A-Za-z_][\w:]*$|$")
+"""What has weights: a system, a strategy or a weights file."""
 METRIC = Completed(metric_names)
 TARGET = Completed(target_names)

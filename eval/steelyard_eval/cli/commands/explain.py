@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
 from steelyard_eval.common.console import table
 from steelyard_eval.compare import Comparison, compare
-from steelyard_eval.compare.contenders import read_strategy, read_system, read_weights
+from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import load
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
@@ -22,17 +23,9 @@ WORST = 10
 @click.command()
 @click.argument("dataset", type=click.Path())
 @click.argument("query_id", required=False)
-@click.option("--system", type=completion.SYSTEM, help="name or name:profile; echovault by default.")
-@click.option(
-    "--strategy", type=completion.STRATEGY, help="A strategy over the system plain, instead of a system."
-)
-@click.option("--weights", type=click.Path(), help="A search-weights.json, instead of a system.")
-@click.option(
-    "--against",
-    metavar="CONTENDER",
-    type=completion.CONFIGURATION,
-    help="A second contender, to show which entries move and why.",
-)
+@contenders_argument
+@more_option
+@click.option("--against", metavar="CONTENDER", type=completion.CONTENDER, help="The second contender.")
 @click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none.")
 @limit_option
 @intents_option
@@ -41,9 +34,8 @@ WORST = 10
 def explain(
     dataset: str,
     query_id: str | None,
-    system: str | None,
-    strategy: str | None,
-    weights: str | None,
+    contenders: tuple[str, ...],
+    more: tuple[str, ...],
     against: str | None,
     entry: str | None,
     limit: int | None,
@@ -51,24 +43,23 @@ def explain(
     embedder: str,
     as_json: bool,
 ) -> None:
-    """Explain one query of a data set, signal by signal, and what another configuration changes.
+    """Explain one query of a data set, signal by signal, and what another contender changes.
 
-    Without a QUERY_ID: which queries are the worst.
+    The first CONTENDER is explained, echovault by default; a second one is held against it, and may have lists
+    alone. Without a QUERY_ID: which queries are the worst.
     """
-    options = [(read_system, system), (read_strategy, strategy), (read_weights, weights)]
-    given = [(read, text) for read, text in options if text is not None]
-    if len(given) > 1:
-        raise click.UsageError("--system, --strategy and --weights name one configuration; give one of them")
-    read, text = given[0] if given else (read_system, "echovault")
-    config, data = read(text), load(dataset, intents)
+    named = contenders_of(contenders, more) or ["echovault"]
+    named += [against] if against else []
+    if len(named) > 2:
+        raise click.UsageError(f"{', '.join(named)} are {len(named)}; name one, and one to hold against it")
+    data = load(dataset, intents)
     if query_id is None:
-        document = _worst(compare(data, [config], limit=limit, embedder=embedder, timed=False))
-        named = {"--system": system, "--strategy": strategy, "--weights": weights}
+        document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
         first = [row["id"] for row in document["worst"][:1]]
-        document["command"] = spelled("explain", data, *first, options=named)
+        document["command"] = spelled("explain", data, *first, *named, options={})
         put(document, as_json, _listed(document))
         return
-    found = run_explain(data, query_id, config, against, entry=entry, limit=limit, embedder=embedder)
+    found = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
 
 

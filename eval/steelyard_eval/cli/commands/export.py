@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from steelyard.base.files import write_text
-from steelyard.config.search_config import SearchConfig
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.common.configurations import Setting, read_configuration
 from steelyard_eval.export import TARGETS
 from steelyard_eval.export import export as run_export
 
 
 @click.command()
-@click.argument("weights", type=click.Path())
+@click.argument("config", metavar="CONFIGURATION", type=completion.CONFIGURATION)
 @click.option(
     "--to",
     "target",
@@ -24,9 +24,9 @@ from steelyard_eval.export import export as run_export
 )
 @click.option("--out", type=click.Path(), help="Write the document to this file, instead of stdout.")
 @json_option
-def export(weights: str, target: str, out: str | None, as_json: bool) -> None:
-    """Translate a search-weights.json for another system."""
-    document = run_export(SearchConfig.load(weights), target)
+def export(config: str, target: str, out: str | None, as_json: bool) -> None:
+    """Translate a search-weights.json, a system or a strategy for another system."""
+    document = run_export(read_configuration(config).config(Setting(None)), target)
     if out:
         write_text(out, str(document))
     text = f"written: {out}" if out else str(document).rstrip("\n")

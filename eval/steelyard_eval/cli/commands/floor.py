@@ -14,7 +14,7 @@ from steelyard_eval.tune.floor import find_floor, share_of
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("contender", default="", metavar="[CONTENDER]", type=completion.CONFIGURATION)
+@click.argument("contender", default="", metavar="[CONFIGURATION]", type=completion.CONFIGURATION)
 @click.option(
     "--lost", default="10%", show_default=True, help="What share of the relevant entries may be lost, or none."
 )
@@ -42,7 +42,7 @@ def floor(
     """Find the score below which nothing should be shown, and write the weights file that has it.
 
     What is promised is what is lost: of the relevant entries in a list, in the mean, with a bound that holds for
-    nine of ten sets of labels. CONTENDER is what searches: a system, a strategy, or a weights file; by default
+    nine of ten sets of labels. CONFIGURATION is what searches: a system, a strategy, or a weights file; by default
     what dataset.json names, else the baselines' sum.
     """
     data = load(dataset)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_of, strategies_of
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
     EmbedderName,
     embedder_option,
@@ -22,7 +22,7 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.init_from_store import begin, is_store
-from steelyard_eval.compare.contenders import Given, read_strategy, separate
+from steelyard_eval.common.configurations import separate
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import Gate
@@ -38,11 +38,8 @@ baseline_option = click.option(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
-@click.option("--system", "systems", multiple=True, metavar="[LABEL=]SYSTEM", type=completion.SYSTEM)
-@click.option("--strategy", "strategies", multiple=True, metavar="[LABEL=]STRATEGY", type=completion.STRATEGY)
-@click.option("--weights", multiple=True, metavar="[LABEL=]FILE", help="A search-weights.json; repeatable.")
-@click.option("--run", "runs", multiple=True, metavar="[LABEL=]FILE", help="A TREC run; repeatable.")
+@contenders_argument
+@more_option
 @baseline_option
 @click.option(
     "--budget",
@@ -69,10 +66,7 @@ baseline_option = click.option(
 def gate(
     dataset: str,
     contenders: tuple[str, ...],
-    systems: tuple[str, ...],
-    strategies: tuple[str, ...],
-    weights: tuple[str, ...],
-    runs: tuple[str, ...],
+    more: tuple[str, ...],
     baseline: str,
     budget: float,
     strict: bool,
@@ -101,7 +95,7 @@ def gate(
     own = Gate.of(
         data, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
     )
-    named = _named(contenders, systems, strategies, weights, runs)
+    named = contenders_of(contenders, more) or None
     if update:
         _update(own, named, because, accept_worse, as_json)
         return
@@ -114,19 +108,7 @@ def gate(
     _end(found, strict)
 
 
-def _named(
-    contenders: tuple[str, ...],
-    systems: tuple[str, ...],
-    strategies: tuple[str, ...],
-    weights: tuple[str, ...],
-    runs: tuple[str, ...],
-) -> list[Given] | None:
-    """The contenders of the command; None when there are none."""
-    found = contenders_of(contenders, systems, weights, runs) or []
-    return [*found, *map(read_strategy, strategies_of(strategies))] or None
-
-
-def _update(own: Gate, named: list[Given] | None, because: str, accept_worse: bool, as_json: bool) -> None:
+def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
     gating, files = own.update(named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
     lines = [gating.sentence] if gating else []
@@ -146,7 +128,7 @@ def _end(found: Gating, strict: bool) -> None:
 @click.option(
     "--current",
     metavar="CONTENDER",
-    type=completion.CONFIGURATION,
+    type=completion.CONTENDER,
     help="What you use today; by default search-weights.json, else what dataset.json names, else bm25.",
 )
 @baseline_option

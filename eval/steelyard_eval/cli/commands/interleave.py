@@ -6,25 +6,24 @@ from typing import Any
 
 import click
 
-from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.log import FeedbackLog
-from steelyard.feedback.team_draft import Explore
-from steelyard_eval.cli.commands.options import json_option, limit_option, put, system_option, weights_option
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import DEFAULT, by_option
+from steelyard_eval.cli.commands.options import json_option, limit_option, put
 from steelyard_eval.cli.commands.typed_query import QueryCommand
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.learned_text import duelled
 from steelyard_eval.show.terminal import hits
-from steelyard_eval.vaults.read import open_searcher
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 
 
 @click.command(cls=QueryCommand)
 @click.argument("log", type=click.Path())
 @click.argument("vault", required=False, default="", type=click.Path())
 @click.argument("query", required=False, default="")
-@system_option
-@weights_option
+@by_option
 @click.option(
-    "--against", metavar="FILE", type=click.Path(), help="The other weights file; drawn weights by default."
+    "--against", type=completion.CONFIGURATION, help="The other configuration; drawn weights by default."
 )
 @click.option(
     "--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Of searches interleaved."
@@ -36,8 +35,7 @@ def interleave(
     log: str,
     vault: str,
     query: str,
-    system: str,
-    weights: str | None,
+    by: str,
     against: str | None,
     share: float,
     client: str,
@@ -55,7 +53,7 @@ def interleave(
         return
     if not query:
         raise click.UsageError("name a query after the vault, or the log alone to test it")
-    document, text = _interleaved(log, vault, query, (system, weights, limit), (against, share), client)
+    document, text = _interleaved(log, vault, query, (RankedBy.of(by or DEFAULT), limit), (share, against), client)
     put(document, as_json, text)
 
 
@@ -63,14 +61,14 @@ def _interleaved(
     log: str,
     vault: str,
     query: str,
-    configured: tuple[str, str | None, int | None],
-    explored: tuple[str | None, float],
+    configured: tuple[RankedBy, int | None],
+    explored: tuple[float, str | None],
     client: str,
 ) -> tuple[dict[str, Any], str]:
     """Search and log; the document, and the text to print."""
-    against, share = explored
-    explore = Explore(share, SearchConfig.load(against) if against else None)
-    with open_searcher([vault], *configured, explore=explore) as searcher:
+    share, against = explored
+    other = RankedBy.of(against) if against else None
+    with open_searcher([vault], *configured, explore=(share, other)) as searcher:
         result = searcher.search(query)
         query_id = FeedbackLog(log, searcher.config).shown(result, client)
         shown = [searcher.system.showing.show(hit, result, "full") for hit in result.hits]

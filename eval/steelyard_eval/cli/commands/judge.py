@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from steelyard.net.chat import chat_of
-from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.console import wrapped
@@ -55,7 +55,7 @@ LINES = 16
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONFIGURATION)
+@contenders_argument
 @click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
 @click.option("--random", is_flag=True, help="Whole queries drawn at random, whose labels can carry a ship.")
@@ -118,7 +118,7 @@ def judge(
     asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
     if not as_json and not load(dataset).queries:
         _write_queries(load(dataset), seed)
-    given = list(contenders) or None
+    given = contenders_of(contenders, ()) or None
     session = open_judging(
         *(load(dataset), given, Path(out), name, second_to, split, seed),
         random=random or from_log,

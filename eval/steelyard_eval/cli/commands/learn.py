@@ -48,7 +48,7 @@ FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where i
 @click.option("--from", "source", metavar="KIND[:PATH]", help=FROM)
 @click.option("--keep-queries", is_flag=True, help="Of --from: write the texts of queries into the log, too.")
 @click.option("--dry-run", is_flag=True, help="Of --from: print what would be written, and write nothing.")
-@click.option("--current", metavar="CONTENDER", type=completion.CONFIGURATION, help=CURRENT)
+@click.option("--current", metavar="CONFIGURATION", type=completion.CONFIGURATION, help=CURRENT)
 @click.option(
     "--rule",
     default="labels",
@@ -123,7 +123,7 @@ def learn(
     "--policy",
     "policies",
     multiple=True,
-    metavar="CONTENDER",
+    metavar="CONFIGURATION",
     type=completion.CONFIGURATION,
     help="What ranks; repeat it for several, one after the other. The data set's system by default.",
 )

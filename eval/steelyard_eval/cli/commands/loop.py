@@ -25,7 +25,7 @@ CURRENT = "What you use today; the file --weights by default, where there is one
     metavar="KIND[:PATH]",
     help="Logs of other programs, as in learn; repeatable. The transcripts on this machine by default.",
 )
-@click.option("--current", metavar="CONTENDER", type=completion.CONFIGURATION, help=CURRENT)
+@click.option("--current", metavar="CONTENDER", type=completion.CONTENDER, help=CURRENT)
 @click.option("--weights", type=click.Path(), default=WEIGHTS, show_default=True, help="What is in use.")
 @click.option("--baseline", type=click.Path(), default="reports/baseline.json", show_default=True)
 @click.option("--report", "reports", type=click.Path(), default="reports/loop", show_default=True)

@@ -10,15 +10,9 @@ from typing import cast
 import click
 
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import completion
 from steelyard_eval.recording.scheduler import scheduled
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-SYSTEM = "name or name:profile, with parameters of its retrievers where wanted, as in 'spec_kit[graph.hops=1]'."
-system_option = click.option(
-    "--system", default="echovault", show_default=True, type=completion.SYSTEM, help=SYSTEM
-)
-weights_option = click.option("--weights", type=click.Path(), help="A search-weights.json; it overrides --system.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")
 filter_option = click.option(
     "--filter",

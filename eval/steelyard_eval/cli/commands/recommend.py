@@ -10,8 +10,8 @@ import click
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
-    SYSTEM,
     embedder_option,
     floor_option,
     intents_option,
@@ -55,10 +55,9 @@ calls_option = click.option(
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.option("--system", default="plain", show_default=True, type=completion.SYSTEM, help=SYSTEM)
-@click.option(
-    "--strategy", type=completion.STRATEGY, help="The strategy to start from; the system's own by default."
-)
+@click.argument("contender", default="", metavar="[CONFIGURATION]", type=completion.CONFIGURATION)
+@by_option
+@click.option("--strategy", type=completion.STRATEGY, help="Another strategy over what that retrieves.")
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
@@ -71,7 +70,8 @@ calls_option = click.option(
 @json_option
 def tune(
     dataset: str,
-    system: str,
+    contender: str,
+    by: str,
     strategy: str | None,
     metric: str,
     out: str,
@@ -86,15 +86,18 @@ def tune(
 ) -> None:
     """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
 
+    CONFIGURATION is what to start from: a system, a strategy or a weights file; `plain` by default.
     With the verdict ship the file has the chosen weights, with keep the current ones. With try there are two files
     beside it, *.current.json and *.try.json. Ctrl-C ends the search with the best found so far, which never ships,
     and the exit code is 130. A second Ctrl-C ends the command.
     """
+    if contender and by:
+        raise click.UsageError(f"{contender} and {by} are two to start from; name one")
     regular_target(Path(out))
     data = load(dataset, intents)
     found = run_tune(
         data,
-        system,
+        contender or by or None,
         strategy,
         metric=metric,
         limit=limit,
@@ -127,7 +130,7 @@ def _trend(data: Dataset) -> Runs | None:
 @click.option(
     "--current",
     metavar="CONTENDER",
-    type=completion.CONFIGURATION,
+    type=completion.CONTENDER,
     help="What you use today: a system, a strategy, a weights file. The data set's own, else bm25, by default.",
 )
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)

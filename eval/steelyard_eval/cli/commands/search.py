@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 
 import click
-from click.core import ParameterSource
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
@@ -17,21 +16,20 @@ from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
 from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import DEFAULT, by_option
 from steelyard_eval.cli.commands.options import (
     filter_option,
     json_option,
     limit_option,
     put,
     scope_option,
-    system_option,
     tenant_option,
-    weights_option,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.commands.typed_query import QueryCommand
 from steelyard_eval.show.terminal import hits, listing, scan
 from steelyard_eval.vaults.arguments import parse_filters, parse_weights, vault_file
-from steelyard_eval.vaults.read import list_entries, open_searcher, read_entries, record_of
+from steelyard_eval.vaults.read import RankedBy, list_entries, open_searcher, read_entries, record_of
 
 MODES = "full: the system's own fields and the signals behind each score; scan: title, snippet and size."
 CONTENT = "With --json: also the whole texts, where the system's results lack them (Cortex-Mem)."
@@ -57,9 +55,8 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 @click.command(cls=QueryCommand)
 @click.argument("vaults", metavar="VAULT...", nargs=-1, required=True, type=click.Path())
 @click.argument("query")
-@system_option
+@by_option
 @click.option("--strategy", default="", type=completion.STRATEGY, help=STRATEGY)
-@weights_option
 @weight_option
 @limit_option
 @filter_option
@@ -85,9 +82,8 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 def search(
     vaults: tuple[str, ...],
     query: str,
-    system: str,
+    by: str,
     strategy: str,
-    weights: str | None,
     changed: tuple[str, ...],
     limit: int | None,
     filters: tuple[str, ...],
@@ -118,12 +114,9 @@ def search(
     if direct and (explain or len(vaults) > 1):
         raise click.UsageError("--direct lists layers of one vault by their cosines; leave --explain out")
     numbers = parse_weights(changed)
-    if strategy and click.get_current_context().get_parameter_source("system") is ParameterSource.DEFAULT:
-        system = "plain"
     opened = open_searcher(
         [vault_file(path, tenant) for path in vaults],
-        system,
-        weights,
+        RankedBy.of(by or ("plain" if strategy else DEFAULT), strategy),
         limit,
         priorities,
         scopes,
@@ -131,7 +124,6 @@ def search(
         changed=numbers,
         threshold=threshold,
         rewrite=rewrite,
-        strategy=strategy,
         direct=direct,
     )
     with opened as searcher:
@@ -214,8 +206,7 @@ def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str |
 @click.command(cls=QueryCommand)
 @click.argument("vault", type=click.Path())
 @click.argument("query", default="")
-@system_option
-@weights_option
+@by_option
 @weight_option
 @click.option("--limit", type=click.IntRange(1, 10_000), help="How many entries; the weights file's, or 10.")
 @filter_option
@@ -228,8 +219,7 @@ def get(vault: str, ids: tuple[str, ...], scopes: tuple[str, ...], tenant: str |
 def context(
     vault: str,
     query: str,
-    system: str,
-    weights: str | None,
+    by: str,
     changed: tuple[str, ...],
     limit: int | None,
     filters: tuple[str, ...],
@@ -241,10 +231,11 @@ def context(
     as_json: bool,
 ) -> None:
     """Print relevant entries, filled up with recent ones; without a QUERY, only recent ones."""
-    size = limit or (None if weights else 10)
     numbers = parse_weights(changed)
     vault = vault_file(vault, tenant)
-    with open_searcher([vault], system, weights, size, scopes=scopes, model=model, changed=numbers) as searcher:
+    ranked = RankedBy.of(by or DEFAULT)
+    size = limit or (None if ranked.config else 10)
+    with open_searcher([vault], ranked, size, scopes=scopes, model=model, changed=numbers) as searcher:
         found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
         shown = [searcher.system.showing.show(hit, None, content=True) for hit in found]
     put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")

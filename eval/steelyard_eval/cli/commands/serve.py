@@ -6,18 +6,17 @@ import time
 from functools import partial
 
 import click
-from click.core import ParameterSource
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
+from steelyard_eval.cli.commands import completion
+from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
     json_option,
     put,
     scope_option,
-    system_option,
     tell,
     tenant_option,
-    weights_option,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.vaults.arguments import vault_file
@@ -27,20 +26,19 @@ from steelyard_eval.vaults.serve.memory import Served
 
 LOG = "Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`."
 MIMIC = "Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit."
-EXPLORE = "Interleave the list with that of another weights file; see --share. The word `drawn` draws weights."
+EXPLORE = "Interleave the list with that of another configuration; see --share. The word `drawn` draws weights."
 HTTP = "Serve on a port of this machine, for who has the token, and not over standard input."
 DRAWN = "drawn"
 
 
 @click.command()
 @click.argument("vault", type=click.Path())
-@system_option
-@weights_option
+@by_option
 @click.option("--log", type=click.Path(), metavar="LOG", help=LOG)
 @click.option("--mimic", metavar="SYSTEM", help=MIMIC)
 @scope_option
 @tenant_option
-@click.option("--explore", metavar="FILE", help=EXPLORE)
+@click.option("--explore", metavar="CONFIGURATION", type=completion.CONFIGURATION, help=EXPLORE)
 @click.option(
     "--share", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of searches interleaved."
 )
@@ -49,8 +47,7 @@ DRAWN = "drawn"
 @json_option
 def serve(
     vault: str,
-    system: str,
-    weights: str | None,
+    by: str,
     log: str | None,
     mimic: str | None,
     scopes: tuple[str, ...],
@@ -73,13 +70,10 @@ def serve(
         raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
     if as_json and port is None:
         raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
-    if click.get_current_context().get_parameter_source("system") is ParameterSource.DEFAULT:
-        system = face.system
     served = Served(
         vault_file(vault, tenant),
         scopes,
-        system,
-        weights,
+        by or face.system,
         share if explore is not None else 0.0,
         None if explore == DRAWN else explore,
     )

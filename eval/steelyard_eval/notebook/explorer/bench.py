@@ -15,7 +15,8 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
+from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure

@@ -14,7 +14,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS
-from steelyard_eval.compare.contenders import Given, Named, read, read_system
+from steelyard_eval.common.configurations import Named, read_configuration
+from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
@@ -59,15 +60,11 @@ class Exploration:
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:
         self.bench = bench
         used = read(current, lists=bench.setting.lists or ())
-        begin = start or used
-        if not isinstance(begin, Named):
-            raise ConfigError(
-                f"{begin.label} has lists only, and no weights to move; name a configuration beside it"
-            )
+        begin = start or read_config(used)
         self.entries = bench.entries
         self._starts: dict[str, Named] = {begin.label: begin}
         for name in SYSTEMS if bench.space is not None else ():
-            own = read_system(name)
+            own = read_configuration(name)
             self._starts.setdefault(own.label, own)
         self.current = self._rival(used)
         self.against = self.current
@@ -122,9 +119,7 @@ class Exploration:
 
     def write(self, text: str) -> Record:
         """Start from a strategy that was typed, under the settings of the system at hand."""
-        named = read(text, lists=self.bench.setting.lists or ())
-        if not isinstance(named, Named):
-            raise ConfigError(f"{named.label} has no weights; write a strategy such as rrf(bm25, vector)")
+        named = read_configuration(text, lists=self.bench.setting.lists or ())
         self._begin(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
         return self.opened()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from steelyard_eval.compare.contenders import GivenMany, Named, distinct, read_all
+from steelyard_eval.common.configurations import Named
+from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.duel_session import duel_pool, open_duel
 from steelyard_eval.notebook.label.pool import pool

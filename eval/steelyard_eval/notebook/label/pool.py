@@ -14,7 +14,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import Contender, Named, Setting, usable
+from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import sampling

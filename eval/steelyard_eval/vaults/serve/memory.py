@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.base.errors import SteelyardError
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.team_draft import Explore
-from steelyard_eval.vaults.read import OpenVault
+from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 WORKERS = 4
 """Threads that search: each has its connection to the vault before anybody asks."""
@@ -30,27 +28,26 @@ State = tuple[tuple[int, int, int] | None, ...]
 class Served:
     """What the command line names: the vault, its scopes, how it is searched, and what is interleaved.
 
-    `share` is that of the searches, `against` the other weights file, drawn weights without one.
+    `share` is that of the searches, `against` the other ranking, drawn weights without one.
     """
 
     vault: str
     scopes: Sequence[str] = ()
-    system: str = "echovault"
-    weights: str | None = None
+    by: str = "echovault"
     share: float = 0.0
     against: str | None = None
 
     def opened(self) -> OpenVault:
         """Open all of it; SteelyardError where a file is not what it should be."""
-        config = None if self.weights is None else SearchConfig.load(self.weights)
-        other = None if self.against is None else SearchConfig.load(self.against)
-        explore = Explore(self.share, other) if self.share else None
-        return OpenVault(self.vault, self.scopes, self.system, config, explore)
+        other = None if self.against is None else RankedBy.of(self.against)
+        return OpenVault(
+            self.vault, self.scopes, RankedBy.of(self.by), (self.share, other) if self.share else None
+        )
 
     @property
     def state(self) -> State:
         """What changes when somebody writes one of the files."""
-        files = (self.vault, f"{self.vault}-wal", self.weights, self.against)
+        files = (self.vault, f"{self.vault}-wal", self.by, self.against)  # a system is no file, and never changes
         return tuple(_state(name) for name in files if name is not None)
 
 

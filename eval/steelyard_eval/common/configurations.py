@@ -1,0 +1,199 @@
+"""The grammar of what names a configuration, for commands, Python, data sets and baselines alike.
+
+A configuration is a system (``echovault:shipped``, ``spec_kit[graph.hops=1]``), a strategy (``rrf(bm25, vector)``)
+or a weights file; ``label=`` may precede it. What has lists alone is a contender too
+(`steelyard_eval.compare.contenders`); here it is told from the others, and refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.retrievers import RetrieverConfig
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS, find_system, plain_name
+from steelyard.table.signal_table import FETCHED
+
+PREFIX = "mcp:"
+"""Of a tool of an MCP server."""
+LIMIT = 10
+ONLY_LISTS = {"endpoint": "an endpoint", "run": "a run", "frame": "a table of lists", "function": "a function"}
+"""The kinds of contenders that have lists and nothing else, in words."""
+_TERM = r"\s*(?:[0-9.]+\s*\*\s*)?[A-Za-z_]\w*\s*"
+_SUM = re.compile(rf"(?=.*[+*]){_TERM}(?:\+{_TERM})*")
+"""A sum without the name of its fusion."""
+_LABELLED = re.compile(rf"\s*+(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What configurations are built for.
+
+    Attributes
+    ----------
+    limit : int or None
+        Length of the lists; None keeps the limit of a weights file.
+    model : str
+        The model of the vectors.
+    lists : tuple of str or None
+        The names of recorded lists of other engines; None when our own retrievers search.
+    """
+
+    limit: int | None
+    model: str = ""
+    lists: tuple[str, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """The limit, or the usual cutoff of metrics without one."""
+        return self.limit or LIMIT
+
+    def strategy(self, text: str) -> SearchConfig:
+        """Make a configuration of a strategy over the system `plain`, or over the recorded lists."""
+        if self.lists is None:
+            return find_system("plain").config(self.size, self.model).with_strategy(parse_strategy(text))
+        config = find_system(LISTS).config(self.size)
+        retrievers = {name: RetrieverConfig() for name in self.lists}
+        return replace(config, strategy=parse_strategy(text, self.lists), retrievers=retrievers)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A configuration as it was written, not yet built for a data set; `kind` is system, strategy or weights."""
+
+    label: str
+    kind: str
+    given: str | SearchConfig
+
+    @property
+    def word(self) -> str | None:
+        """How a command names it; None for a configuration that exists in Python alone."""
+        if not isinstance(self.given, str):
+            return None
+        return written_as(self.label, self.given)
+
+    def config(self, setting: Setting) -> SearchConfig:
+        """Build the configuration; ConfigError when it cannot be read, or needs retrievers that are not there."""
+        if self.kind == "strategy":
+            return setting.strategy(str(self.given))
+        if self.kind == "weights":
+            config = self.given if isinstance(self.given, SearchConfig) else SearchConfig.load(self.given)
+            return config if setting.limit is None else config.with_limit(setting.limit)
+        if setting.lists is not None:
+            raise ConfigError(
+                f"{self.label} searches with its own retrievers, and the recording has lists of other engines "
+                f"({', '.join(setting.lists)}); write a strategy over these"
+            )
+        return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
+
+
+def lists_alone(text: str) -> str:
+    """What kind of lists a text without a label names; empty where it names a configuration, if anything.
+
+    >>> lists_alone("prod.run"), lists_alone("mcp:serve#find"), lists_alone("bm25")
+    ('run', 'endpoint', '')
+    """
+    if text.startswith(("http://", "https://", PREFIX)):
+        return "endpoint"
+    return "run" if text.endswith(".run") or _is_run(text) else ""
+
+
+def _is_run(text: str) -> bool:
+    """Whether it is a file of another name that does not begin as a weights file does."""
+    file = Path(text)
+    if text.endswith(".json") or not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(1) not in (b"{", b"")
+
+
+def refuse_lists(label: str, kind: str) -> ConfigError:
+    """Why lists cannot stand where weights are needed, and where they can."""
+    return ConfigError(
+        f"{label} is {ONLY_LISTS[kind]}, which has lists and no weights; name a system, a strategy or a "
+        "weights file here (lists go into compare, gate, judge, --current and --against)"
+    )
+
+
+def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) -> Named:
+    """Read a configuration; a name that is both a system and a signal means the system.
+
+    `lists` are the names of recorded lists. Raises ConfigError for anything else.
+
+    >>> read_configuration("mine=rrf(fts, vector)").label, read_configuration("w.json").kind
+    ('mine', 'weights')
+    """
+    own, text = parted(text)
+    label = label or own
+    if kind := lists_alone(text):
+        raise refuse_lists(shown(label or text), kind)
+    if text.endswith(".json"):
+        return Named(label or Path(text).name, "weights", text)
+    return _read_name(text, label, lists)
+
+
+def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
+    if text in lists or (lists and "(" in text):
+        return Named(label or str(parse_strategy(text, lists)), "strategy", text)
+    systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}
+    if plain_name(text)[0] in systems:
+        return Named(label or text.removesuffix(":documented"), "system", text)
+    if "(" in text or text in FETCHED | PRIORS.keys():
+        return Named(label or str(parse_strategy(text)), "strategy", text)
+    if Path(text).exists():
+        return Named(label or Path(text).name, "weights", text)
+    if _SUM.fullmatch(text):
+        terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
+        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written 'weighted_sum({terms})'")
+    raise ConfigError(
+        f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
+        f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
+    )
+
+
+def written_as(label: str, given: str) -> str:
+    """A contender as a command names it, with its label where that is not the usual one.
+
+    >>> written_as("bm25", "bm25"), written_as("prod.run", "runs/prod.run"), written_as("mine", "bm25")
+    ('bm25', 'runs/prod.run', 'mine=bm25')
+    """
+    labelled = f"{label}={given}"
+    usual = label in (given, given.removesuffix(":documented"), Path(given).name)
+    return given if usual or not _LABELLED.fullmatch(labelled) else labelled
+
+
+def separate(text: str) -> list[str]:
+    """Split a string into contenders at commas and semicolons outside brackets.
+
+    In a string with a URL or an MCP server only a comma before white space separates, because both may contain
+    commas.
+
+    >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
+    ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
+    """
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        plain = "://" not in text and PREFIX not in text
+        comma = character == "," and (plain or text[at + 1 : at + 2].isspace())
+        if not depth and (comma or character == ";"):
+            parts.append(text[start:at])
+            start = at + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Split text into its label, empty without one, and the rest.
+
+    >>> parted("today=http://localhost/search?q={query}#ids=hits"), parted("bm25")
+    (('today', 'http://localhost/search?q={query}#ids=hits'), ('', 'bm25'))
+    """
+    labelled = _LABELLED.fullmatch(text)
+    return (labelled[1], labelled[2]) if labelled else ("", text.strip())

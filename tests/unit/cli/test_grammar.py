@@ -1,0 +1,170 @@
+"""One grammar: every spelling of a contender, wherever one is taken, works or is refused by one sentence."""
+
+import http.server
+import json
+import re
+import shlex
+import shutil
+import threading
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from steelyard.systems import find_system
+from steelyard_eval.cli.commands import COMMANDS, completion, load_command
+from steelyard_eval.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+WORDS = ("token", "cache", "deploy", "budget")
+REFUSED = "which has lists and no weights; name a system, a strategy or a weights file here"
+SPELLINGS = {
+    "system": "bm25",
+    "profile": "echovault:shipped",
+    "parameters": "spec_kit[graph.hops=1]",
+    "strategy": "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",
+    "labelled": "mine=rrf(fts, bm25)",
+    "weights file": "own.json",
+    "weights file of another name": "own",
+    "run": "prod.run",
+    "run of another name": "prod.txt",
+    "endpoint": "http://localhost:{port}/?q={{query}}",
+}
+LISTS = ("run", "run of another name", "endpoint")
+NO_RUNS = "answers no new question; name what searches"
+"""Said where lists are asked for queries that nobody asked before."""
+LINES = {
+    "check --current": "check mine --known-items --current {}",
+    "compare CONTENDER": "compare mine {}",
+    "compare --contender": "compare mine --contender {}",
+    "compare --baseline": "compare mine bm25 --baseline {}",
+    "context --system": "context mine.db token --system {}",
+    "explain CONTENDER": "explain mine q0 soleri {}",
+    "explain --contender": "explain mine q0 soleri --contender {}",
+    "explain --against": "explain mine q0 --against {}",
+    "export CONFIGURATION": "export {} --to qdrant",
+    "floor CONFIGURATION": "floor mine {} --out f.json",
+    "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
+    "gate --contender": "gate mine --baseline new.json --update --because new --contender {}",
+    "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
+    "interleave --system": "interleave log.jsonl mine.db token --system {}",
+    "interleave --against": "interleave log.jsonl mine.db token --against {}",
+    "judge CONTENDER": "judge mine {} --json",
+    "learn --current": "learn mine --feedback log.jsonl --current {}",
+    "loop --current": "loop mine --current {}",
+    "recommend --current": "recommend mine --current {}",
+    "search --system": "search mine.db token --system {}",
+    "serve --system": "serve gone.db --system {}",
+    "serve --explore": "serve gone.db --log log.jsonl --explore {}",
+    "simulate --policy": "simulate mine --sessions 20 --policy {} --out s.jsonl",
+    "tune CONFIGURATION": "tune mine {}",
+    "tune --system": "tune mine --system {}",
+}
+ENDS = {
+    "serve": "there is no vault",  # it would serve until it is stopped
+    "floor": "ends of the scale",
+    "export": "cannot be expressed",
+    "tune": "nothing to tune",
+}
+"""Other ends than 0 that a command has for a contender that it has read."""
+SLOW = ("learn", "loop", "recommend", "tune")
+
+
+def declared():
+    """Every argument and option of a command that is declared to take contenders, with what it takes."""
+    found = {}
+    for name in COMMANDS:
+        for param in load_command(name).params:
+            if param.type in (completion.CONTENDER, completion.CONFIGURATION):
+                argument = isinstance(param, click.Argument)
+                spelled = param.metavar.strip("[].") if argument else next(o for o in param.opts if o[:2] == "--")
+                found[f"{name} {spelled}"] = param.type
+    return found
+
+
+def run(*words):
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A data set of 24 entries and 20 queries, a vault of it, and a file or an endpoint for every spelling."""
+    folder = tmp_path_factory.mktemp("grammar")
+    (folder / "mine").mkdir()
+    entries = [{"id": f"e{n}", "title": f"note {n}", "text": f"{WORDS[n % 4]} number {n}"} for n in range(24)]
+    queries = [{"id": f"q{n}", "text": f"{WORDS[n % 4]} {n}"} for n in range(20)]
+    for name, records in (("corpus", entries), ("queries", queries)):
+        (folder / "mine" / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (folder / "mine" / "dataset.json").write_text('{"name": "mine", "text_for_embedding": "{title} {text}"}')
+    (folder / "mine" / "qrels.txt").write_text("".join(f"q{n} 0 e{n} 1\n" for n in range(20)))
+    lists = "".join(f"q{n} Q0 e{(n + at) % 24} {at + 1} {9 - at} prod\n" for n in range(20) for at in range(3))
+    (folder / "prod.run").write_text(lists)
+    (folder / "prod.txt").write_text(lists)
+    find_system("plain").config(10, "lsa").save(folder / "own.json")
+    shutil.copy(folder / "own.json", folder / "own")
+    assert run("index", folder / "mine", folder / "mine.db").exit_code == 0
+    assert run("simulate", folder / "mine", "--sessions", 40, "--out", folder / "log.jsonl").exit_code == 0
+    return folder
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """An endpoint that finds the same three entries for every query."""
+
+    def do_GET(self):
+        body = json.dumps({"results": [{"id": f"e{n}"} for n in range(3)]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture(scope="module")
+def port():
+    server = http.server.ThreadingHTTPServer(("localhost", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def test_every_place_that_takes_a_contender_is_tried():
+    assert declared().keys() == LINES.keys()
+
+
+def tried():
+    """Every place with every spelling; the slow commands with all but two of them only at night."""
+    for where in LINES:
+        for spelling in SPELLINGS:
+            slow = where.startswith(SLOW) and spelling not in ("labelled", "run")
+            yield pytest.param(where, spelling, marks=[pytest.mark.nightly] if slow else [])
+
+
+def test_the_table_in_the_documentation_is_what_is_declared():
+    takes = {completion.CONTENDER: "any contender", completion.CONFIGURATION: "a configuration"}
+    rows = {what: [f"`{at}`" for at, own in declared().items() if own is kind] for kind, what in takes.items()}
+    table = "".join(f"| {what} | {', '.join(where)} |\n" for what, where in rows.items())
+    assert table in (ROOT / "docs" / "contenders.md").read_text("utf-8"), table
+
+
+@pytest.mark.parametrize(("where", "spelling"), list(tried()))
+def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, place, port, tmp_path, monkeypatch):
+    shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = SPELLINGS[spelling].format(port=port)
+    words = [word if word != "{}" else text for word in shlex.split(LINES[where])]
+
+    found = run(*words)
+
+    told = " ".join(found.stderr.split())
+    assert not isinstance(found.exception, Exception), found.exception
+    if spelling in LISTS and declared()[where] is completion.CONFIGURATION:
+        assert (found.exit_code, REFUSED in told) == (2, True), told
+    elif "run" in spelling and where == "check --current":
+        assert (found.exit_code, NO_RUNS in told) == (2, True), told
+    elif found.exit_code:
+        assert re.search(ENDS[words[0]], told), told
