@@ -15,13 +15,15 @@ from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, ArenaRow
+from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.promise import Gain
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import compare_all, mean_interval
+from steelyard_eval.measures.statistics import Interval, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of
 
@@ -80,13 +82,22 @@ class ComparisonCase:
             return []
         found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
         about = {"baseline": self.baseline, "metric": self.primary}
-        return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
+        units = len(set(unit_numbers(self.queries).tolist()))
+        return [
+            {
+                "challenger": label,
+                **about,
+                **asdict(outcome),
+                "worse": Gain.within(Interval(outcome.delta, outcome.low, outcome.high), units).worse,
+            }
+            for label, outcome in found.items()
+        ]
 
 
 def document(case: ComparisonCase) -> Record:
     """The JSON document; without judgments it has how far the lists agree in place of means and tests."""
     own = {label: found[case.primary] for label, found in case.values.items() if found}
-    return {
+    record = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
@@ -110,8 +121,11 @@ def document(case: ComparisonCase) -> Record:
         **({"stale": case.stale} if case.stale else {}),
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
         "tuning": None,
-        **({} if case.queries else _alike(case)),
     }
+    if not case.queries:
+        return {**record, **_alike(case)}
+    words = {one.label: _word(one) for one in case.named}
+    return {**record, **answer(record, case.dataset, words).to_json()}
 
 
 def _notices(case: ComparisonCase) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
+from steelyard_eval.common.answer import in_html
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Reported, RunsOf, frame_html
 from steelyard_eval.measures.metrics import parse_measures
@@ -84,7 +85,8 @@ class Comparison(Reported):
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
     def _repr_html_(self) -> str:
-        return frame_html(self.table().reset_index() if self.record["results"] else self.to_frame())
+        frame = self.table().reset_index() if self.record["results"] else self.to_frame()
+        return f"{in_html(self.record)}{frame_html(frame)}"
 
     def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
         """Plot a figure of the comparison.

@@ -22,7 +22,7 @@ def without_vectors():
 
 
 def contenders(systems, strategies, limit, model):
-    named = distinct([*read_systems(systems), *read_strategies(strategies)])
+    named = distinct(read_all([*systems, *strategies]))
     return [Contender(one.label, one.config(Setting(limit, model)), one.kind) for one in named]
 
 

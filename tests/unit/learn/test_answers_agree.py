@@ -1,6 +1,7 @@
 """Gain, interval and odds of every command come from one estimator, so they agree by arithmetic and in words."""
 
 import re
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import scipy.stats
 
 from steelyard_eval.common.answer import LONGEST, Conclusion
+from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import (
     NO_GAIN,
@@ -20,9 +22,9 @@ from steelyard_eval.decide.promise import (
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.wording import in_words, sentence
 from steelyard_eval.learn import learned_sentence
-from steelyard_eval.measures.statistics import difference_interval
+from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval
 
-RESULTS = 2_500  # of each of the four commands
+RESULTS = 2_000  # of each of the five commands
 STATED = re.compile(r"([+-]\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]\d\.\d{3}) to ([+-]\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
 
@@ -62,7 +64,17 @@ def of_gate(rng):
     return gain, f"Fail: mine: {in_words(gain, 'nDCG@10', 'against the baseline')}.", units - 1
 
 
-@pytest.mark.parametrize("command", [of_recommend, of_tune, of_learn, of_gate])
+def of_compare(rng):
+    values, _ = differences(rng)
+    own = compare_all({"mine": 0.5 + values / 2}, np.full(len(values), 0.5))["mine"]
+    gain = Gain.within(Interval(own.delta, own.low, own.high), len(values))
+    row = {"challenger": "mine", **asdict(own), "worse": gain.worse}
+    shown = [{"label": "mine", "strategy": "rrf(fts, bm25)"}]
+    record = {"primary": "nDCG@10", "baseline": "bm25", "comparisons": [row], "configurations": shown}
+    return gain, answer(record).sentence, len(values) - 1
+
+
+@pytest.mark.parametrize("command", [of_compare, of_recommend, of_tune, of_learn, of_gate])
 def test_gain_interval_and_odds_are_of_one_distribution(command):
     rng = np.random.default_rng(32)
     for _ in range(RESULTS):

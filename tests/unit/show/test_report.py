@@ -15,11 +15,12 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard_eval.common import markup as texts
+from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.measures.statistics import TOO_FEW
 from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.show.report.leaderboard import _verdict
 from steelyard_eval.show.report.queries import movers
-from steelyard_eval.show.report.sentences import answer, decision
+from steelyard_eval.show.report.sentences import decision
 
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
 HOSTILE = (
@@ -455,7 +456,7 @@ def test_a_single_configuration_without_anything_else(results, tmp_path):
     bare["dataset"] = {"name": "bare"}
     page, markdown = written(bare, tmp_path)
     for text in (Document(page).text, markdown):
-        assert "Only fts was measured: mean nDCG@10 0.400, and nothing to compare it with." in text
+        assert "Nothing to compare with: fts has 0.400 nDCG@10; name a baseline." in text
         assert "No comparisons were made." in text
         assert "The results hold no values by query." in text
         assert "Tuning" not in text
@@ -519,58 +520,40 @@ MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("ft
 
 
 @pytest.mark.parametrize(
-    ("comparison", "sentence"),
+    ("rows", "sentence", "formula"),
     [
         (
-            compared("echovault", 0.1, "better"),
-            "echovault has the highest mean nDCG@10 (0.500) and is better than the baseline fts (0.400): "
-            "+0.100 [0.080, 0.120], corrected p 0.0120.",
+            [compared("echovault", 0.1, "better"), compared("vector", 0.05, TOO_FEW)],
+            "Better: echovault, best of 2, is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; "
+            "1 in 100 that it is worse.",
+            "tiered(fts)",
         ),
         (
-            compared("echovault", 0.1, TOO_FEW),
-            "echovault has the highest mean nDCG@10 (0.500) but these queries cannot distinguish it from the "
-            "baseline fts (0.400): +0.100 [0.080, 0.120], corrected p 0.0120; a difference of this size needs "
-            "about 120 queries.",
+            [compared("echovault", 0.1, TOO_FEW)],
+            "Too few queries to tell: echovault is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; "
+            "1 in 100 that it is worse.",
+            "tiered(fts)",
         ),
         (
-            compared("echovault", 0.1, "no difference"),
-            "echovault has the highest mean nDCG@10 (0.500) but does not differ from the baseline fts (0.400) by "
-            "more than 0.02: +0.100 [0.080, 0.120], corrected p 0.0120.",
+            [compared("vector", -0.1, "worse")],
+            "Keep your fts: vector is -0.100 nDCG@10 beside it, 95% sure of -0.120 to -0.080; 1 in 100 that it "
+            "is better.",
+            "",
+        ),
+        (
+            [compared("vector", 0.0, "no difference")],
+            "No difference of 0.02 or more: vector is +0.000 nDCG@10 over your fts, 95% sure of -0.020 to +0.020; "
+            "1 in 100 that it is worse.",
+            "",
         ),
     ],
 )
-def test_the_answer_follows_the_verdict(comparison, sentence):
-    assert answer(MEANS, {"echovault": comparison}, "nDCG@10", "fts") == sentence
-
-
-def test_the_answer_when_nothing_beats_the_baseline():
-    means = {"fts": mean("fts", 0.5), "vector": mean("vector", 0.4), "bm25": mean("bm25", 0.45)}
-    tested = {
-        "vector": compared("vector", -0.1, "worse"),
-        "bm25": compared("bm25", -0.05, TOO_FEW),
-    }
-    expected = "The baseline fts has the highest mean nDCG@10 (0.500): "
-    expected += "of 2 others, 1 worse and 1 open for want of queries."
-    assert answer(means, tested, "nDCG@10", "fts") == expected
-
-
-@pytest.mark.parametrize(
-    ("verdict", "words"),
-    [("worse", "all 2 others are worse"), ("no difference", "all 2 others are equal within 0.02")],
-)
-def test_the_answer_when_all_others_have_one_verdict(verdict, words):
-    means = {"fts": mean("fts", 0.5), "vector": mean("vector", 0.4), "bm25": mean("bm25", 0.45)}
-    tested = {label: compared(label, -0.1, verdict) for label in ("vector", "bm25")}
-    assert answer(means, tested, "nDCG@10", "fts").endswith(f"(0.500): {words}.")
-    alone = {label: means[label] for label in ("fts", "bm25")}
-    assert answer(alone, tested, "nDCG@10", "fts").endswith(f": the other is {words.partition('are ')[2]}.")
-
-
-def test_a_shared_first_place_is_called_one():
-    means = {"a": mean("a", 0.5), "b": mean("b", 0.5 + 1e-14), "fts": mean("fts", 0.4)}
-    tested = {"a": compared("a", 0.1, "better"), "b": compared("b", 0.1, TOO_FEW)}
-    expected = f"a and b share the highest mean nDCG@10 (0.500). Against the baseline: a: better; b: {TOO_FEW}."
-    assert answer(means, tested, "nDCG@10", "fts") == expected
+def test_the_answer_follows_the_verdict(rows, sentence, formula):
+    shown = [{"label": "echovault", "strategy": "tiered(fts)"}, {"label": "vector", "strategy": "vector"}]
+    rows = [{**row, "worse": 0.01 if row["delta"] >= 0 else 0.99} for row in rows]
+    record = {"primary": "nDCG@10", "baseline": "fts", "comparisons": rows, "configurations": shown}
+    found = answer(record)
+    assert (found.sentence, found.formula) == (sentence, formula)
 
 
 def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):

@@ -7,16 +7,17 @@ from typing import Any
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING
+from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.show import further_tables as further
 from steelyard_eval.show.report.blocks import Block, Page, Paragraph, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
 from steelyard_eval.show.report.differences import categories, comparisons, differences
 from steelyard_eval.show.report.glossary import explained
-from steelyard_eval.show.report.leaderboard import all_metrics, cost, leaderboard, metrics, ranked, tests
+from steelyard_eval.show.report.leaderboard import all_metrics, cost, leaderboard, metrics, ranked
 from steelyard_eval.show.report.method import facts, method
 from steelyard_eval.show.report.queries import disagreements, pairs
-from steelyard_eval.show.report.sentences import answer, caveat, decision
+from steelyard_eval.show.report.sentences import caveat, decision
 from steelyard_eval.show.report.sides import sides
 
 Record = Mapping[str, Any]
@@ -32,9 +33,9 @@ def page(results: Record, sha256: str) -> Page:
     return Page(
         title=f"{subject} on {results['dataset']['name']}",
         badge=_badge(results, measured),
-        answer=_answer(results, means, measured),
+        answer=_answer(results, measured),
         record=results if measured or not results.get("tuning") else results["tuning"],
-        caveat="" if results.get("sentence") or not measured else caveat(means, baseline),
+        caveat="" if results.get("verdict") or not measured else caveat(means, baseline),
         description=results["dataset"].get("description") or "",
         facts=facts(results),
         sections=_sections(results, sha256, measured),
@@ -79,13 +80,13 @@ def _badge(results: Record, measured: bool) -> str:
     return str(verdict)
 
 
-def _answer(results: Record, means: Mapping[str, Record], measured: bool) -> str:
-    """The sentence of a recommendation or a tuning, else which configuration is best."""
+def _answer(results: Record, measured: bool) -> str:
+    """The sentence of the document; of one without, as older versions wrote them, what it says today."""
     if results.get("sentence"):
         return str(results["sentence"])
     if not measured and results.get("tuning"):
         return decision(results["tuning"])
-    return answer(means, tests(results), results["primary"], results.get("baseline") or "")
+    return answer(results).sentence
 
 
 def _notices(results: Record) -> tuple[Paragraph, ...]:

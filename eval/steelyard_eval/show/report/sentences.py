@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard_eval.common.markup import MISSING, interval, listed, number, p_value
-from steelyard_eval.measures.statistics import MARGIN, TIE, TOO_FEW
+from steelyard_eval.common.markup import listed
+from steelyard_eval.measures.statistics import TIE
 
 Record = Mapping[str, Any]
-VERDICTS = ("better", "worse", "no difference", TOO_FEW)
-
-
-def answer(means: Mapping[str, Record], tested: Mapping[str, Record], metric: str, baseline: str) -> str:
-    """State in one sentence which configuration is best, and whether it differs from the baseline.
-
-    Parameters
-    ----------
-    means : result records of the primary metric by label.
-    tested : comparisons with the baseline on that metric, by challenger.
-    """
-    if not means:
-        return f"No configuration has a value of {metric}."
-    best = _best(means)
-    value = number(means[best[0]]["mean"])
-    if len(means) == 1:
-        return f"Only {best[0]} was measured: mean {metric} {value}, and nothing to compare it with."
-    if len(best) > 1:
-        verdicts = "; ".join(f"{label}: {_verdict(label, tested, baseline)}" for label in best[:4])
-        return f"{listed(best)} share the highest mean {metric} ({value}). Against the baseline: {verdicts}."
-    if best[0] == baseline:
-        return f"The baseline {baseline} has the highest mean {metric} ({value}): {_challengers(means, tested)}."
-    lead = f"{best[0]} has the highest mean {metric} ({value})"
-    return f"{lead}{_against(tested.get(best[0]), means.get(baseline), baseline)}."
 
 
 def caveat(means: Mapping[str, Record], baseline: str) -> str:
@@ -68,44 +43,3 @@ def _best(means: Mapping[str, Record]) -> list[str]:
 def _reaches(record: Record, floor: float | None) -> bool:
     high = record.get("high")
     return floor is not None and high is not None and high >= floor
-
-
-def _verdict(label: str, tested: Mapping[str, Record], baseline: str) -> str:
-    if label == baseline:
-        return "is the baseline"
-    return tested[label]["verdict"] if label in tested else "not compared"
-
-
-def _challengers(means: Mapping[str, Record], tested: Mapping[str, Record]) -> str:
-    """The verdicts on the challengers of a baseline that has the highest mean."""
-    counts = Counter(record["verdict"] for label, record in tested.items() if label in means)
-    others = len(means) - 1
-    words = {TOO_FEW: "open for want of queries"}
-    found = [(counts[verdict], words.get(verdict, verdict)) for verdict in VERDICTS if counts[verdict]]
-    missing = others - counts.total()
-    found += [(missing, "not compared")] if missing > 0 else []
-    if len(found) == 1:
-        state = {"no difference": f"equal within {MARGIN}"}.get(found[0][1], found[0][1])
-        return f"the other is {state}" if others == 1 else f"all {others} others are {state}"
-    return f"of {others} others, {listed([f'{count} {verdict}' for count, verdict in found], 5)}"
-
-
-def _against(comparison: Record | None, base: Record | None, baseline: str) -> str:
-    """The second half of the sentence, which compares the best configuration with the baseline."""
-    if comparison is None:
-        return "; it was not compared with a baseline"
-    name = f"the baseline {baseline}" + (f" ({number(base['mean'])})" if base else "")
-    change = (
-        f"{number(comparison['delta'], signed=True)} {interval(comparison.get('low'), comparison.get('high'))}"
-    )
-    change = f"{change.strip()}, corrected p {p_value(comparison.get('p_holm'))}".replace(
-        f"p {MISSING}", "p not given"
-    )
-    verdict = comparison["verdict"]
-    if verdict in ("better", "worse"):
-        return f" and is {verdict} than {name}: {change}"
-    if verdict == "no difference":
-        return f" but does not differ from {name} by more than {MARGIN}: {change}"
-    needed = comparison.get("queries_needed")
-    more = f"; a difference of this size needs about {needed:,} queries" if needed else ""
-    return f" but these queries cannot distinguish it from {name}: {change}{more}"

@@ -1,0 +1,62 @@
+"""What a comparison answers: is anything better than the baseline, by how much, how sure, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.wording import in_words
+from steelyard_eval.measures.statistics import MARGIN, TOO_FEW
+from steelyard_eval.recording.rankings import spelled
+
+Record = Mapping[str, Any]
+NAME = 24
+"""Characters of the best one's name; a longer one stands in the formula alone."""
+
+
+def answer(
+    record: Record, dataset: Dataset | None = None, words: Mapping[str, str | None] | None = None
+) -> Conclusion:
+    """Of a comparison's document; with the data set, and how commands name the contenders, also what to do."""
+    metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
+    if not rows:
+        return Conclusion(_alone(record, metric))
+    top = max(rows, key=lambda row: row["delta"])
+    label, verdict = top["challenger"], top["verdict"]
+    name = label if len(label) <= NAME else "the best one"
+    among = f", best of {len(rows)}," if len(rows) > 1 else ""
+    today = name_of(baseline)
+    told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: "Too few queries to tell"}
+    gain = Gain(top["delta"], top["low"], top["high"], top.get("worse"))
+    change = in_words(gain, metric, "beside it" if verdict == "worse" else f"over {today}")
+    sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
+    formula = next((one["strategy"] for one in record["configurations"] if one["label"] == label), "")
+    shown = formula if verdict != "worse" and formula != label else ""
+    return Conclusion(
+        sentence, _steps(verdict, label, baseline, dataset, words or {}), shown, top.get("why") or ""
+    )
+
+
+def _alone(record: Record, metric: str) -> str:
+    means = {one["label"]: one["mean"] for one in record["results"] if one["metric"] == metric}
+    if not means:
+        return f"No configuration has a value of {metric}."
+    told = ", ".join(f"{label[:NAME]} has {mean:.3f} {metric}" for label, mean in means.items())
+    return f"Nothing to compare with: {told}; name a baseline."
+
+
+def _steps(
+    verdict: str, label: str, baseline: str, dataset: Dataset | None, words: Mapping[str, str | None]
+) -> tuple[Step, ...]:
+    if dataset is None:
+        return ()
+    used, other = words.get(baseline), words.get(label)
+    if verdict == TOO_FEW and used and other:
+        return (
+            Step("label what tells most between them", spelled("judge", dataset, used, other, options={}) or ""),
+        )
+    what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
+    return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()
