@@ -1,15 +1,22 @@
 """A real browser opens reports from disk: it draws, answers clicks, and runs nothing that the data say."""
 
 import json
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 
+import steelyard_eval as sy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
+from steelyard_eval.gate.gating import Gate
 from steelyard_eval.show.report import write_report
 
 from . import axe
 
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("STEELYARD_DATA") or "/nowhere")
 PLANTED = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 SIZES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
@@ -224,6 +231,56 @@ def crowded(tmp_path_factory):
                    "curve": [{"weight": at / 10, "value": 0.5} for at in range(11)]},
     }  # fmt: skip
     return write_report(document, tmp_path_factory.mktemp("crowded"))[0]
+
+
+def runs_page(folder):
+    """Two comparisons of starter, whose trend is in the report of the second."""
+    shutil.copytree(starter(), folder / "set")
+    data = sy.load(folder / "set")
+    data.compare("bm25, fts", timed=False)
+    return data.compare("bm25, fts, vector", timed=False).report(folder, data.runs())[0]
+
+
+def gate_page(folder):
+    gate = Gate.of(starter(), folder / "baseline.json")
+    gate.update("bm25, moltnet", because="first")
+    return gate.check().report(folder)[0]
+
+
+def compared_page(place):
+    return lambda folder: compare(place, "bm25, moltnet, vector", timed=False).report(folder)[0]
+
+
+PAGES = {
+    "runs": (runs_page, 2),
+    "gate": (gate_page, 1),
+    "learning": (lambda folder: sy.demo().learn().report(folder)[0], 1),
+    "leaderboard": (lambda folder: ROOT / "docs" / "leaderboard.html", 0),
+    "workshop": (compared_page(ROOT / "qrels" / "workshop"), 3),
+    "locomo": (compared_page(DATA / "locomo"), 3),
+}
+"""How each page is made, and how many charts it has at least."""
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def made(request, tmp_path_factory):
+    if request.param == "locomo" and not (DATA / "locomo").is_dir():
+        pytest.skip("needs STEELYARD_DATA")
+    make, charts = PAGES[request.param]
+    return make(tmp_path_factory.mktemp("page")), charts
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES[1:3])
+def test_every_page_fits_has_no_colliding_labels_and_nothing_for_axe(browser, made, width, scheme):
+    path, charts = made
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(path.as_uri())
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.locator("svg").count() >= charts
+    assert page.evaluate(OVERLAPS) == []
+    assert axe.serious(page) == {}
+    page.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

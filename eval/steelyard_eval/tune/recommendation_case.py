@@ -64,7 +64,7 @@ class RecommendationCase:
         """The same case over the candidates that may be chosen; ConfigError where none is left."""
         if not restriction:
             return self
-        allowed = restriction.allowed(self.layout, self.source, self.queries)
+        allowed = restriction.allowed(self.layout, self.source.space, self.queries)
         second = self.second and self.second.only(allowed)
         return replace(self, layout=self.layout.only(allowed), second=second, restriction=restriction, free=self)
 
@@ -242,12 +242,12 @@ class RecommendationCase:
         counts = len(self.layout.grid), len(self.free.layout.grid)
         return Toll(self.restriction, sides[0], sides[1], self.evidence, str(self.metric), counts, self.barred)
 
-    @property
+    @cached_property
     def barred(self) -> str:
         """Why what is used today may not be chosen; empty where it may."""
         if self.config is None:
             return f"{self.restriction.target} cannot be given lists" if self.restriction.target else ""
-        return self.restriction.lost(self.config) or self.restriction.costs(self.layout, self.config)
+        return self.restriction.barred(self.layout, self.source.space, self.queries, self.config)
 
     def _favourite(self, always: bool) -> Favourite:
         """The best of these candidates, by the gain out of fold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,15 +23,27 @@ from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.export import TARGETS, Lost, say
 from steelyard_eval.recording.replay import embedded
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.cost import TIMED
-from steelyard_eval.tune.source import Source
 
 if TYPE_CHECKING:
-    from steelyard_eval.tune.layout import Layout
+    from steelyard_eval.decide.grid import Grid
+    from steelyard_eval.tune.layout import Measured
 
 Record = dict[str, Any]
 SLACK = 1e-9
 """Of a share of queries, which is rounded."""
+
+
+class Laid(Protocol):
+    """Candidates with their recordings: those of a recommendation, or of a tuning."""
+
+    @property
+    def grid(self) -> Grid:
+        """The candidates."""
+
+    def recorded(self, config: SearchConfig) -> Measured:
+        """The recording that a configuration is replayed on."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +108,20 @@ class Restriction:
             return str(lost)
         return ""
 
-    def costs(self, layout: Layout, config: SearchConfig) -> str:
+    def barred(self, laid: Laid, space: Workspace | None, queries: Sequence[Query], config: SearchConfig) -> str:
+        """Why a configuration may not be chosen; empty where it may."""
+        if why := self.lost(config) or self.costs(laid, config):
+            return why
+        if self.latency is None or space is None:
+            return ""
+        took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
+        return f"it takes {took:.1f} ms" if took > self.latency else ""
+
+    def costs(self, laid: Laid, config: SearchConfig) -> str:
         """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
         if self.embedding_calls is None:
             return ""
-        calls = 100 * float(embedded(layout.recorded(config).table.at_depth(config.depths), config).mean())
+        calls = 100 * float(embedded(laid.recorded(config).table.at_depth(config.depths), config).mean())
         return f"it embeds {calls:.0f} of 100 queries" if calls > self.embedding_calls + SLACK else ""
 
     def unlabelled(self, attempt: SearchConfig | None) -> str:
@@ -110,17 +131,17 @@ class Restriction:
         lost = "" if attempt is None else self.lost(attempt)
         return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
 
-    def allowed(self, layout: Layout, source: Source, queries: Sequence[Query]) -> Bools:
+    def allowed(self, laid: Laid, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
-        if self.latency is not None and source.space is None:
+        if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
-        kept = np.zeros(len(layout.grid), dtype=bool)
+        kept = np.zeros(len(laid.grid), dtype=bool)
         took: dict[object, float] = {}
-        starts = [*layout.grid.starts.tolist()]
-        blocks = list(zip(layout.grid.blocks, starts[:-1], starts[1:], strict=True))
+        starts = [*laid.grid.starts.tolist()]
+        blocks = list(zip(laid.grid.blocks, starts[:-1], starts[1:], strict=True))
         for block, begin, end in bar("what may be chosen")(blocks):
-            if self._affordable(layout, source, queries, block.config, took):
-                kept[begin:end] = self._expressed([partial(layout.grid.config, row) for row in range(begin, end)])
+            if self._affordable(laid, space, queries, block.config, took):
+                kept[begin:end] = self._expressed([partial(laid.grid.config, row) for row in range(begin, end)])
         if not kept.any():
             raise ConfigError(
                 f"nothing that was tried is what {self}"
@@ -137,21 +158,21 @@ class Restriction:
 
     def _affordable(
         self,
-        layout: Layout,
-        source: Source,
+        laid: Laid,
+        space: Workspace | None,
         queries: Sequence[Query],
         config: SearchConfig,
         took: dict[object, float],
     ) -> bool:
         """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
-        if self.costs(layout, config):
+        if self.costs(laid, config):
             return False
-        if self.latency is None or source.space is None:
+        if self.latency is None or space is None:
             return True
         read = config.effective
         key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
         if key not in took:
-            took[key] = float(np.median(latencies(source.space, config, queries, TIMED, bool(took)).searches))
+            took[key] = float(np.median(latencies(space, config, queries, TIMED, bool(took)).searches))
         return took[key] <= self.latency
 
 

@@ -62,6 +62,7 @@ class Task:
     origin: Mapping[str, object] = field(default_factory=dict)
     notices: Sequence[str] = ()
     varied: Sequence[SearchConfig] = ()
+    space: Workspace | None = None
 
     @property
     def table(self) -> SignalTable:
@@ -112,6 +113,12 @@ class Task:
         if self.weights > 2:  # too many to smooth along, and then the metric itself chooses better
             steadier, priors = differences, None
         return Evidence.of(differences, steadier, priors, unit_numbers(self.queries))
+
+    def only(self, kept: Bools) -> Task:
+        """The same with the candidates where bool[C] is true."""
+        part = replace(self)
+        vars(part)["grid"] = self.grid.only(kept)  # laid out already
+        return part
 
     @property
     def weights(self) -> int:
@@ -194,7 +201,7 @@ def prepare(
     fixed = fixed_parameters(config, varied)
     notices += not_tried([], fixed)
     origin = space.options if space else {}
-    return Task(dataset, config, recordings, measure, tuned_on, held_out, seed, origin, notices, varied)
+    return Task(dataset, config, recordings, measure, tuned_on, held_out, seed, origin, notices, varied, space)
 
 
 def _recorded(

@@ -17,6 +17,7 @@ from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.attempt import ChosenWeights
+from steelyard_eval.tune.restriction import NONE, Restriction
 from steelyard_eval.tune.task import Task, prepare
 from steelyard_eval.tune.tuning_document import Record, TuningDecision, judge
 
@@ -63,6 +64,9 @@ def tune(
     recording: str | Path | None = None,
     seed: int = 0,
     ablate: bool = False,
+    target: str = "",
+    latency: float | None = None,
+    embedding_calls: float | None = None,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Tuning:
@@ -94,6 +98,8 @@ def tune(
         Of the folds and of resampling.
     ablate : bool
         Whether the ablation is made.
+    target, latency, embedding_calls
+        What may be chosen; see `recommend`.
     workspace : Workspace
         The data set when it is indexed already.
     now : function
@@ -103,17 +109,20 @@ def tune(
     that it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or
     fewer than two judged queries are left.
     """
+    restriction = Restriction(target, latency, embedding_calls)
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
     task = prepare(dataset, contender, strategy, metric, limit, embedder, seed, workspace, table)
     if recording is not None:
         task = replace(task, origin={"--recording": recording})
-    return proven(task, ablate, now)
+    return proven(task, ablate, now, restriction)
 
 
-def proven(task: Task, ablate: bool = False, now: Callable[[], float] = time.time) -> Tuning:
+def proven(
+    task: Task, ablate: bool = False, now: Callable[[], float] = time.time, restriction: Restriction = NONE
+) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum")))
+    found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
     document, config, attempt = judge(found, now)
     if not ablate or not found.optimum.whole:
         document |= {"ablation": None} if ablate else {}

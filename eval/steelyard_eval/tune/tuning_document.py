@@ -29,6 +29,7 @@ from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, 
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import Optimum
+from steelyard_eval.tune.restriction import NONE, Favourite, Restriction, Toll
 from steelyard_eval.tune.task import Task
 from steelyard_eval.tune.weight_rounding import brief, in_two_digits
 from steelyard_eval.tune.written import as_chosen, idle_signals, said_of_idle
@@ -45,20 +46,31 @@ class TuningDecision:
 
     task: Task
     optimum: Optimum
+    restriction: Restriction = NONE
+    free: TuningDecision | None = None
+    """The same without the restriction, where there is one."""
+
+    def restricted(self, restriction: Restriction) -> TuningDecision:
+        """The same over the candidates that may be chosen; ConfigError where none is left."""
+        if not restriction:
+            return self
+        kept = restriction.allowed(self.task, self.task.space, self.task.tuned_on)
+        return replace(self, task=self.task.only(kept), restriction=restriction, free=self)
 
     @cached_property
     def decision(self) -> Decision:
         """Ship, try or keep."""
         task = self.task
-        base = task.values(task.config)[task.inside]
-        return decide(
-            self.evidence,
-            ONE_STRATEGY,
-            task.seed,
-            lambda c: task.values(task.grid.config(c))[task.inside] - base,
-            usual_over(task.config),
-            self._refusal,
-        )
+        return decide(self.evidence, ONE_STRATEGY, task.seed, self._gain, usual_over(task.config), self._refusal)
+
+    def _gain(self, candidate: int) -> Floats:
+        """float64[n]: the differences of a candidate, by replay."""
+        values = self.task.values(self.task.grid.config(candidate))
+        return np.asarray((values - self._base)[self.task.inside], dtype=np.float64)
+
+    @cached_property
+    def _base(self) -> Floats:
+        return self.task.values(self.task.config)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -93,8 +105,42 @@ class TuningDecision:
         candidate = self.decision.candidate
         if candidate is None:
             return self.task.config
-        config = self.task.grid.config(candidate)
-        return in_two_digits(as_chosen(self.task.recorded(config).table, config, self._means), self._means)
+        return self._written(candidate)
+
+    def _written(self, candidate: int) -> SearchConfig:
+        """A candidate as short as the target still expresses it."""
+        own = self.task.grid.config(candidate)
+        for one in (as_chosen(self.task.recorded(own).table, own, self._means), own):
+            rounded = in_two_digits(one, self._means)
+            if not self.restriction.lost(rounded):
+                return rounded
+        return own
+
+    @cached_property
+    def barred(self) -> str:
+        """Why the current configuration may not be chosen; empty where it may."""
+        return self.restriction.barred(self.task, self.task.space, self.task.tuned_on, self.task.config)
+
+    @cached_property
+    def toll(self) -> Toll | None:
+        """What the restriction costs; None without one."""
+        if self.free is None:
+            return None
+        without, within = self.free._favourite(False), self._favourite(bool(self.barred))
+        counts = len(self.task.grid), len(self.free.task.grid)
+        return Toll(self.restriction, without, within, self.evidence, str(self.task.measure), counts, self.barred)
+
+    def _favourite(self, always: bool) -> Favourite:
+        formula = named(self._written(int(np.argmax(self.evidence.of_composite.mean))))
+        usual = usual_over(self.task.config)
+        return Favourite.of(formula, self.evidence, self.task.seed, self._gain, usual, always)
+
+    @property
+    def instead(self) -> SearchConfig | None:
+        """Under keep, the best that may be chosen where the current configuration may not."""
+        if self.decision.candidate is not None or self.free is None or not self.barred:
+            return None
+        return self._written(int(np.argmax(self.evidence.of_composite.mean)))
 
     def _means(self, config: SearchConfig) -> Floats:
         """float64[M]: the mean of the objective, and of the metrics that stand beside it everywhere."""
@@ -115,22 +161,21 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
     count = len(task.tuned_on)
     stated = is_stated(decision, questions(task.tuned_on), FEWEST)
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
+    fewest = 0 if stated else FEWEST
+    written = tuning.instead if decision.candidate is None else picked
+    answer = answer_of(
+        decision, task.dataset, "current setting", str(task.measure), fewest, named(written) if written else ""
+    )
     document = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        "command": _command(task),
+        "command": _command(task, tuning.restriction),
         "dataset": task.dataset.name,
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
         "intents": intents_of(task.dataset, task.table),
-        **answer_of(
-            decision,
-            task.dataset,
-            "current setting",
-            str(task.measure),
-            0 if stated else FEWEST,
-            "" if decision.candidate is None else named(picked),
-        ).to_json(),
+        **(answer if tuning.toll is None else tuning.toll.beside(answer, decision.verdict)).to_json(),
+        **({} if tuning.toll is None else {"restriction": tuning.toll.to_json()}),
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),
@@ -171,16 +216,17 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
     chosen = replace(picked, provenance={**facts, **shared, **vouched})
     if decision.verdict == "ship":
         return document, chosen, None
-    return document, kept, chosen if decision.verdict == "try" else None
+    instead = tuning.instead and replace(tuning.instead, provenance=facts)
+    return document, kept, chosen if decision.verdict == "try" else instead
 
 
-def _command(task: Task) -> str | None:
+def _command(task: Task, restriction: Restriction) -> str | None:
     """The command that tunes the same; None where the data set is in memory alone."""
     config = task.config
     system = None if recorded_lists(task.table) is not None else written_name(config)
     options = {"--system": system, "--strategy": str(config.strategy)}
     shared = {"--metric": str(task.measure), "--limit": config.limit, "--seed": task.seed or None}
-    return spelled("tune", task.dataset, options={**options, **shared, **task.origin})
+    return spelled("tune", task.dataset, options={**options, **shared, **restriction.options, **task.origin})
 
 
 def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:

@@ -233,6 +233,9 @@ class Workbench:
         recording: str | Path | None = None,
         seed: int = 0,
         ablate: bool = False,
+        target: str = "",
+        latency: float | None = None,
+        embedding_calls: float | None = None,
     ) -> Tuning:
         """Tune one system or strategy, and prove the result on queries that were not used for tuning.
 
@@ -253,6 +256,8 @@ class Workbench:
             Of the drawing of queries, of folds and of resampling.
         ablate : bool
             Whether to measure what each signal, each weight and more labels are worth.
+        target, latency, embedding_calls
+            What may be chosen, as for `recommend`.
 
         Returns
         -------
@@ -277,6 +282,9 @@ class Workbench:
                 recording=recording,
                 seed=seed,
                 ablate=ablate,
+                target=target,
+                latency=latency,
+                embedding_calls=embedding_calls,
                 workspace=self.workspace if recording is None else None,
             ),
         )

@@ -63,7 +63,7 @@ LINES = {
 }
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
-    "floor": "ends of the scale",
+    "floor": "ends of the scale|needs 40 labelled",
     "export": "cannot be expressed",
     "tune": "nothing to tune",
 }

@@ -12,6 +12,7 @@ from steelyard.systems import find_system
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
+from steelyard_eval.export import export
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.notebook.label.by_model import judged_by_person, model_labels
 from steelyard_eval.recording.replay import replay
@@ -151,3 +152,14 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
 def test_the_labels_of_the_data_set_are_a_persons(few):
     given = judged_by_person(replace(few, qrels={"q": {"a": 7, "b": 0}}))
     assert [(one.entry, one.grade) for one in given.values()] == [("a", 3), ("b", 0)]
+
+
+def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, tmp_path):
+    """Both measurements are cut to the same candidates."""
+    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
+    found = recommend(few, "bm25", timed=False, model_labels=model_labels(file, few), target="qdrant")
+    record = found.to_json()
+
+    assert record["restriction"]["candidates"] < record["restriction"]["of"]
+    assert any(notice.startswith("labels of a model on") for notice in record["notices"])
+    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express

@@ -17,7 +17,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune import restriction
+from steelyard_eval.tune import restriction, tune
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
@@ -146,3 +146,28 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     done = CliRunner().invoke(main, step["command"].split()[1:])
     assert done.exit_code == 0, done.output
     assert "--for elasticsearch" in record["command"]
+
+
+def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
+    """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
+    free = tune(space.dataset, "rrf(fts, vector)", workspace=space).to_json()
+    found = tune(space.dataset, "rrf(fts, vector)", target="qdrant", workspace=space)
+    record = found.to_json()
+
+    assert "restriction" not in free
+    assert record["restriction"]["candidates"] <= record["restriction"]["of"]
+    assert "was a candidate" in record["beside"]
+    assert "--for qdrant" in record["command"]
+    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express
+
+
+def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
+    """What is read to depth 100, as today, takes 8 ms, and 2 at any other depth."""
+
+    def timed(space, config, *_):
+        return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
+
+    monkeypatch.setattr(restriction, "latencies", timed)
+    found = tune(space.dataset, "rrf(fts, vector, k=60)", latency=5, workspace=space).to_json()
+    assert found["restriction"]["current"] == "it takes 8.0 ms"
+    assert "What you use today is not: it takes 8.0 ms." in found["beside"]

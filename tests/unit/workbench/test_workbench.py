@@ -11,6 +11,8 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.starter import starter
@@ -208,11 +210,11 @@ def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):
     assert found.record["system"] == "lists"
 
 
-def test_a_weights_file_cannot_be_tuned(data, made, tmp_path):
-    made["tune"].save_weights(tmp_path / "w.json")
-
-    with pytest.raises(ConfigError, match="tune the system or the strategy that it holds"):
-        data.tune(str(tmp_path / "w.json"))
+def test_a_weights_file_is_a_start_for_tuning_as_what_it_holds_is(data, tmp_path):
+    find_system("bm25").config(10).with_strategy(parse_strategy(STRATEGY)).save(tmp_path / "w.json")
+    with pytest.raises(ConfigError, match="has lists and no weights"):
+        data.tune("prod.run")
+    assert data.tune(str(tmp_path / "w.json")).record["current"] == str(parse_strategy(STRATEGY))
 
 
 def test_harmful_text_stays_text_in_every_page():

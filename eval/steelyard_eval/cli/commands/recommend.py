@@ -61,6 +61,9 @@ calls_option = click.option(
 @click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
+@for_option
+@latency_option
+@calls_option
 @floor_option
 @recording_option
 @limit_option
@@ -76,6 +79,9 @@ def tune(
     metric: str,
     out: str,
     ablate: bool,
+    target: str | None,
+    latency: float | None,
+    embedding_calls: float | None,
     floor: str | None,
     recording: str | None,
     limit: int | None,
@@ -105,6 +111,9 @@ def tune(
         recording=recording,
         seed=seed,
         ablate=ablate,
+        target=target or "",
+        latency=latency,
+        embedding_calls=embedding_calls,
     )
     keep(data, "tune", found.to_json())
     found, floors = floored(found, data, floor, embedder)
