@@ -211,7 +211,9 @@ def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):
 
 
 def test_a_weights_file_is_a_start_for_tuning_as_what_it_holds_is(data, tmp_path):
-    find_system("bm25").config(10).with_strategy(parse_strategy(STRATEGY)).save(tmp_path / "w.json")
+    find_system("plain").config(10, data.workspace.model).with_strategy(parse_strategy(STRATEGY)).save(
+        tmp_path / "w.json"
+    )
     with pytest.raises(ConfigError, match="has lists and no weights"):
         data.tune("http://localhost:1/?q={query}")
     assert data.tune(str(tmp_path / "w.json")).record["current"] == str(parse_strategy(STRATEGY))
