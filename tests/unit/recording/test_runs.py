@@ -131,6 +131,16 @@ def test_a_link_in_our_folder_loses_nobody_a_file(folder, tmp_path, text):
     assert (mine.read_text() if text else mine.exists()) == (text or False)
 
 
+def test_a_query_without_a_value_counts_as_0_where_lists_changed(folder):
+    """Of the two runs one has no value of the query, so the gap is 0.75, up or down."""
+    before, now = document(), document(0.75, entries=("m2", "m1"))
+    before["per_query"][0]["values"] = {"a": None, "b": None}
+    for one in (before, now):
+        keep(sy.load(folder).dataset, "compare", one, lambda: NOW)
+    assert "a: 1 of 1 lists changed, most q1 +0.750" in sy.load(folder).runs().changed(1, 2)
+    assert "a: 1 of 1 lists changed, most q1 \N{MINUS SIGN}0.750" in sy.load(folder).runs().changed(2, 1)
+
+
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
     keep(sy.load(folder).dataset, "compare", document())
     monkeypatch.setattr("steelyard_eval.recording.runs.PATIENCE", 10)
