@@ -29,7 +29,7 @@ def compared(record: Mapping[str, Any]) -> str:
     facts = record["dataset"]
     head = f"{facts['name']} ({record['split']}): {facts['judged']} queries, limit {record['limit']}"
     head += f", intents {record['intents']}" if record["intents"] else ""
-    parts = [in_terminal(record), f"{head}, vectors {record['model'] or 'none'}"]
+    parts = [in_terminal(record), wrapped(f"{head}, vectors {record['model'] or 'none'}")]
     parts += [comparison(record), tests(record)]
     parts += [table(rows(record)) for rows in (further.silence, further.stale, further.layers)]
     parts += [verification(record["verification"])] if record.get("verification") else []

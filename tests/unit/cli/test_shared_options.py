@@ -65,7 +65,8 @@ def test_both_spellings_mean_the_same(tmp_path: Path) -> None:
 
 def test_every_metric_that_is_asked_for_is_shown_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    head = run(*COMPARE, "--metrics", "MAP@10,P@5,Success@5,MRR,ndcg@10").stdout.splitlines()[2]
+    lines = run(*COMPARE, "--metrics", "MAP@10,P@5,Success@5,MRR,ndcg@10").stdout.splitlines()
+    head = next(line for line in lines if line.startswith(" "))
     assert head.split()[:8] == ["family", "AP@10", "[95%]", "P@5", "Success@5", "RR", "nDCG@10", "Judged@10"]
 
 
@@ -74,7 +75,7 @@ def test_no_line_of_a_comparison_is_wider_than_the_terminal(monkeypatch: pytest.
     monkeypatch.setenv("COLUMNS", str(columns))
     long = "weighted_sum(0.25*bm25, 0.35*vector, 0.2*fts, 0.2*recency(half_life=90d), normalize=minmax)"
     text = run(*COMPARE, "--strategies", long).stdout
-    assert max(map(len, text.splitlines()[2:])) <= columns
+    assert max(len(line) for line in text.splitlines() if "steelyard" not in line) <= columns
     assert "queries needed" in text or "needed" in text
 
 
