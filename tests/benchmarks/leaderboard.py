@@ -593,7 +593,7 @@ def _table(head, rows):
         "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row)
         for kind, row in [("th", head), *(("td", row) for row in rows)]
     ]
-    return f'<div class="wide"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
+    return f'<div class="wide" tabindex="0"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
 
 
 def main():
