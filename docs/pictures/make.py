@@ -31,7 +31,7 @@ def main() -> None:
         phone.wait_for_timeout(200)
         phone.screenshot(path=HERE / "phone.png")
         page.locator("nav").get_by_text("Queries", exact=True).click()
-        page.get_by_label("search queries").fill("former customer")
+        page.get_by_label("search queries").fill("alarms too noisy")
         page.locator(".open").first.click()
         page.locator("#explorer").screenshot(path=HERE / "query.png")
         browser.close()

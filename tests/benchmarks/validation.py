@@ -292,7 +292,7 @@ def longmemeval(path):
     """The lines on LongMemEval: any@5, all@5 over sessions, where its file is given."""
     if path is None:
         return [
-            "Not run: its files are published beside github.com/xiaowu0162/LongMemEval and not in it, and copies of three other",
+            "Not run: its files are published beside github.com/xiaowu0162/LongMemEval and not in it, and copies of two other",
             "repositories that name them hold none. The importer follows the format that its README states (9e0b455); the command",
             "was run on a file of that format, written by hand. With a file, `make validation VALIDATION='--longmemeval",
             "longmemeval_s.json'` adds the table; `steelyard import longmemeval_s.json lme --unit sessions` makes the data set.",
