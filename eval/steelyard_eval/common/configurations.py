@@ -110,8 +110,11 @@ def _is_run(text: str) -> bool:
     file = Path(text)
     if text.endswith(".json") or not file.is_file():
         return False
-    with file.open("rb") as opened:
-        return opened.read(1) not in (b"{", b"")
+    try:
+        with file.open("rb") as opened:
+            return opened.read(1) not in (b"{", b"")
+    except OSError:
+        return False  # whoever reads it says why it cannot be read
 
 
 def refuse_lists(label: str, kind: str) -> ConfigError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
@@ -106,6 +107,12 @@ def _check_recipe(reader: FolderReader, recipe: str) -> None:
         reader.fault(FILE, 0, "text_for_embedding", shown(recipe), "names no field", remedy)
 
 
+def holds_hash(folder: Path, name: str) -> bool:
+    """Whether dataset.json holds the hash of a file, which then cannot change without it."""
+    files = (FolderReader(folder).json_object(FILE) or {}).get("files")
+    return isinstance(files, dict) and name in files
+
+
 def _check_files(reader: FolderReader, files: object) -> None:
     """Compare the hashes in dataset.json with those of the files."""
     if files is None:
@@ -128,4 +135,11 @@ def _check_file(reader: FolderReader, name: str, expected: object) -> None:
         found = reader.digest(name)
         if not isinstance(expected, str) or expected.lower() != found:
             rule = f"differs from the file's SHA-256 {found}"
-            reader.fault(FILE, 0, field, shown(expected), rule, "Restore the file, or correct the hash")
+            reader.fault(
+                FILE,
+                0,
+                field,
+                shown(expected),
+                rule,
+                "Restore the file, or remove its line from files if it was changed on purpose",
+            )

@@ -20,6 +20,7 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.notebook.label.by_model import (
     ModelSession,
     agreed,
@@ -206,8 +207,11 @@ def _where(found: Record, dataset: str) -> str:
     """Where the judgments are, and how the data set gets them; that of BEIR has its own folder."""
     if not found["given"]:
         return ""
-    target = Path(dataset) / "qrels.txt"
-    copy = "" if is_beir(Path(dataset)) else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
+    folder = Path(dataset)
+    target = folder / "qrels.txt"
+    copy = "" if is_beir(folder) else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
+    if copy and holds_hash(folder, target.name):
+        copy += ", and remove its line from files in dataset.json"
     return f"\nsaved in {found['qrels']}, with the labels that there were{copy}"
 
 

@@ -19,11 +19,10 @@ from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.groups import wording
 from steelyard_eval.datasets.log_schema import decode
 from steelyard_eval.datasets.logs import lines_of
-from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.manifest import holds_hash
 
 WANTED = 20
 """Queries from which on labels choose better than the default."""
@@ -88,9 +87,7 @@ def _sealed(dataset: Dataset) -> bool:
     """Whether its queries.jsonl cannot grow."""
     if dataset.in_memory or any(dataset.path.glob("queries.*.npy")):
         return True
-    record = FolderReader(dataset.path).json_object(MANIFEST) or {}
-    files = record.get("files")
-    return isinstance(files, dict) and QUERIES in files
+    return holds_hash(dataset.path, QUERIES)
 
 
 def reminders(dataset: Dataset, seed: int = 0) -> list[Entry]:
