@@ -14,6 +14,7 @@ import steelyard_eval as sy
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label.session import read_judgments
 
 from . import axe
@@ -24,12 +25,14 @@ PAIRS = 50
 
 @pytest.fixture(scope="module")
 def explorer(lab):
-    """The cells of notebook 02 up to the explorer, without the tuning, run; and the explorer in them."""
+    """The cells of notebook 02 up to the explorer, without the tuning, run on starter; the explorer in them."""
     path = lab.folder / "notebooks" / "02-which-weights.ipynb"
     notebook = json.loads(path.read_text())
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
     last = next(at for at, source in enumerate(sources) if "data.explore(" in source)
     chosen = [notebook["cells"][at] for at in range(last + 1) if "tuned" not in sources[at]]
+    for cell in chosen:
+        cell["source"] = "".join(cell["source"]).replace("sy.demo()", f"sy.load({str(starter())!r})")
     path.write_text(json.dumps(notebook | {"cells": chosen}))
     page = lab.open("notebooks/02-which-weights.ipynb")
     page.wait_for_selector(".sy-mean:not(:empty)")
@@ -43,7 +46,7 @@ def explorer(lab):
 @pytest.fixture(scope="module")
 def expected():
     """The mean nDCG@10 of echovault on the queries to choose on, by replay in this process."""
-    data = sy.demo()
+    data = sy.load(starter())
 
     def value(weight):
         text = f"tiered(fts, min_results=3, then=weighted_sum({weight:g}*fts, 0.7*vector, normalize=max))"
@@ -193,7 +196,7 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
 
 
 def test_fifty_pairs_survive_a_killed_kernel(lab):
-    code = 'data = sy.demo()\ndata.judge("bm25, rrf(bm25, vector)", "judged")'
+    code = f'data = sy.load({str(starter())!r})\ndata.judge("bm25, rrf(bm25, vector)", "judged")'
     page = lab.open(lab.write("judge.ipynb", code))
     root = page.locator(".sy-judge")
     root.locator(".syj-keys button").first.wait_for()
@@ -213,7 +216,7 @@ def test_fifty_pairs_survive_a_killed_kernel(lab):
     os.kill(lab.process_of(kernel), signal.SIGKILL)
     page.close()
 
-    judge = sy.demo().judge("bm25, rrf(bm25, vector)", lab.folder / "judged")
+    judge = sy.load(starter()).judge("bm25, rrf(bm25, vector)", lab.folder / "judged")
     assert [(one.query, one.entry, one.grade) for one in judge.session.given.values()] == given
     assert judge.session.next not in {(query, entry) for query, entry, _ in given}
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import psycopg
 
 from steelyard.base.errors import SteelyardError
 from steelyard.live.search import Searcher
@@ -49,7 +48,16 @@ CLIENTS, SECONDS = 8, 30.0
 
 
 def connect():
+    import psycopg  # of the extra postgres: the run of all tests imports this file, too
+
     return psycopg.connect(os.environ["STEELYARD_POSTGRES"], autocommit=True)
+
+
+def server_error():
+    """What psycopg raises while a server recovers."""
+    import psycopg
+
+    return psycopg.OperationalError
 
 
 def one(rng, choices):
@@ -246,13 +254,13 @@ def crash_server():
 def work(number):
     rng = np.random.default_rng(number)
     kind = clients if number % 11 == 10 else (searches, tenants)[number % 11 % 2]
-    with suppress(psycopg.OperationalError), connect() as admin:
+    with suppress(server_error()), connect() as admin:
         admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
     try:
         return kind(rng)
     finally:
         for _ in range(20):  # the server may be recovering
-            with suppress(psycopg.OperationalError), connect() as admin:
+            with suppress(server_error()), connect() as admin:
                 admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
                 break
             time.sleep(0.5)

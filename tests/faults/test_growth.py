@@ -96,6 +96,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
     "steelyard_eval/vaults/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/importers/qdrant.py": "pages of at most 16 MB, each read once by the endpoint's own reader",
+    "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",

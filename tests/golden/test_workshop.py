@@ -87,7 +87,8 @@ def test_everything_that_systems_show_was_judged(tmp_path: Path) -> None:
     about = json.loads((copy / "dataset.json").read_text("utf-8"))
     (copy / "dataset.json").write_text(json.dumps({key: about[key] for key in about if key != "files"}), "utf-8")
     metrics = ("nDCG@10",)
-    compare(load(copy), workshop.SYSTEMS, workshop.DEFAULT, timed=False, runs=tmp_path / "runs", metrics=metrics)
+    shown = [*workshop.SYSTEMS, workshop.DEFAULT]
+    compare(load(copy), shown, timed=False, runs=tmp_path / "runs", metrics=metrics)
     known = {(query, entry) for query, _, entry, _ in judged}
     runs = {run.name: run.read_text().splitlines() for run in (tmp_path / "runs").glob("*.run")}
 

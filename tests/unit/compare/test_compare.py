@@ -21,7 +21,7 @@ def dataset():
 
 
 def test_systems_that_retrieve_alike_share_one_recording_and_give_what_they_give_alone(dataset):
-    together = compare(dataset, ("fts", "bm25", "vector"), ["rrf(fts, bm25)"], timed=False)
+    together = compare(dataset, ("fts", "bm25", "vector", "rrf(fts, bm25)"), timed=False)
     alone = compare(dataset, ("bm25",), timed=False)
 
     assert together.values["bm25"]["nDCG@10"].tolist() == alone.values["bm25"]["nDCG@10"].tolist()
@@ -56,7 +56,7 @@ def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
 
 def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
     found = compare(
-        dataset, ("fts", "echovault"), ["weighted_sum(0.5*fts, 0.5*vector)"], embedder="none", timed=False
+        dataset, ("fts", "echovault", "weighted_sum(0.5*fts, 0.5*vector)"), embedder="none", timed=False
     )
 
     strategies = [row["embedding_calls"] for row in found.record["timing"]]
@@ -86,7 +86,7 @@ def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
     ],
 )
 def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
-    found = compare(dataset, (), [strategy], embedder="none", timed=False)
+    found = compare(dataset, [strategy], embedder="none", timed=False)
 
     assert [row["family"] for row in found.record["configurations"]] == [family]
     assert found.record["configurations"][0]["strategy"].startswith(strategy.partition("(")[0])
@@ -109,7 +109,7 @@ def test_harmful_text_stays_text_in_a_notebook(dataset):
     hostile = dataclasses.replace(dataset, name=HARM, description=HARM, entries=entries)
     space = Workspace.open(hostile, "none")
 
-    found = compare(hostile, ("bm25",), ["weighted_sum(1*fts)"], embedder="none", timed=False, workspace=space)
+    found = compare(hostile, ("bm25", "weighted_sum(1*fts)"), embedder="none", timed=False, workspace=space)
 
     assert "<script" not in found._repr_html_()
     assert "\x1b" not in repr(found)

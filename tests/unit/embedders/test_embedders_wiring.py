@@ -402,9 +402,9 @@ class TestDegrading:
         failing = Failing()
         fused = "rrf(fts, vector, k=60)"
         broken = Workspace(dataset, space.store, failing)
-        compare(dataset, ("fts",), [fused], workspace=broken, timed=False)
+        compare(dataset, ("fts", fused), workspace=broken, timed=False)
         failing.left = sum(1 for _ in dataset.split(None))  # enough to record, not to search live
-        found = compare(dataset, ("fts",), [fused], workspace=broken).to_json()
+        found = compare(dataset, ("fts", fused), workspace=broken).to_json()
 
         timing = {entry["label"]: entry for entry in found["timing"]}
         assert "degraded" not in timing["fts"]

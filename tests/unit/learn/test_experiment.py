@@ -17,7 +17,7 @@ from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.experiment import experiment
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import ClickGains
-from steelyard_eval.workbench import demo
+from steelyard_eval.workbench import load
 
 
 def test_two_entries_exchanged_are_what_coins_and_rates_make_of_them():
@@ -64,7 +64,7 @@ def test_a_ranking_that_won_is_worth_a_try_and_one_that_lost_is_not(tmp_path, wo
                 "\n" + (json.dumps(drafted(json.loads(text), policy_of(other), won)) if turned else text.strip())
             )
 
-    found = demo().learn(log, labels=False)
+    found = load(starter()).learn(log, labels=False)
 
     (duel,) = (row for row in found.record["interleaved"] if row["other"] == policy_of(other))
     assert duel["p"] < 0.05

@@ -184,7 +184,7 @@ def test_a_run_can_be_what_is_used_today(data, tmp_path):
     own = data.explore("vector", str(tmp_path / "vector.documented.run")).exploration
 
     assert own.opened()["result"]["gain"][0] == pytest.approx(0, abs=1e-12)
-    with pytest.raises(ConfigError, match="has lists only"):
+    with pytest.raises(ConfigError, match="which has lists and no weights"):
         data.explore(None, str(tmp_path / "vector.documented.run"))
 
 

@@ -129,7 +129,7 @@ def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_al
 
 def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
     """0.3896 on the 1,536 queries that have an answer; 0.3778 on all 1,982, computed from the files with numpy."""
-    found = compare(load(data_root / "locomo-sessions"), (), [LAYERED], metrics=["nDCG@10"], timed=False).record[
+    found = compare(load(data_root / "locomo-sessions"), [LAYERED], metrics=["nDCG@10"], timed=False).record[
         "results"
     ]
 

@@ -96,9 +96,7 @@ def test_ten_lines_are_enough_for_a_pull_request(tmp_path):
     write_report(document(), tmp_path)
     lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
     assert len(lines) <= 10
-    assert lines[0].startswith(
-        "**a&amp;b has the highest mean nDCG@10 (0.500) and is better than the baseline fts"
-    )
+    assert lines[0] == "**Better: a&amp;b, best of 3, is +0.100 nDCG@10 over your fts.**"
     assert lines[2] == "| Search strategies on work_shop | nDCG@10 | difference | verdict |"
     assert lines[4].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [0.080, 0.120] | better |")
     # Of four the two best and, whatever its place, what they are compared with.
