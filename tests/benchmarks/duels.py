@@ -7,7 +7,7 @@ import numpy as np
 from pools import CHOSEN, POOL, TWINS
 
 from steelyard_eval.decide.duel import Duels, fitted
-from steelyard_eval.decide.public import DEFAULT, features
+from steelyard_eval.decide.public import DEFAULT, features, reciprocal
 
 AT = POOL.index(DEFAULT)
 
@@ -36,7 +36,7 @@ class Pairs:
             query.append(np.full(len(ids), q))
             gains.append(gain)
         whole = np.concatenate(worth, axis=1)
-        inverse = {name: _reciprocal(whole[own.labels.index(name)]) for name in ("bm25", "fts", "vector")}
+        inverse = {name: reciprocal(whole[own.labels.index(name)]) for name in ("bm25", "fts", "vector")}
         return whole, np.concatenate(query), features(inverse, whole), np.concatenate(gains)
 
     worth = property(lambda self: self._made[0])
@@ -55,12 +55,6 @@ class Pairs:
         number = np.repeat(np.arange(len(queries)), [self.ends[q + 1] - self.ends[q] for q in queries])
         gains = self.gains[rows] / max(1.0, self.gains[rows].max())
         return Duels(self.worth[:, rows], number, self.features[rows], prior, known), gains
-
-
-def _reciprocal(worth):
-    """``1 / (1 + rank)`` from ``1 / log2(1 + rank)``; 0 stays 0."""
-    found = worth > 0
-    return np.where(found, 2.0 ** -(1 / np.where(found, worth, 1.0)), 0.0)
 
 
 def learned(pairs):

@@ -37,6 +37,8 @@ from evidence_few import (
 from evidence_floors import floor_rows, floor_table
 from evidence_matrices import CASES, FUSIONS, Collection
 from evidence_model import model_rows, model_table
+from evidence_odds import SIZES as FEW
+from evidence_odds import odds_row, odds_table
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
 
@@ -56,7 +58,7 @@ GRIDS = {
 """What somebody would try by hand: these three by ten weights, at the depth there is."""
 
 
-PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "model", "floors", "all")
+PARTS = ("rule", "recommend", "chosen", "repeats", "few", "duel", "curve", "model", "floors", "odds", "all")
 
 
 class Folder:
@@ -232,6 +234,29 @@ def curve_rows(folder, groups, count):
     return found
 
 
+def odds_rows(folder, groups, count):
+    """group, current, collection, n -> a row."""
+    found = {}
+    for group, names in groups.items():
+        every = None
+        for current in CURRENTS:
+            data = None
+            for name in names:
+                for n in FEW:
+
+                    def make(name=name, current=current, n=n, names=names):
+                        nonlocal data, every
+                        every = every or {one: Collection(one, folder.path).families() for one in names}
+                        data = data or {one: Differences.of(every[one], current) for one in names}
+                        others = [data[one] for one in names if one != name]
+                        return odds_row(data[name], others, current, n, count)
+
+                    row = folder.row(f"odds.{current}.{name}.{n}.{count}", make)
+                    if row:
+                        found[group, current, name, n] = row
+    return found
+
+
 def best_presets(folder, groups):
     """collection -> its best preset on all queries."""
     found = {}
@@ -251,6 +276,7 @@ def main():
     parser.add_argument("--chosen", type=int, default=200, help="draws of every row of labels that were chosen")
     parser.add_argument("--sessions", type=int, default=40, help="of judging by duel, each collection")
     parser.add_argument("--part", choices=PARTS, default="all")
+    parser.add_argument("--only", default="", metavar="NAME,NAME", help="of odds: these collections of each group")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
@@ -288,6 +314,12 @@ def main():
         rows = curve_rows(folder, GROUPS, asked.draws)
         document["curve"] = [{"key": key, **row} for key, row in rows.items()]
         text.append(curve_table(rows))
+    if asked.part in ("odds", "all"):
+        only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
+        groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
+        rows = odds_rows(folder, groups, asked.draws)
+        document["odds"] = [{"key": key, **row} for key, row in rows.items()]
+        text.append(odds_table(rows))
     if asked.part in ("floors", "all"):
         for embedder in ("recorded", "lsa"):
             rows = floor_rows(folder, embedder, asked.chosen)

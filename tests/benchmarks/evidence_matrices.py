@@ -25,7 +25,7 @@ from steelyard_eval.recording import disk as files
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.families import PRESETS, starts
-from steelyard_eval.tune.layout import Measured, laid_out
+from steelyard_eval.tune.layout import ByLabels, Measured, laid_out
 from steelyard_eval.tune.source import Live
 from steelyard_eval.tune.tuned_parameters import settings
 
@@ -169,7 +169,9 @@ class Collection:
         """The matrices of one start."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
-            made, _ = laid_out([Measured(*self.recorded(part[0])) for part in start.parts], start, METRIC)
+            made, _ = laid_out(
+                [Measured(*self.recorded(part[0])) for part in start.parts], start, ByLabels(METRIC)
+            )
             texts = (keys_of(made), np.zeros(len(made)), (start.label,))
             Matrices(*texts, made.metric, made.composite, {}).save(path)
         return Matrices.load(path)

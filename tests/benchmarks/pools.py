@@ -1,19 +1,23 @@
 """The first ten of everything that people run, on ten public collections: what few labels are measured on.
 
-A file a collection and embedder, made once: `lists` int32[Q, S, 10] (entries by number, -1 for none), `gains`
-int8[Q, S, 10], `ideal` float64[Q], and the names of the S contenders and of their configurations. At most 250
-queries each, drawn by a seed, of the split that the collection reports.
+A file a collection and embedder, made where there is none or where what decides it has changed: `lists`
+int32[Q, S, 10] (entries by number, -1 for none), `gains` int8[Q, S, 10], `ideal` float64[Q], and the names of the
+S contenders and of their configurations. At most 250 queries each, drawn by a seed, of the split that the
+collection reports.
 """
 
 import argparse
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from evidence_matrices import DATA
 
+from steelyard.base.files import canonical
+from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import load
@@ -47,17 +51,22 @@ class Lists:
     sha256: str
     licence: str
     model: str
+    digest: str
 
     @classmethod
     def of(cls, name, folder, embedder="recorded"):
-        """From the file, which is made where it is missing."""
+        """From the file, which is made where it is missing or stale."""
         path = Path(folder) / f"{name}.{embedder}.pool.npz"
-        if not path.exists():
+        dataset = load(DATA / name)
+        if not _current(path, digest(dataset)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _make(name, embedder, path)
+            draft = path.with_suffix(".draft.npz")
+            made = vars(ran(dataset, drawn(dataset), embedder))
+            np.savez_compressed(draft, **{key: np.array(value) for key, value in made.items() if key != "name"})
+            draft.rename(path)
         with np.load(path) as z:
             texts = {key: tuple(z[key].tolist()) for key in ("labels", "keys")}
-            about = {key: str(z[key]) for key in ("sha256", "licence", "model")}
+            about = {key: str(z[key]) for key in ("sha256", "licence", "model", "digest")}
             return cls(name, **texts, **{key: z[key] for key in ("lists", "gains", "ideal")}, **about)
 
     def only(self, labels):
@@ -83,16 +92,42 @@ class Lists:
         return float(self.truth.max() - self.truth[scores >= scores.max() - 1e-9].mean())
 
 
-def _make(name, embedder, path):
-    dataset = load(DATA / name)
-    rng = np.random.default_rng(7)
+def drawn(dataset):
+    """The queries that are asked, in the order of the file."""
     split = dataset.split(None) if dataset.report_split else dataset.queries
     queries = [
         query for query in judged(dataset, split) if any(grade > 0 for grade in dataset.qrels[query.id].values())
     ]
-    queries = [queries[at] for at in sorted(rng.permutation(len(queries))[:QUERIES].tolist())]
+    chosen = np.random.default_rng(7).permutation(len(queries))[:QUERIES]
+    return [queries[at] for at in sorted(chosen.tolist())]
+
+
+def contenders():
+    """All that is run."""
+    return distinct(read_all([*POOL, *PRESETS]))
+
+
+def digest(dataset):
+    """Hash of what decides the lists of a collection, but for the code that ranks."""
+    decides = {
+        "data": [dataset.sha256, dataset.vectors_sha256],
+        "queries": [query.id for query in drawn(dataset)],
+        "contenders": {one.label: key_of(one.config(Setting(PLACES))) for one in contenders()},
+    }
+    return sha256(canonical(decides).encode()).hexdigest()
+
+
+def _current(path, wanted):
+    if not path.exists():
+        return False
+    with np.load(path) as z:
+        return str(z.get("digest")) == wanted
+
+
+def ran(dataset, queries, embedder):
+    """The lists of all contenders on some queries of a collection."""
+    named = contenders()
     space = Workspace.open(dataset, "auto" if embedder == "recorded" else embedder)
-    named = distinct(read_all([*POOL, *PRESETS]))
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
     number = {entry.id: at for at, entry in enumerate(dataset.entries)}
     lists = np.full((len(queries), len(rows), PLACES), -1, dtype=np.int32)
@@ -102,20 +137,18 @@ def _make(name, embedder, path):
             for place, entry in enumerate(own[:PLACES]):
                 lists[q, s, place] = number[entry]
                 gains[q, s, place] = max(0, dataset.qrels[query.id].get(entry, 0))
-    ideal = [_ideal(dataset.qrels[query.id]) for query in queries]
-    draft = path.with_suffix(".draft.npz")
-    np.savez_compressed(
-        draft,
-        labels=np.array([one.label for one in named]),
-        keys=np.array([key_of(row.contender.config) for row in rows]),
-        lists=lists,
-        gains=gains,
-        ideal=np.array(ideal),
-        sha256=np.array(dataset.sha256),
-        licence=np.array(dataset.licence),
-        model=np.array("lsa" if embedder == "lsa" else space.model),
+    return Lists(
+        dataset.name,
+        tuple(one.label for one in named),
+        tuple(key_of(row.contender.config) for row in rows),
+        lists,
+        gains,
+        np.array([_ideal(dataset.qrels[query.id]) for query in queries]),
+        dataset.sha256,
+        dataset.licence,
+        "lsa" if embedder == "lsa" else space.model,
+        digest(dataset),
     )
-    draft.rename(path)
 
 
 def _ideal(grades):

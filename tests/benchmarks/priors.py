@@ -77,10 +77,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"))
     parser.add_argument("--part", choices=("public", "priors", "all"), default="all")
+    parser.add_argument(
+        "--only", nargs="+", choices=public_table.NAMES, help="collections of public.json (those that are stale)"
+    )
     asked = parser.parse_args()
     if asked.part != "priors":
         path = OUT.with_name(public.FILE)
-        print(f"{path}: {public_table.write(asked.folder, day(time.time), path):,} bytes")
+        made = public_table.write(path, asked.only, asked.folder, day(time.time))
+        print(f"{path}: {', '.join(made) or 'nothing'} measured anew, {path.stat().st_size:,} bytes")
     if asked.part != "public":
         made = table(asked.folder).to_bytes()
         OUT.write_bytes(made)

@@ -1,60 +1,82 @@
 """Make the table of what public collections showed of what people run, from the lists of `pools.py`.
 
-Means and variances per contender are results of measurements and name their collections. The model of relevance
-is learned from labels, and so from collections alone whose licence allows commercial use.
+Means and variances per contender are results of measurements and name their collections, each a column with its
+day and the hash of what decides it, so that a stale one is measured again alone. The model of relevance is learned
+from labels, and so from collections alone whose licence allows commercial use.
 """
 
-import numpy as np
 from duels import Pairs, learned
-from pools import CHOSEN, CONFIRMED, DEFAULT, EMBEDDERS, Lists
+from pools import CHOSEN, CONFIRMED, DATA, DEFAULT, EMBEDDERS, Lists, digest
 
-from steelyard.base.files import canonical
+from steelyard.base.files import STRICT_JSON, canonical
+from steelyard_eval.datasets import load
 from steelyard_eval.decide import public
 from steelyard_eval.decide.public import CONTENDERS
 
-NOT_LEARNED = ("locomo", "locomo-sessions")
-"""CC BY-NC."""
+NAMES = (*CHOSEN, *CONFIRMED)
+LEARNED = tuple(name for name in NAMES if not name.startswith("locomo"))
+"""The others are CC BY-NC."""
 CLASSES = {"recorded": "minilm", "lsa": "lsa", "wordllama": "wordllama"}
 
 
-def document(folder, day):
-    """The document of `public.json`."""
-    names = (*CHOSEN, *CONFIRMED)
-    lists = {kind: [Lists.of(name, folder, kind) for name in names] for kind in EMBEDDERS}
-    first = lists["recorded"]
-    collections = [
-        {"name": one.name, "sha256": one.sha256, "licence": one.licence, "queries": len(one.ideal)}
-        for one in first
-    ]
-    means, variances, relevance, rows = {}, {}, {}, {}
-    for kind, every in lists.items():
-        labels, model = every[0].labels, CLASSES[kind]
-        means[model] = {
-            label: [round(float(one.truth[at]), 4) for one in every] for at, label in enumerate(labels)
-        }
-        variances[model] = {label: round(_variance(every, at), 5) for at, label in enumerate(labels)}
-        known = [one.only(CONTENDERS) for one in every if one.name not in NOT_LEARNED]
-        relevance[model] = [round(float(value), 4) for value in learned([Pairs(one) for one in known])]
-        for one in every:
+def stale(table):
+    """The collections whose column does not rest on what decides it today."""
+    known = {one["name"]: one.get("digest") for one in table["about"]["collections"]}
+    return [name for name in NAMES if known.get(name) != digest(load(DATA / name))]
+
+
+def document(table, names, folder, day):
+    """The document of `public.json`: some collections measured anew, the others as they are."""
+    found = {kind: {name: Lists.of(name, folder, kind) for name in names} for kind in EMBEDDERS}
+    abouts = {one["name"]: one for one in table["about"]["collections"]}
+    abouts |= {name: _about(one, day) for name, one in found["recorded"].items()}
+    old = {one["name"]: at for at, one in enumerate(table["about"]["collections"])}
+    made = {"means": {}, "variances": {}, "relevance": table["relevance"]}
+    for kind, every in found.items():
+        for side, of in (("means", _means), ("variances", _variances)):
+            measured, before = {name: of(one) for name, one in every.items()}, table[side][CLASSES[kind]]
+            labels = next(iter(measured.values()), before)
+            made[side][CLASSES[kind]] = {
+                label: [measured[name][label] if name in measured else before[label][old[name]] for name in NAMES]
+                for label in labels
+            }
+    if set(names) & set(LEARNED):
+        made["relevance"] = {CLASSES[kind]: _relevance(folder, kind) for kind in EMBEDDERS}
+    rows = {} if set(names) == set(NAMES) else dict(table["rows"])
+    for every in found.values():
+        for one in every.values():
             rows |= dict(zip(one.keys, one.labels, strict=True))
-    about = {"collections": collections, "date": day, "made by": "make priors", "metric": public.METRIC}
-    return {
-        "schema_version": 1,
-        "about": about,
-        "rows": dict(sorted(rows.items())),
-        "means": means,
-        "variances": variances,
-        "relevance": relevance,
+    about = {
+        "collections": [abouts[name] for name in NAMES],
+        "made by": "make priors",
+        "metric": public.METRIC,
     }
+    return {"schema_version": 2, "about": about, "rows": dict(sorted(rows.items())), **made}
 
 
-def _variance(every, at):
-    base = every[0].labels.index(DEFAULT)
-    return float(np.mean([(one.values[at] - one.values[base]).var(ddof=1) for one in every]))
+def _about(one, day):
+    known = {"name": one.name, "sha256": one.sha256, "licence": one.licence, "queries": len(one.ideal)}
+    return {**known, "date": day, "digest": one.digest}
 
 
-def write(folder, day, path):
-    """Write the file, and return its size."""
-    text = canonical(document(folder, day))
-    path.write_text(text, encoding="utf-8")
-    return len(text)
+def _means(one):
+    return {label: round(float(value), 4) for label, value in zip(one.labels, one.truth, strict=True)}
+
+
+def _variances(one):
+    """Of the difference to the default between queries."""
+    found = (one.values - one.values[one.labels.index(DEFAULT)]).var(axis=1, ddof=1)
+    return {label: round(float(value), 5) for label, value in zip(one.labels, found, strict=True)}
+
+
+def _relevance(folder, kind):
+    every = [Lists.of(name, folder, kind).only(CONTENDERS) for name in LEARNED]
+    return [round(float(value), 4) for value in learned([Pairs(one) for one in every])]
+
+
+def write(path, names, folder, day):
+    """Write the file with some columns measured anew (None: those that are stale); return what was measured."""
+    table = STRICT_JSON.decode(path.read_text(encoding="utf-8"))
+    names = stale(table) if names is None else names
+    path.write_text(canonical(document(table, names, folder, day)), encoding="utf-8")
+    return names

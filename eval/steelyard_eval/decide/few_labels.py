@@ -63,7 +63,7 @@ class Few:
         kind = class_of(model) if class_of(model) in table.variances else MINILM
         others = table.others(sha256)
         known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
-        variance = [table.variances[kind][label] for label in labels]
+        variance = [table.variances[kind][label][others].mean() for label in labels]
         rows = np.array([at[label] for label in labels], dtype=np.int64)
         return cls(rows, np.array(known), np.array(variance), at[DEFAULT], tuple(labels))
 

@@ -52,6 +52,19 @@ class Block:
     moving: int
     """Weights that move together, in the largest branch."""
 
+    @classmethod
+    def of(cls, config: SearchConfig, form: Form, columns: int) -> Block:
+        """So many weights around those of a setting, its own first; `form` is its form."""
+        branches = movable(form)
+        weights = shares(form, branches, columns) * totals(form, branches)
+        return cls(config, form.slot, weights, max(map(len, branches), default=0))
+
+    @classmethod
+    def alone(cls, config: SearchConfig) -> Block:
+        """A setting under its own weights, which do not move."""
+        weights = np.array(config.strategy.weights, dtype=np.float64)
+        return cls(config, np.full(len(weights), -1), weights[None, :], 0)
+
     def placed(self, form: Form) -> Floats:
         """float64[W, S']: the weights for the columns of its form on another recording.
 
@@ -185,9 +198,7 @@ def grid(
 def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:
     """One configuration as it is, by replay: for one whose weights cannot be searched."""
     own, steady = measured(table, config, judgments, metric)
-    weights = np.array(config.strategy.weights, dtype=np.float64)
-    block = Block(config, np.full(len(weights), -1), weights[None, :], 0)
-    return Grid((block,), own[None, :].astype(np.float32), steady[None, :].astype(np.float32))
+    return Grid((Block.alone(config),), own[None, :].astype(np.float32), steady[None, :].astype(np.float32))
 
 
 def measured(
@@ -209,18 +220,17 @@ def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judg
 
 def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
     branches = movable(form)
-    laid = shares(form, branches, columns)
+    block = Block.of(config, form, columns)
+    weights = block.weights
     parts = parts_for(metric)
-    weights = laid * totals(form, branches)
     values = Kernel.of(form, parts).values(weights)
     smooth = composite(values, parts)
     if len(branches) == 1 and len(branches[0]) == 2:
-        smooth = smoothing(laid[:, branches[0][0]]) @ smooth
+        smooth = smoothing(shares(form, branches, columns)[:, branches[0][0]]) @ smooth
     limit = min((stage.limit for stage in config.finish if isinstance(stage, Cut)), default=None)
     shallow = limit is not None and limit < (metric.cutoff or DEEPEST)
     shown = replace(form, limit=limit)
     own = Kernel.of(shown, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
-    block = Block(config, form.slot, weights, max(map(len, branches), default=0))
     return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -12,13 +12,17 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import parse_number
 from steelyard.base.files import canonical
-from steelyard_eval.datasets import Dataset
+from steelyard.memory.query import Query
+from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.rule import FOLDS
 from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.recording.workspace import judged
 
 Record = dict[str, Any]
+BEST_FOUND = {"certificate": "best-found"}
+"""Of weights that were searched for, where nothing better was found; what is used today has no certificate."""
 
 
 def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]) -> Record:
@@ -33,6 +37,26 @@ def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: 
         "tool": f"steelyard {__version__}",
         "date": day(now),
     }
+
+
+def tuned_here(label: str, facts: Mapping[str, Any], dataset: Dataset, queries: Sequence[Query]) -> list[str]:
+    """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
+
+    `facts` is the provenance of a weights file: its certificate says that they were searched for. `queries` are
+    those that are looked at.
+    """
+    if "certificate" not in facts:
+        return []
+    if facts.get("dataset_sha256") != dataset.sha256:
+        same = facts.get("dataset") == dataset.name
+        what = "as far as queries and labels are still the same, its values here are optimistically biased"
+        return [f"{label} was tuned on another state of this data set; {what}"] if same else []
+    every, part = judged(dataset, dataset.queries), judged(dataset, tuning_queries(dataset)[0])
+    tuned = part if (facts.get("in_sample") or {}).get("queries") == len(part) else every
+    both = len({query.id for query in tuned} & {query.id for query in queries})
+    these = "these very queries" if both == len(queries) else f"{both} of these {len(queries)} queries"
+    told = f"{label} was tuned on {these} and their labels, so its values here are optimistically biased"
+    return [told] if both else []
 
 
 def day(now: Callable[[], float]) -> str:

@@ -94,29 +94,31 @@ class PublicTable:
 
     Attributes
     ----------
-    about : provenance: day, command, and the collections with their hashes and licences.
+    about : provenance: the command, and the collections with their days, hashes and licences.
     rows : name of a configuration (`priors.key_of`) -> label.
     means : class of embedders -> label -> float64[S].
-    variances : class of embedders -> label -> of the difference to the default between queries, mean over
-        collections.
+    variances : class of embedders -> label -> float64[S], of the difference to the default between queries.
     relevance : class of embedders -> coefficients of `relevance.features`.
     """
 
     about: Mapping[str, Any]
     rows: Mapping[str, str]
     means: Mapping[str, Mapping[str, Floats]]
-    variances: Mapping[str, Mapping[str, float]]
+    variances: Mapping[str, Mapping[str, Floats]]
     relevance: Mapping[str, Floats]
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> PublicTable:
         """From the document of the file."""
-        means = {
-            model: {label: np.array(row, dtype=np.float64) for label, row in own.items()}
-            for model, own in record["means"].items()
-        }
+        means, variances = (
+            {
+                model: {label: np.array(row, dtype=np.float64) for label, row in own.items()}
+                for model, own in record[side].items()
+            }
+            for side in ("means", "variances")
+        )
         relevance = {model: np.array(row, dtype=np.float64) for model, row in record["relevance"].items()}
-        return cls(record["about"], record["rows"], means, record["variances"], relevance)
+        return cls(record["about"], record["rows"], means, variances, relevance)
 
     def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
         """What the default gained over a configuration; None where nothing like it was run.

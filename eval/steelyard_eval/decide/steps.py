@@ -39,12 +39,15 @@ def exporting(path: Path, target: str) -> str:
     return shlex.join(["steelyard", "export", str(path), "--to", target])
 
 
-def to_do(verdict: str, dataset: Dataset, remedy: str = "", *, labels: bool = True) -> tuple[Step, ...]:
+def to_do(
+    verdict: str, dataset: Dataset, remedy: str = "", *, labels: bool = True, pairs: bool = False
+) -> tuple[Step, ...]:
     """What to do under a verdict: which file to search with, and what would settle the rest.
 
-    `remedy` says it in words, and `labels` whether more of them are one.
+    `remedy` says it in words, `labels` whether more of them are one, and `pairs` whether of single pairs.
     """
-    judge = (spelled("judge", dataset, "--random", options={}) or "") if labels else ""
+    words = () if pairs else ("--random",)
+    judge = (spelled("judge", dataset, *words, options={}) or "") if labels else ""
     more = Step(remedy or "label more of your queries", judge)
     if verdict == "ship":
         return (Step("search with it", using(WEIGHTS)),)

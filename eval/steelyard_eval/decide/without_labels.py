@@ -24,13 +24,29 @@ FEWEST = 20
 NOTHING = "nothing was measured on your notes"
 OTHER = "the default sum of bm25 and vector"
 """The default, where it is not what is worth trying."""
+LACKED = {
+    "severity": "severity",
+    "importance": "importance",
+    "importance_tier": "importance_tier",
+    "document_type": "document_type",
+    "spec_level": "spec_level",
+    "promised": "type",
+    "popularity": "access_count",
+    "retrievability": "stability",
+    "corrections": "correction_count",
+    "tags": "tags",
+    "domain": "domain",
+}
+"""Signals that no public collection has, and the field of an entry that each reads."""
+ASKED = frozenset({"tags", "domain"})
+"""Those that compare an entry with what its query names."""
 
 
 @dataclass(frozen=True)
 class Advice:
     """What to do without proof: in a sentence, and what would decide.
 
-    `attempt` is the default under try, `shown` what public collections showed.
+    `attempt` is the default under try, `shown` what public collections showed, `pairs` whether to judge by duel.
     """
 
     verdict: Literal["try", "keep"]
@@ -38,10 +54,14 @@ class Advice:
     remedy: str
     attempt: SearchConfig | None = None
     shown: PublicGains | None = None
+    pairs: bool = False
+    beside: str = ""
 
     def answer(self, dataset: Dataset, formula: str) -> Conclusion:
         """The same as an answer; `formula` is what is worth trying."""
-        return Conclusion(self.sentence, to_do(self.verdict, dataset, self.remedy), formula)
+        begin = "write queries and " if self.pairs and not dataset.queries else ""
+        steps = to_do(self.verdict, dataset, begin + self.remedy, pairs=self.pairs)
+        return Conclusion(self.sentence, steps, formula, self.beside)
 
     def to_json(self) -> dict[str, Any] | None:
         """What public collections showed, as plain JSON values."""
@@ -56,6 +76,7 @@ def advise(
     sha256: str = "",
     labelled: int = 0,
     pairs: int = 0,
+    beside: str = "",
 ) -> Advice:
     """What to do with a current configuration of which the labels prove nothing.
 
@@ -67,19 +88,39 @@ def advise(
     sha256 : of the data set, which says nothing about itself if it is one of the public collections.
     labelled : how many different questions have labels, fewer than `FEWEST`.
     pairs : how many pairs were judged, where they were chosen by duel.
+    beside : what has to be known of a try (`lacked`).
     """
-    lead, then, own = _lead(labelled, pairs), _next(labelled, pairs), name_of(label)
+    lead, own = _lead(labelled, pairs), name_of(label)
+    then, by_pair = _next(labelled, pairs), bool(pairs) or not labelled
     if reason := _nothing_known(label, config, model):
-        return Advice("keep", f"Keep {own}: {lead}. {reason}", then)
+        return Advice("keep", f"Keep {own}: {lead}. {reason}", then, pairs=by_pair)
     shown = None if config is None else public_table().against(config, model, sha256)
     if shown is None:
-        return Advice("keep", f"Keep {own}: {lead}, and it was not run on the public collections.", then)
+        told = f"Keep {own}: {lead}, and it was not run on the public collections."
+        return Advice("keep", told, then, pairs=by_pair)
     if not shown.likely:
         told = shown.in_words("it", OTHER)
-        return Advice("keep", f"Keep {own}: {lead}; {told}{measured_with(model)}.", then, shown=shown)
+        said = f"Keep {own}: {lead}; {told}{measured_with(model)}."
+        return Advice("keep", said, then, shown=shown, pairs=by_pair)
     told = shown.in_words(own)
     attempt = default_config(config, limit, model)
-    return Advice("try", f"Try: {lead}; {told}{measured_with(model)}.", then, attempt, shown)
+    return Advice("try", f"Try: {lead}; {told}{measured_with(model)}.", then, attempt, shown, by_pair, beside)
+
+
+def lacked(config: SearchConfig | None, dataset: Dataset) -> str:
+    """By what the current configuration ranks here and could not rank there; empty where there is nothing."""
+    used = () if config is None else sorted(LACKED.keys() & config.effective.signals())
+    known = [
+        name
+        for name in used
+        if len({getattr(entry, LACKED[name]) for entry in dataset.entries}) > 1
+        and (name not in ASKED or any(getattr(query, name) for query in dataset.queries))
+    ]
+    if not known:
+        return ""
+    return (
+        f"What you use ranks by {', '.join(known)}, which the public collections lack, so it may do better here."
+    )
 
 
 def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
@@ -99,7 +140,6 @@ def _lead(labelled: int, pairs: int) -> str:
 
 
 def _next(labelled: int, pairs: int) -> str:
-    if pairs:
-        return f"judge {max(ENOUGH - pairs, 1)} more pairs, and they count"
-    more = max(FEWEST - labelled, 1)
-    return f"label {more}{' more' if labelled else ''} queries, and they decide"
+    if pairs or not labelled:
+        return f"judge {max(ENOUGH - pairs, 1)}{' more' if pairs else ''} pairs, and they count"
+    return f"label {max(FEWEST - labelled, 1)} more queries, and they decide"

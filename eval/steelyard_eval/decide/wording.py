@@ -5,6 +5,7 @@ from __future__ import annotations
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
 from steelyard_eval.common.answer import LONGEST, Conclusion, name_of
+from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
@@ -60,6 +61,9 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
     if decision.verdict == "try" and decision.refusal:
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
+    if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
+        lost = f"what was chosen on a part of these labels lost on the rest ({odds(decision.gain)})"
+        return f"Try: it leads, but {lost}; not proven{_more(decision)}."
     if decision.verdict == "try":
         return f"Try: likely better than {own} ({odds(decision.gain)}), not proven{_more(decision)}."
     return (
@@ -71,10 +75,17 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
 def in_words(gain: Gain, metric: str, over: str) -> str:
     """A gain in words, with its interval and odds; both are left out where nothing is known of them.
 
+    An interval wider than the range of a metric is nothing known.
+
     >>> in_words(Gain.of(-0.02, 0.01), "nDCG@10", "against the baseline")
     '-0.020 nDCG@10 against the baseline, 95% sure of -0.040 to -0.000; 1 in 40 that it is better'
     """
-    sure = "" if gain.worse is None else f", 95% sure of {gain.low:+.3f} to {gain.high:+.3f}; {odds(gain)}"
+    if gain.worse is None:
+        sure = ""
+    elif tells(gain.low, gain.high):
+        sure = f", 95% sure of {gain.low:+.3f} to {gain.high:+.3f}; {odds(gain)}"
+    else:
+        sure = ", and so few queries say nothing of others"
     return f"{gain.mean:+.3f} {metric} {over}{sure}"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
 
+Record = dict[str, Any]
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
 
 
@@ -32,6 +33,12 @@ class ChosenWeights(Reported):
     attempt: SearchConfig | None = None
     interrupted: bool = False
 
+    @property
+    def weights(self) -> dict[str, Record | None]:
+        """What the weights files hold, for a kept run: `config`, what to run, and `attempt`, what to try."""
+        files = {"config": self.config, "attempt": self.attempt}
+        return {name: None if one is None else one.to_json() for name, one in files.items()}
+
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written."""
         return save_weights(path, self.config, self.attempt)
@@ -46,6 +53,7 @@ class ChosenWeights(Reported):
         moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
+        gone = [one for one in (today(target), beside(target)) if one.exists()]
         written = self.save_weights(target)
         other = (
             "what to try"
@@ -53,6 +61,7 @@ class ChosenWeights(Reported):
             else f"the best that may be chosen {to and 'for '}{to}"
         )
         lines = [f"{one}: {other if one == beside(target) else own}" for one in written]
+        lines += [f"{one}: removed, it was of an earlier run" for one in gone if one not in written]
         return replace(self, record={**self.record, "steps": steps}), lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -39,6 +40,31 @@ class Measured:
     def only(self, queries: Sequence[Query], qrels: Qrels) -> Measured:
         """The part of some of its queries."""
         return Measured.of(qrels, only(self.table, [query.id for query in queries]))
+
+
+class Scale(Protocol):
+    """What measures candidates: labels, or what acts say."""
+
+    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
+
+    def alone(self, known: Measured, config: SearchConfig) -> Grid:
+        """One configuration as it is."""
+
+
+@dataclass(frozen=True)
+class ByLabels:
+    """A metric of the labels."""
+
+    metric: Measure
+
+    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """See `Scale`."""
+        return grid(known.table, settings, known.judgments, self.metric, columns)
+
+    def alone(self, known: Measured, config: SearchConfig) -> Grid:
+        """See `Scale`."""
+        return alone(known.table, config, known.judgments, self.metric)
 
 
 @dataclass(frozen=True)
@@ -112,17 +138,17 @@ def lay_out(
     `qrels` are the labels of these queries; the data set's by default. Raises KeyboardInterrupt when there is
     nothing yet, ConfigError when nothing could be searched.
     """
-    return laid_over(record_all(source, queries, starts, qrels), starts, metric)
+    return laid_over(record_all(source, queries, starts, qrels), starts, ByLabels(metric))
 
 
-def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], metric: Measure) -> Layout:
+def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], scale: Scale) -> Layout:
     """`lay_out` over what was recorded already."""
     grids: list[tuple[Start, Grid]] = []
     skipped: list[str] = []
     whole = True
     try:
         for start in starts:
-            made, fault = laid_out(recordings, start, metric)
+            made, fault = laid_out(recordings, start, scale)
             grids += [] if made is None else [(start, made)]
             skipped += [fault] if fault else []
     except KeyboardInterrupt:
@@ -136,25 +162,22 @@ def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], metric:
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
-def laid_out(recordings: Sequence[Measured], start: Start, metric: Measure) -> tuple[Grid | None, str]:
+def laid_out(recordings: Sequence[Measured], start: Start, scale: Scale) -> tuple[Grid | None, str]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
     try:
-        return grid_over(recordings, start.parts, metric, start.columns), ""
+        return grid_over(recordings, start.parts, scale, start.columns), ""
     except ConfigError as error:
-        known = serving(recordings, start.config)
-        only = alone(known.table, start.config, known.judgments, metric) if start.preset else None
+        only = scale.alone(serving(recordings, start.config), start.config) if start.preset else None
         return only, f"{start.label} was not tuned: {error}"
 
 
 def grid_over(
-    recordings: Sequence[Measured], parts: Sequence[Sequence[SearchConfig]], metric: Measure, columns: int
+    recordings: Sequence[Measured], parts: Sequence[Sequence[SearchConfig]], scale: Scale, columns: int
 ) -> Grid:
     """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
     every = sum(map(len, parts))
     served = [(serving(recordings, part[0]), part) for part in parts]
-    return Grid.joined(
-        [grid(one.table, part, one.judgments, metric, columns * len(part) // every) for one, part in served]
-    )
+    return Grid.joined([scale.grid(one, part, columns * len(part) // every) for one, part in served])
 
 
 def record_all(

@@ -15,7 +15,7 @@ from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.decide.without_labels import advise
+from steelyard_eval.decide.without_labels import advise, lacked
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 METRICS = ("R@10", "RR@10", "Judged@10")
 """Shown beside the metric that is decided on."""
-DEFAULT = "bm25"
-"""What is taken to be used today where nothing is named."""
 Record = dict[str, Any]
 
 
@@ -152,7 +150,7 @@ def recommend(
 
 def _default(source: Source) -> str:
     if source.lists is None:
-        return source.dataset.system or DEFAULT
+        return source.dataset.today
     raise ConfigError(
         "a recording of lists of other engines does not tell which of them is used today; name it with --current: "
         f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
@@ -169,7 +167,7 @@ def _unlabelled(
 ) -> Recommendation:
     dataset = source.dataset
     queries = dataset.split("all") if dataset.queries else ()
-    advice = advise(label, config, limit, source.model, dataset.sha256)
+    advice = advise(label, config, limit, source.model, dataset.sha256, beside=lacked(config, dataset))
     if restriction and (why := restriction.unlabelled(advice.attempt)):
         raise ConfigError(f"{why}; label queries, or leave the restriction out")
     tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()

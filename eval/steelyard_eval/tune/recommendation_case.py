@@ -24,7 +24,7 @@ from steelyard_eval.decide.promise import Usual, usual_over
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, Gates, doubt
-from steelyard_eval.decide.without_labels import FEWEST, Advice, advise
+from steelyard_eval.decide.without_labels import FEWEST, Advice, advise, lacked
 from steelyard_eval.decide.wording import answer_of, is_stated, named
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.tune.board import Board, leaderboard
@@ -173,7 +173,8 @@ class RecommendationCase:
         """What public collections say."""
         dataset, asked = self.source.dataset, questions(self.queries)
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
-        return advise(self.label, self.config, self.limit, self.source.model, dataset.sha256, asked, pairs)
+        beside, model = lacked(self.config, dataset), self.source.model
+        return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, beside)
 
     @property
     def decision(self) -> Decision:

@@ -16,7 +16,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.decide.provenance import decided, estimate, origin
+from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin
 from steelyard_eval.decide.wording import depths_read
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -66,9 +66,9 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or found is None:
-        return record, current, case.instead and replace(case.instead, provenance=facts)
-    facts |= {"in_sample": found["in_sample"], "certificate": "best-found", "plateau": found["plateau"]}
-    picked = replace(case.picked, provenance=facts)
+        return record, current, case.instead and replace(case.instead, provenance={**facts, **BEST_FOUND})
+    vouched = {"in_sample": found["in_sample"], "plateau": found["plateau"], **BEST_FOUND}
+    picked = replace(case.picked, provenance={**facts, **vouched})
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
 

@@ -244,11 +244,13 @@ class Toll:
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""
         steps = answer.steps
-        if self.restriction.target and (self.lost or verdict != "keep"):
-            path = WEIGHTS if verdict == "ship" else beside(WEIGHTS)
-            to = self.restriction.target
+        if to := self.restriction.target:
+            used = verdict == "ship" or (
+                verdict == "keep" and not self.lost
+            )  # else what is used cannot be written
+            path = WEIGHTS if used else beside(WEIGHTS)
             steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
-        return replace(answer, steps=steps, beside=self.sentence())
+        return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, self.sentence()))))
 
     def to_json(self) -> Record:
         """For the document."""

@@ -27,7 +27,7 @@ from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.candidate import Candidate, candidates
-from steelyard_eval.tune.layout import Measured, grid_over, serving
+from steelyard_eval.tune.layout import ByLabels, Measured, grid_over, serving
 from steelyard_eval.tune.optimum import SWEPT, Optimum, Progress, in_silence, optimum
 from steelyard_eval.tune.tuned_parameters import (
     depths,
@@ -100,7 +100,7 @@ class Task:
     @cached_property
     def grid(self) -> Grid:
         """All settings under many weights, on every query."""
-        return grid_over(self.recordings, recorded_alike(self.settings), self.measure, COLUMNS)
+        return grid_over(self.recordings, recorded_alike(self.settings), ByLabels(self.measure), COLUMNS)
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -19,7 +19,7 @@ from steelyard.systems import written_name
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
-from steelyard_eval.decide.provenance import decided, estimate, origin
+from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.decide.wording import answer_of, is_stated, named
@@ -209,14 +209,14 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
         **_queries(tuning),
     }
     facts = origin(task.dataset, task.table.fingerprint, task.seed, now)
-    shared = {name: document[name] for name in ("baseline", "objective", "verdict", "certificate", "promise")}
+    shared = {name: document[name] for name in ("baseline", "objective", "verdict", "promise")}
     # The file vouches for the strategy in it: under try and keep that is the current one.
     kept = replace(task.config, provenance={**facts, **shared, "in_sample": inside["current"], "plateau": []})
-    vouched = {name: document[name] for name in ("in_sample", "plateau", "optimism")}
+    vouched = {name: document[name] for name in ("certificate", "in_sample", "plateau", "optimism")}
     chosen = replace(picked, provenance={**facts, **shared, **vouched})
     if decision.verdict == "ship":
         return document, chosen, None
-    instead = tuning.instead and replace(tuning.instead, provenance=facts)
+    instead = tuning.instead and replace(tuning.instead, provenance={**facts, **BEST_FOUND})
     return document, kept, chosen if decision.verdict == "try" else instead
 
 

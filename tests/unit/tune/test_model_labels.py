@@ -19,6 +19,7 @@ from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.families import Start, starts
 from steelyard_eval.tune.layout import lay_out, record_all
+from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation import recommend
 from steelyard_eval.tune.source import Live
 from steelyard_eval.workbench import Workbench
@@ -96,6 +97,22 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
     used = laid.grid.config(0)
     assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
     assert model_labels(file, few).measured(Live(Workspace.open(few)), judged(few, few.queries), laid, used, NDCG)
+
+
+def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
+    """As many as one search shows."""
+    source, queries = Live(Workspace.open(few)), judged(few, few.queries)
+    laid = lay_out(source, queries, starts(source, queries, 10).starts[:1], NDCG)
+    ids = [entry.id for entry in few.entries]
+
+    def measured(pairs):
+        qrels = {query.id: dict.fromkeys(ids[:pairs], 1) for query in whole.queries}
+        return ModelLabels("m", qrels, {"counts": True}, "").measured(
+            source, queries, laid, laid.grid.config(0), NDCG
+        )
+
+    assert measured(9) is None
+    assert measured(10) is not None
 
 
 def test_lists_and_files_without_judgments_are_refused(few, tmp_path):

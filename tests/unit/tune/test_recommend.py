@@ -33,6 +33,8 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.show.report.leaderboard import leaderboard
+from steelyard_eval.show.terminal import recommendation
 from steelyard_eval.tune import layout
 from steelyard_eval.tune.families import Start, starts
 from steelyard_eval.tune.layout import lay_out
@@ -369,6 +371,17 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
     assert places == sorted(places)  # what to expect, what to do, the formula
 
 
+@pytest.mark.parametrize("stated", [True, False])
+def test_a_gain_that_is_not_stated_is_not_said_to_stand_above(found, stated):
+    record = {**found.record, "promise_stated": stated}
+    told = " ".join(recommendation(record).split())
+    caption = " ".join(map(str, leaderboard(record)))
+    assert "so they are optimistically biased" in told
+    assert ("the gain above, made out of fold" in told) == stated
+    assert "so their values are optimistically biased" in caption
+    assert ("the promise above is not" in caption) == stated
+
+
 # Words
 
 
@@ -385,6 +398,11 @@ def test_the_three_sentences():
     assert sentence(attempt, "bm25", "nDCG@10") == (
         "Try: likely better than your bm25 (1 in 10 that it is worse), not proven; "
         "about 40 more labelled queries would settle it."
+    )
+    # Of a gain below 0 nobody says that it is likely better: Phi(-1) = .159
+    assert sentence(replace(attempt, gain=Gain.of(-0.01, 0.01)), "bm25", "nDCG@10") == (
+        "Try: it leads, but what was chosen on a part of these labels lost on the rest "
+        "(1 in 6 that it is better); not proven; about 40 more labelled queries would settle it."
     )
     assert sentence(ship, "mine", "nDCG@10", 100) == (
         "Ship: better than your mine (1 in 50 that it is worse); "
