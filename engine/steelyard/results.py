@@ -153,14 +153,15 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[
 
     A row that a finish stage added has no signals.
     """
-    everywhere = np.ones(len(table), dtype=bool)
     ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
-    home = np.where(table.home < 0, np.arange(len(table)), table.home)
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
-            values = leaf.compile(table, everywhere).branches[0].columns[0].values
-            above = values[home] if leaf.name in LAYERS else values  # those of the directory, for its files
-            found = np.where(np.isnan(values), above, values)[ranking.row]
-            read[leaf.name] = np.where(np.isnan(found), 0.0, found)
-    return [{n: float(values[at]) for n, values in read.items()} if own else {} for at, own in enumerate(ranked)]
+            values = leaf.derived(table).values
+            found = values[ranking.row]
+            if leaf.name in LAYERS:  # those of the directory, for its files
+                home = table.home[ranking.row]
+                found = np.where(np.isnan(found) & (home >= 0), values[home], found)
+            read[leaf.name] = np.where(np.isnan(found), 0.0, found).tolist()
+    rows = zip(*read.values(), strict=True) if read else ((),) * len(ranked)
+    return [dict(zip(read, row, strict=True)) if own else {} for own, row in zip(ranked, rows, strict=True)]

@@ -115,8 +115,6 @@ class TestLayer(RetrieverContract):
         return LayerRetriever(store, SPACE, embed)
 
     def test_vectors_that_arrive_later_are_found(self):
-        from steelyard.memory.entry import Entry
-
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a"), Entry("b")])
             vault.put_vectors(SPACE, ["a"], embed("node")[None])
@@ -125,6 +123,17 @@ class TestLayer(RetrieverContract):
 
             vault.put_vectors(SPACE, ["b"], embed("node")[None])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a", "b"]
+
+    def test_many_ties_are_by_ascending_id(self):
+        """Of long lists, which a faster sort would leave in any order."""
+        with Vault(":memory:") as vault:
+            ids = [f"e{at:04}" for at in range(2000)]
+            vault.upsert([Entry(id_) for id_ in ids])
+            vault.put_vectors(SPACE, ids, np.array([embed("node" if at % 3 else "note") for at in range(2000)]))
+            found = [f.id for f in LayerRetriever(vault, SPACE, embed).retrieve(Query("node"), None)]
+
+        near, far = ([id_ for at, id_ in enumerate(ids) if bool(at % 3) == same] for same in (True, False))
+        assert found == near + far
 
 
 class TestMemories(RetrieverContract):

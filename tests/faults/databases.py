@@ -12,6 +12,7 @@ The database must have pgvector and no schema steelyard; the role makes roles. O
 """
 
 import importlib.util
+import math
 import multiprocessing
 import os
 import signal
@@ -226,7 +227,7 @@ def clients(rng):
                 running[at] = context.Process(target=jobs[at][0], args=jobs[at][1], daemon=True)
                 running[at].start()
                 if time.monotonic() > crash:
-                    crash = end + 1
+                    crash = math.inf
                     crash_server()
         finally:
             for process in running:

@@ -349,6 +349,21 @@ def test_what_followed_a_search(what):
     grows(SESSIONS[what], lambda events: list(followed(events, corpus)))
 
 
+@pytest.mark.parametrize("named", [0, 100])
+def test_a_text_is_not_held_against_each_entry_of_a_list_sentence_by_sentence(named):
+    """What 2,000 sentences more cost: some steps each, and not one for each of 100 entries."""
+    names = [f"entry-{at}" for at in range(100)]
+    corpus = Corpus([Entry(name, title=f"the title of {name}", text="x") for name in names])
+    shown = Searched("s", 1.0, "token", tuple(map(ShownHit, names)))
+
+    def read(n):
+        list(followed([shown, AgentSaid(f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
+
+    read(10)
+    few, many = (operations(lambda n=n: read(n)) for n in (2000, 4000))
+    assert many - few < 50 * 2000
+
+
 def test_names_that_begin_alike():
     def read(n):
         names = Mentioned([Entry(f"2026-01-01-{at}", text="x") for at in range(n)])

@@ -213,6 +213,16 @@ class TestALog:
                 act()
         assert not (tmp_path / "nowhere").exists()
 
+    @pytest.mark.parametrize(
+        "begin", [b"SQLite format 3\0", b'{\n  "system": "bm25"\n}\n', gzip.compress(b"{}"), b'{"id":"m1"}\n']
+    )
+    def test_is_not_appended_to_what_is_no_log(self, tmp_path, begin):
+        path = tmp_path / "memory.db"
+        path.write_bytes(begin)
+        with pytest.raises(ConfigError, match=r"memory.db'? is no feedback log; name a new file"):
+            feedback.append(path, [{"a": 1}])
+        assert path.read_bytes() == begin
+
     def test_a_foreign_lock_is_waited_for_and_then_named(self, log, monkeypatch):
         monkeypatch.setattr(feedback, "PATIENCE", 0.05)
         with log.open() as held:

@@ -1,15 +1,14 @@
 """Are the tests any good? Each mutant changes one place of one module; the tests that come to it have to notice.
 
-    python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--near] [--only NUMBER...]
+    python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER...]
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and`
 for `or`, a `not` that goes. All mutants of a sample are in one copy of the sources, each behind a switch that
-is off and notices who comes to it. The tests are collected once. A mutant first meets the files nearest to its
-module, for some seconds. Then, a test file at a time, those near to what still lives first: a fork runs the
-file with all switches off, which tells what it comes to, how long that takes, and what fails anyway; and a fork
-for each living mutant that it came to runs it with that one on, until a test fails that did not. What Python
-reads once, as it imports (constants of modules, defaults), and what is compiled has no switch: such a mutant is
-written into the copy, and meets the files nearest to its module in a process of its own.
+is off and notices who comes to it. The tests are collected once. Then a fork runs each test file with all switches
+off, which tells what it comes to, how long that takes, and what fails anyway; and for each living mutant a fork
+runs the tests of a file that come to it, with that switch on, a file after another, until a test fails that did
+not. What Python reads once, as it imports (constants of modules, defaults), and what is compiled has no switch:
+such a mutant is written into the copy, and meets the files nearest to its module in a process of its own.
 
 The state is kept in reports/campaigns/mutants-SEED.json: sources that changed need --fresh, test files that
 changed are met once more by what still lives. Survivors are printed with their line; those that change nothing
@@ -235,66 +234,62 @@ class Meeting:
         by_file = {}
         for item in session.items:
             by_file.setdefault(item.nodeid.split("::")[0], []).append(item)
-        for one in self.living():
-            if not one["tried"] and not one.get("written") and time.monotonic() < self.until:
-                self.try_near([item for file in one["own"] for item in by_file.get(file, ())], one)
-                one["tried"] = True
+        for file, items in by_file.items():
+            if self.state["files"].get(file, {}).get("mark") != digest(ROOT / file) and self.has_time():
+                self.state["files"][file] = {"mark": digest(ROOT / file), **self.reach(items)}
                 save(self.state)
-        while not self.state["near"] and time.monotonic() < self.until and (file := self.next_file(by_file)):
-            self.meet(by_file[file])
-            self.state["files"][file] = digest(ROOT / file)
-            save(self.state)
+        for one in self.living():
+            if not one.get("written"):
+                self.meet(one, by_file)
+                save(self.state)
         return True
+
+    def has_time(self):
+        return time.monotonic() < self.until
 
     def living(self):
         only = self.state["only"]
-        return [one for one in self.mutants.values() if not one["killed"] and (not only or one["number"] in only)]
+        alive = (one for one in self.mutants.values() if not one["killed"] and not is_equivalent(one))
+        return [one for one in alive if not only or one["number"] in only]
 
-    def next_file(self, by_file):
-        """The one that is near to most of what still lives, of those that were not met."""
-        left = [file for file in by_file if self.state["files"].get(file) != digest(ROOT / file)]
-        near = Counter()
-        for one in self.living():
-            for rank, file in enumerate(one["own"]):
-                near[file] += 1 / (1 + rank)
-        return max(left, key=lambda file: (near[file], file)) if left and self.living() else None
+    def reach(self, items):
+        """Of the tests of a file that pass without a change: their seconds, and the mutants they come to."""
+        plain = forked(partial(self.run, items, None), 600.0) or {"seconds": {}, "failed": [], "reached": {}}
+        fine = {test: round(spent, 3) for test, spent in plain["seconds"].items() if test not in plain["failed"]}
+        coming = {at: [test for test in tests if test in fine] for at, tests in plain["reached"].items()}
+        return {"seconds": fine, "coming": {at: tests for at, tests in coming.items() if tests}}
 
-    def try_near(self, items, one):
-        """The near files first, as they are and for so long: most of what tests notice is noticed there."""
-        for _ in range(3):
-            fine = [item for item in items if item.nodeid not in self.state["failing"]]
-            ended = forked(partial(self.run, fine, one["number"]), 10 * self.state["patience"])
-            one["met"] += len(ended["reached"].get(str(one["number"]), ())) if ended else 0
-            noticed = [item for item in items if ended and item.nodeid in ended["failed"]]
-            if not noticed:
+    def meet(self, one, by_file):
+        """Let a mutant meet the files whose tests come to it, the quickest first, until one notices."""
+        cost, at = {}, str(one["number"])
+        for file, known in self.state["files"].items():
+            if file in by_file and at in known["coming"] and one["files"].get(file) != known["mark"]:
+                cost[file] = min(known["seconds"][test] for test in known["coming"][at])
+        for file in sorted(cost, key=lambda file: (file not in one["own"], cost[file], file)):
+            if not self.has_time():
                 return
-            plain = forked(partial(self.run, noticed, None), 10 * self.state["patience"])
-            if plain and not plain["failed"]:
-                one["killed"] = noticed[0].nodeid
-                return
-            self.state["failing"].append(noticed[0].nodeid)  # it fails without a change
-
-    def meet(self, items):
-        plain = forked(partial(self.run, items, None), 600.0)
-        if plain is None:
-            return
-        fine = [item for item in items if item.nodeid in plain["seconds"] and item.nodeid not in plain["failed"]]
-        for one in self.living():
-            coming = set(plain["reached"].get(str(one["number"]), ()))
-            if not coming:
-                continue
-            seconds, chosen, spent = plain["seconds"], [], Counter()
-            for item in sorted(fine, key=lambda i: (i.nodeid not in coming, seconds[i.nodeid])):
-                comes = item.nodeid in coming
-                if not spent[comes] or spent[comes] + seconds[item.nodeid] < self.state["patience"] / (
-                    1 if comes else 3
-                ):
-                    chosen.append(item)
-                    spent[comes] += seconds[item.nodeid]
-            ended = forked(partial(self.run, chosen, one["number"]), PATIENCE[0] + PATIENCE[1] * spent.total())
-            one["met"] += len(coming)
+            known = self.state["files"][file]
+            chosen = self.chosen(known["seconds"], set(known["coming"][at]))
+            items = [item for item in by_file[file] if item.nodeid in chosen]
+            allowed = PATIENCE[0] + PATIENCE[1] * sum(known["seconds"][test] for test in chosen)
+            ended = forked(partial(self.run, items, one["number"]), allowed)
+            one["files"][file] = known["mark"]
+            one["met"] += len(known["coming"][at])
             if ended is None or ended["failed"]:
-                one["killed"] = ended["failed"][0] if ended else f"no end in {items[0].nodeid.split('::')[0]}"
+                plain = forked(partial(self.run, items, None), allowed)  # fewer tests than when it was measured
+                if plain and not (ended and ended["failed"][0] in plain["failed"]):
+                    one["killed"] = ended["failed"][0] if ended else f"no end in {file}"
+                    return
+
+    def chosen(self, seconds, coming):
+        """The quickest tests that come to a place, and for a third of the time others of the file."""
+        kept, spent = set(), Counter()
+        for test in sorted(seconds, key=lambda test: (test not in coming, seconds[test])):
+            comes = test in coming
+            if not spent[comes] or spent[comes] + seconds[test] < self.state["patience"] / (1 if comes else 3):
+                kept.add(test)
+                spent[comes] += seconds[test]
+        return kept
 
     def run(self, items, number):
         """Run tests in this process, which is a fork; until one fails where a mutant is on."""
@@ -418,7 +413,7 @@ def begun(seed, goal, fresh):
         own = own_tests(module)[:MOST_FILES]
         told = {"place": f"{name_of(module)}: {before} -> {ast.unparse(node)}", "line": line, "own": own}
         where = {"number": number, "path": str(module.relative_to(ROOT)), "at": at, "lineno": node.lineno}
-        mutants.append({**where, **told, "killed": None, "tried": False, "met": 0, "files": {}})
+        mutants.append({**where, **told, "killed": None, "met": 0, "files": {}})
     return {
         "seed": seed,
         "goal": goal,
@@ -426,7 +421,6 @@ def begun(seed, goal, fresh):
         "mutants": mutants,
         "files": {},
         "plain": {},
-        "failing": [],
     }
 
 
@@ -446,12 +440,10 @@ def with_switches(folder, state, until):
     mutants = {one["number"]: one for one in state["mutants"]}
     plugin = Meeting(state, mutants, until)
     every = [str(test.relative_to(ROOT)) for test in tests()]
-    near = {file for one in plugin.living() for file in one["own"]}
-    chosen = [file for file in every if not state["near"] or file in near]
     child = os.fork()
     if not child:
         try:
-            pytested(folder, chosen, plugin)
+            pytested(folder, every, plugin)
             save(state)
         finally:
             os._exit(0)
@@ -461,12 +453,19 @@ def with_switches(folder, state, until):
     return json.loads((STATES / f"mutants-{state['seed']}.json").read_text())
 
 
+@cache
+def equivalents():
+    return json.loads(EQUIVALENT.read_text())
+
+
+def is_equivalent(one):
+    """Whether it changes nothing, as equivalent.json says: no test need meet it."""
+    return any(k["place"] == one["place"] and k.get("line", one["line"]) == one["line"] for k in equivalents())
+
+
 def told(state):
-    known = json.loads(EQUIVALENT.read_text())
     alive = [one for one in state["mutants"] if not one["killed"]]
-    same = [
-        o for o in alive if any(k["place"] == o["place"] and k.get("line", o["line"]) == o["line"] for k in known)
-    ]
+    same = [one for one in alive if is_equivalent(one)]
     for one in alive:
         kind = "equivalent" if one in same else "survived" if one["met"] else "untested"
         print(f"{one['number']:>4} {kind:10} {one['place']} line {one['lineno']}: {one['line']}")
@@ -484,14 +483,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="forget what was done before")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests, a mutant and a file")
-    parser.add_argument(
-        "--near", action="store_true", help="no other test files than those near to a changed module"
-    )
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these mutants alone")
     chosen = parser.parse_args()
     until = time.monotonic() + 60 * chosen.minutes
     state = begun(chosen.seed, chosen.goal, chosen.fresh)
-    state |= {"near": chosen.near, "patience": chosen.seconds, "only": chosen.only or []}
+    state |= {"patience": chosen.seconds, "only": chosen.only or []}
     for name in PRELOADED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:
@@ -500,7 +496,7 @@ def main():
         state = with_switches(folder, state, until)
         for one in state["mutants"]:
             wanted = one.get("written") and (not chosen.only or one["number"] in chosen.only)
-            if wanted and not one["killed"] and time.monotonic() < until:
+            if wanted and not one["killed"] and not is_equivalent(one) and time.monotonic() < until:
                 written(one, folder, state)
                 save(state)
     told(state)

@@ -1,6 +1,7 @@
 """Says in words which rules of a JSON Schema a value breaks.
 
-jsonschema-rs checks it: jsonschema builds grammars for a second and a half when it is imported beside Jupyter.
+jsonschema-rs checks it, imported when a file is checked. The package jsonschema builds grammars for a second and a
+half when it is imported beside Jupyter.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import islice
 from operator import getitem
-from typing import Any, cast
-
-from jsonschema_rs import Draft202012Validator, ValidationError, ValidationErrorKind
+from typing import TYPE_CHECKING, Any, cast
 
 from steelyard.base.errors import nearest, shown
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
 
 WHOLE = "the file"
 """The place of what is wrong with the whole value."""
@@ -44,7 +46,12 @@ class Schema:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = dict(document)
-        self._validator = Draft202012Validator(self._document)
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        from jsonschema_rs import Draft202012Validator
+
+        return Draft202012Validator(self._document)
 
     def violations(self, value: object) -> Iterable[Violation]:
         """The first violations, each once, by place; NaN counts as null.
@@ -62,6 +69,8 @@ class Schema:
             yield Violation(place, value, rule)
 
     def _rules(self, fault: ValidationError) -> Iterator[str]:
+        from jsonschema_rs import ValidationErrorKind
+
         match fault.kind:
             case ValidationErrorKind.Type(types=types):
                 yield f"must be of type {' or '.join(types)}"

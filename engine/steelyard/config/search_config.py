@@ -114,6 +114,16 @@ class SearchConfig:
         """The signals that the finish stages read, for every query."""
         return frozenset().union(*(stage.needs for stage in self.finish))
 
+    @cached_property
+    def finish_facts(self) -> frozenset[str]:
+        """The derived signals that the finish stages compute."""
+        return frozenset().union(*(stage.facts for stage in self.finish))
+
+    @cached_property
+    def finish_ends(self) -> frozenset[str]:
+        """The retrievers whose scores the finish stages scale by the ends of their formulas."""
+        return frozenset().union(*(stage.reads_ends for stage in self.finish))
+
     @property
     def intents(self) -> frozenset[str]:
         """The intents whose queries it ranks in another way than a query without one."""
@@ -292,7 +302,9 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        remedy = "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard tune` writes one"
+        remedy = (
+            "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard recommend` writes one"
+        )
         raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
     try:
         record = STRICT_JSON.decode(text)

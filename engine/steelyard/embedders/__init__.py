@@ -7,7 +7,7 @@ installs it. `kinds` says which embedders there are and how a vault remembers on
 from __future__ import annotations
 
 from steelyard.embedders.api import ApiEmbedder
-from steelyard.embedders.cache import CachedEmbedder
+from steelyard.embedders.cache import CachedEmbedder, resumable
 from steelyard.embedders.kinds import KINDS, open_embedder
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import ApiSettings, detect
@@ -25,4 +25,5 @@ __all__ = [
     "WordLlamaEmbedder",
     "detect",
     "open_embedder",
+    "resumable",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -133,3 +134,14 @@ class CachedEmbedder:
             f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
             "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
         )
+
+
+@contextmanager
+def resumable(embedder: Embedder | None) -> Iterator[None]:
+    """Add to an EmbedderError how to continue, when the embedder caches its vectors on disk."""
+    try:
+        yield
+    except EmbedderError as error:
+        if not isinstance(embedder, CachedEmbedder):
+            raise
+        raise EmbedderError(f"{error}; run the same command again to go on: what was embedded is kept") from None

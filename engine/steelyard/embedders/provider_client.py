@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import EmbedderError, shown
@@ -145,6 +144,8 @@ def _retry_after(value: str) -> float | None:
     """Seconds, from a number or from an HTTP date; None when it is neither."""
     if re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         return float(value)
+    from email.utils import parsedate_to_datetime  # a server that asks to wait is rare, and this slow to import
+
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

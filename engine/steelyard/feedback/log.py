@@ -167,7 +167,10 @@ def append_act(
 
 
 def append(path: str | Path, records: list[dict[str, Any]]) -> None:
-    """Append lines in one write under a lock; MachineError when that cannot be done, ConfigError for odd text."""
+    """Append lines in one write under a lock; MachineError when that cannot be done.
+
+    ConfigError for odd text, and for a file that is neither empty nor a log.
+    """
     data = _utf8("".join(map(line, records)))
     try:
         target = regular_target(Path(path))
@@ -176,6 +179,8 @@ def append(path: str | Path, records: list[dict[str, Any]]) -> None:
         try:
             with _locked(handle):
                 size = os.fstat(handle).st_size
+                if size and not _begins_a_log(os.pread(handle, 2**16, 0)):
+                    raise ConfigError(f"{shown(str(path), PATH_WIDTH)} is no feedback log; name a new file")
                 torn = size and os.pread(handle, 1, size - 1) != b"\n"
                 _write(handle, b"\n" + data if torn else data)
         finally:
@@ -184,6 +189,11 @@ def append(path: str | Path, records: list[dict[str, Any]]) -> None:
         place = shown(str(path), PATH_WIDTH)
         reason = error.strerror or str(error)
         raise MachineError(f"cannot append to {place}: {reason}; free space or check permissions") from None
+
+
+def _begins_a_log(head: bytes) -> bool:
+    """Whether a file may be one: not a vault, a corpus, a weights file, or what is compressed."""
+    return head[:1] == b"{" and head[1:2] != b"\n" and b'"schema_version"' in head
 
 
 def line(record: Mapping[str, Any]) -> str:

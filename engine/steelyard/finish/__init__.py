@@ -39,8 +39,6 @@ __all__ = [
     "Rescore",
     "Stage",
     "diversified",
-    "ends_read",
-    "facts_read",
     "finish",
     "order",
     "parse_stages",
@@ -87,16 +85,6 @@ def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str
                     f"{best:.4g} on {stage.on}"
                 )
     return ""
-
-
-def facts_read(stages: Sequence[Stage]) -> frozenset[str]:
-    """The derived signals that stages compute."""
-    return frozenset[str]().union(*(stage.facts for stage in stages))
-
-
-def ends_read(stages: Sequence[Stage]) -> frozenset[str]:
-    """The retrievers whose scores stages scale by the ends of their formulas."""
-    return frozenset[str]().union(*(stage.reads_ends for stage in stages))
 
 
 def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[Stage, ...]:

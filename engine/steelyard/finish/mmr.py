@@ -18,6 +18,9 @@ from steelyard.grammar import Item
 from steelyard.retrievers.vector import cosine
 from steelyard.table.signal_table import SignalTable
 
+MOST = 1000
+"""Places that are compared: the work grows with their square, and a weights file may be anybody's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mmr(Stage):
@@ -30,7 +33,7 @@ class Mmr(Stage):
     """
 
     keyword: ClassVar = "mmr"
-    FORM: ClassVar = "a whole number and a share from 0 to 1, as in mmr(20) or mmr(20, lambda_mult=0.7)"
+    FORM: ClassVar = "a whole number up to 1000 and a share from 0 to 1, as in mmr(20) or mmr(20, lambda_mult=0.7)"
     RESCORES: ClassVar = True
 
     top: int
@@ -103,4 +106,4 @@ class Mmr(Stage):
         """See Stage."""
         if not isinstance(lambda_mult, float) or not 0 <= lambda_mult <= 1:
             raise ValueError
-        return cls(whole_number(top.weight), lambda_mult)
+        return cls(whole_number(top.weight, high=MOST), lambda_mult)

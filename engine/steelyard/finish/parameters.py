@@ -10,9 +10,9 @@ LONGEST = 1_000_000_000
 """The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
 
 
-def whole_number(value: object, low: int = 1) -> int:
-    """A whole number from `low` to `LONGEST`."""
-    if not isinstance(value, float) or not low <= value <= LONGEST or value != int(value):
+def whole_number(value: object, low: int = 1, high: int = LONGEST) -> int:
+    """A whole number from `low` to `high`."""
+    if not isinstance(value, float) or not low <= value <= high or value != int(value):
         raise ValueError
     return int(value)
 

@@ -20,6 +20,8 @@ STAGES: dict[str, type[Stage]] = {
     stage.keyword: stage for stage in (Cut, Merge, AtLeast, Files, Floor, Mmr, Rerank, Rescore, Drop)
 }
 """Every stage by the name it is written with."""
+MOST = 20
+"""Stages of a list: a search takes each of them, and a weights file may be anybody's."""
 
 
 def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
@@ -28,6 +30,8 @@ def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
     >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
     ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
     """
+    if len(texts) > MOST:
+        raise ConfigError(f"there are {len(texts)} finish stages, and at most {MOST} can follow one another")
     stages: list[Stage] = []
     problems: list[str] = []
     for text in texts:

@@ -32,14 +32,15 @@ RECIPROCAL = "reciprocal"
 
 
 Told = TypeVar("Told")
+Own = TypeVar("Own", bound="Expr")
 
 
-def told_once(method: Callable[[Expr], Told]) -> Callable[[Expr], Told]:
+def told_once(method: Callable[[Own], Told]) -> Callable[[Own], Told]:
     """What an expression says of itself alone is kept with it: it cannot change, and every search asks."""
     name = f"_told_{method.__name__}"
 
     @wraps(method)
-    def told(self: Expr) -> Told:
+    def told(self: Own) -> Told:
         kept: dict[str, Told] = self.__dict__
         if name not in kept:
             kept[name] = method(self)
@@ -208,16 +209,20 @@ class Expr(ABC):
         dict of str to bool[Q]
             For each signal, the queries that need it.
         """
-        finders = self._finders()
-        others = [child.signals() for child in self.children() if child not in finders]
-        names = frozenset().union(*others, self.signals() if not self.children() else ()) - PRIORS.keys()
+        names = self._read_everywhere()
         if not self.retrievers():
             names |= FINDERS & frozenset(retrievers)
-        everywhere = np.ones(len(table.queries), dtype=bool)
-        needed = dict.fromkeys(sorted(names), everywhere)
-        for child in finders:
+        needed = dict.fromkeys(sorted(names), np.ones(len(table.queries), dtype=bool))
+        for child in self._finders():
             needed = join_needs(needed, child.needs(table, retrievers))
         return needed
+
+    @told_once
+    def _read_everywhere(self) -> frozenset[str]:
+        """The signals that it reads of every query, without those of the children that find entries."""
+        finders = self._finders()
+        others = [child.signals() for child in self.children() if child not in finders]
+        return frozenset().union(*others, self.signals() if not self.children() else ()).difference(PRIORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +268,9 @@ class Fallback(Description):
 
 def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
     """Unite two results of `Expr.needs`."""
-    joined = dict(first)
-    for name, queries in second.items():
-        joined[name] = joined[name] | queries if name in joined else queries
+    joined = {**first, **second}
+    for name in first.keys() & second.keys():
+        joined[name] = first[name] | second[name]
     return dict(sorted(joined.items()))
 
 

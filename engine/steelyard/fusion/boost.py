@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -150,7 +150,7 @@ class Boost(Family):
 
     def _amount(self, term: Term, table: SignalTable, within: Bools) -> Floats:
         """float64[N]: what one factor multiplies each row by."""
-        values = term.expr.compile(table, within).branches[0].columns[0].values
+        values = cast(Signal, term.expr).derived(table).values
         amount: Floats = 1.0 + term.weight * (values - 1.0)
         return amount
 

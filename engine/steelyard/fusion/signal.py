@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.base import Expr
+from steelyard.fusion.base import Expr, told_once
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import Duration
-from steelyard.signals import PRIORS, Prior
+from steelyard.signals import PRIORS, Derived, Prior
 from steelyard.table.signal_table import KEPT_ROWS, NO_FACTS, SignalTable
 
 
@@ -93,26 +93,27 @@ class Signal(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one column of weight 1 over the rows where the signal has a value."""
-        if self.name not in PRIORS:
-            values = table.column(self.name)
-            formula = self.name
-            inputs: Mapping[str, Floats] = {}
-        else:
-            if table.about is NO_FACTS:
-                raise ConfigError(
-                    f"this table carries no facts, and {self} is computed from them; search again with it"
-                )
-            kept = table.derived
-            key = (self.name, self.options)
-            if (derived := kept.get(key)) is None:
-                derived = PRIORS[self.name](table, dict(self.options))
-                if len(table) <= KEPT_ROWS:
-                    kept[key] = derived
-            values, formula, inputs = derived.values, derived.formula, derived.inputs
-        rows = self.members(table, within)
-        column = Column(str(self), values, formula, inputs)
-        return Plan(len(table), (Branch(rows, (column,), (1.0,), str(self)),))
+        rows, found, text = self.members(table, within), self.derived(table), str(self)
+        column = Column(text, found.values, found.formula, found.inputs)
+        return Plan(len(table), (Branch(rows, (column,), (1.0,), text),))
 
+    def derived(self, table: SignalTable) -> Derived:
+        """Its values, NaN where a retriever did not return the row; ConfigError where the table lacks them."""
+        if self.name not in PRIORS:
+            return Derived(table.column(self.name), self.name)
+        if table.about is NO_FACTS:
+            raise ConfigError(
+                f"this table carries no facts, and {self} is computed from them; search again with it"
+            )
+        kept = table.derived
+        key = (self.name, self.options)
+        if (found := kept.get(key)) is None:
+            found = PRIORS[self.name](table, dict(self.options))
+            if len(table.queries) == 1 or len(table) <= KEPT_ROWS:  # a search asks again for its hits
+                kept[key] = found
+        return found
+
+    @told_once
     def __str__(self) -> str:
         if not self.options:
             return self.name

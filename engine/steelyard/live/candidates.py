@@ -14,7 +14,6 @@ import numpy as np
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
-from steelyard.finish import ends_read, facts_read
 from steelyard.fusion import Expr
 from steelyard.live.identity import identity
 from steelyard.live.sources import KeptLists, Sources
@@ -88,8 +87,8 @@ class Candidates:
         lists: dict[str, Sequence[Found]] = {}
         scorers: list[str] = []
         facts, ends = self._read(strategy)
-        table = self._table(query, lists, scorers, facts, ends)
-        while wanted := self.wanted(table, strategy, missing):
+        table, possible = self._table(query, lists, scorers, facts, ends), self._retrievable(missing)
+        while wanted := self._wanted(table, strategy, missing, possible):
             for name in wanted:
                 if name in SCORERS:
                     scorers.append(name)
@@ -103,13 +102,14 @@ class Candidates:
 
     def _read(self, strategy: Expr) -> tuple[bool, frozenset[str]]:
         """Whether a strategy and the stages read facts of entries, and the retrievers whose ends they read."""
-        stages = self._config.finish
-        facts = bool((strategy.signals() & PRIORS.keys()) | facts_read(stages))
-        return facts, strategy.reads_ends | ends_read(stages)
+        facts = bool((strategy.signals() & PRIORS.keys()) | self._config.finish_facts)
+        return facts, strategy.reads_ends | self._config.finish_ends
 
-    def wanted(self, table: SignalTable, strategy: Expr, missing: frozenset[str]) -> list[str]:
+    def _wanted(
+        self, table: SignalTable, strategy: Expr, missing: frozenset[str], possible: Sequence[str]
+    ) -> list[str]:
         """What has to be fetched next; a retriever stands behind those that it starts from."""
-        possible, instead = self._retrievable(missing), self._system.searching.instead
+        instead = self._system.searching.instead
         needs = dict(strategy.needs(table, possible))
         needs |= dict.fromkeys(sorted(self._config.needs - missing), np.ones(len(table.queries), dtype=bool))
         names = {name for name, queries in needs.items() if queries.any()}

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from steelyard.base.errors import ConfigError, EmbedderError, shown
 from steelyard.base.extras import require
@@ -207,6 +206,8 @@ class Endpoint:
 
 def _proxy(url: str) -> httpcore.Proxy | None:
     """The proxy that the environment names for this address (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+    from urllib.request import getproxies, proxy_bypass  # they bring the whole of http
+
     import httpcore
 
     parts, known = urlsplit(url), getproxies()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import select
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class TooMuchError(Exception):

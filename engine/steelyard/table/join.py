@@ -113,7 +113,7 @@ def complete(
         entry=whole.entry,
         columns=whole.columns,
         positions=whole.positions,
-        about=entry_facts(get(ids, FACT_FIELDS), tags) if get else NO_FACTS,
+        about=entry_facts(get(ids, FACT_FIELDS) if ids else (), tags) if get else NO_FACTS,
         asked=query_facts(queries, clocks, tags, whole.ends),
         directory=directories(ids) if directories else None,
     )

@@ -19,6 +19,8 @@ import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -62,6 +64,7 @@ ENDS = ("low", "high")
 KEPT_ROWS = 100_000
 """Rows of a table that keeps what was computed of it: a search asks again for its hits, and strategies that are
 tried on a recording ask for the same signals; a larger one would fill the memory."""
+_numbers, _labels = attrgetter(*NUMBER_FACTS[:-1]), attrgetter(*LABEL_FACTS)
 FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
@@ -124,17 +127,12 @@ NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
 
 def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
     """Collect the facts of entries, in the order given; `tag_codes` is shared with `query_facts`."""
-    numbers = {
-        name: np.array([np.nan if (v := _number(e, name)) is None else v for e in entries], dtype=np.float64)
-        for name in NUMBER_FACTS
-    }
-    labels = {name: Labels.of(getattr(e, name) for e in entries) for name in LABEL_FACTS}
-    return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
-
-
-def _number(entry: Entry, name: str) -> float | None:
-    value: float | None = len(entry.text.strip()) if name == "length" else getattr(entry, name)
-    return value
+    rows = [(*_numbers(entry), len(entry.text.strip())) for entry in entries]
+    numbers = np.array(rows, dtype=np.float64).reshape(-1, len(NUMBER_FACTS)).T.copy()  # None becomes NaN
+    words = zip(*map(_labels, entries), strict=True) if entries else repeat((), len(LABEL_FACTS))
+    labels = dict(zip(LABEL_FACTS, map(Labels.of, words), strict=True))
+    tags = TagSets.of((e.tags for e in entries), tag_codes)
+    return Facts(dict(zip(NUMBER_FACTS, numbers, strict=True)), labels, tags)
 
 
 def query_facts(
@@ -257,7 +255,9 @@ class SignalTable:
             For a depth below 1 or beyond the recorded depth.
         """
         recorded = self.fingerprint.get("max_depth", {})
-        columns = {name: c for name, c in self.columns.items() if name in depths or name in {*SCORERS, RERANK}}
+        kept = SCORERS | depths.keys() | {RERANK}
+        columns = {name: column for name, column in self.columns.items() if name in kept}
+        same = len(columns) == len(self.columns)
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue
@@ -267,8 +267,9 @@ class SignalTable:
                     f"depth {depth} of {name!r} is outside 1..{deepest}, the depth that was recorded; "
                     f"record again with a larger depth"
                 )
-            columns[name] = np.where(self.positions[name] <= depth, columns[name], np.nan)
-        return replace(self, columns=columns)
+            if (beyond := self.positions[name] > depth).any():
+                columns[name], same = np.where(beyond, np.nan, columns[name]), False
+        return self if same else replace(self, columns=columns)
 
     def slice(self, begin: int, end: int) -> SignalTable:
         """Return the table of the queries begin..end-1, as views, so that a memory-mapped file is not read.

@@ -32,7 +32,6 @@ from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.current import configured
-from steelyard_eval.tune.recommendation import DEFAULT
 from steelyard_eval.tune.source import Live
 
 SIGNALS = ("bm25", "vector", "recency")
@@ -234,7 +233,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = configured(space.dataset.system or DEFAULT if given is None else given, PLACES, Live(space))
+    used = configured(space.dataset.today if given is None else given, PLACES, Live(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 

@@ -26,7 +26,9 @@ LEAST_CLIENT = 20
 FOLDS = 6
 """Folds of clients."""
 MOST = 200_000
-"""Clients, and days, that are told apart; those that come later count as one."""
+"""Clients, and days, that are told apart."""
+LATER = -1
+"""The number of the clients, and of the days, that come later, which count as one."""
 
 
 def weights(counts: Indices) -> Floats:
@@ -67,8 +69,7 @@ class Clients:
         """Count an impression."""
         day = int((line.seconds or 0.0) // DAY)
         for counter, key in ((self.searches, client_of(line)), (self.days, day)):
-            if key in counter or len(counter) < MOST:
-                counter[key] += 1
+            counter[key if key in counter or len(counter) < MOST else LATER] += 1
 
     @property
     def weight(self) -> Mapping[int, float]:

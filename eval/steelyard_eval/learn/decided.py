@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
 import numpy as np
 
@@ -23,16 +22,17 @@ from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
+from steelyard_eval.learn.by_acts import ByActs
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.experiment import Experiment, experiment
-from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_shown
+from steelyard_eval.learn.first_ten import PLACES, rows_of, rows_shown
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.policies import AGREES
 from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import Layout, Measured, laid_over, lay_out, record_all, serving
+from steelyard_eval.tune.layout import ByLabels, Layout, Measured, laid_over, record_all, serving
 from steelyard_eval.tune.recommendation import METRICS
 from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.source import Live
@@ -163,16 +163,18 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
     sampled = _sampled(case, labelled)
     clicked = [case.queries[at] for at in sampled.tolist()]
     tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
+    labels_read = dataset.qrels if labelled else {}
+    whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried.starts, labels_read)
+    recordings = tuple(one.only(clicked, labels_read) for one in whole) if labelled else whole
+    acts = ByActs.over(case.learned, recordings, case.config)
     if labelled:
-        both = tuple(dict.fromkeys((*labelled, *clicked)))
-        whole = record_all(source, both, tried.starts)
-        laid = laid_over(tuple(own.only(labelled, dataset.qrels) for own in whole), tried.starts, OBJECTIVE)
-        recordings = tuple(own.only(clicked, dataset.qrels) for own in whole)
-    else:  # nothing reads these labels: candidates are laid out as if each query had one
-        stand_in = {query.id: {case.table.entries[0]: 1} for query in clicked}
-        laid = lay_out(source, clicked, tried.starts, OBJECTIVE, stand_in)
-        recordings = laid.recordings
-    found = LogDecision(case, labelled, sampled, laid, recordings, _gains(case, sampled, laid, recordings), None)
+        measured = tuple(one.only(labelled, labels_read) for one in whole)
+        laid = laid_over(measured, tried.starts, ByLabels(OBJECTIVE))
+        gains = acts.gains(recordings, laid.grid.blocks)
+    else:
+        laid = laid_over(recordings, tried.starts, acts)
+        gains = laid.grid.metric
+    found = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
     if not labelled:
         return found
     used = Contender(case.label, case.config, "system")
@@ -190,21 +192,6 @@ def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
     acted = np.isin(np.arange(len(known)), case.cells.queries)
     others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:CLICKED]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
-
-
-def _gains(
-    case: LogCase, sampled: Indices, laid: Layout, recordings: tuple[Measured, ...]
-) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """float32[C, S]: what the acts say that each candidate gains on the sampled queries."""
-    learned, found = case.learned, []
-    today = serving(recordings, case.config).table
-    base = learned.values(rows_shown(today, case.config, rows_of(case.pairs, today)))
-    served = [(serving(recordings, block.config), block) for block in laid.grid.blocks]
-    for _, alike in groupby(served, key=lambda one: id(one[0])):
-        own, blocks = zip(*alike, strict=True)
-        for top in first_rows(own[0].table, blocks, rows_of(case.pairs, own[0].table)):
-            found.append((learned.values(top) - base).astype(np.float32))
-    return np.concatenate(found)
 
 
 def _second(found: LogDecision) -> SecondMeasurement | None:

@@ -22,7 +22,7 @@ from steelyard_eval.decide.grid import Block
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.weights.exact.objective import compiled
-from steelyard_eval.weights.kernel.form import formed
+from steelyard_eval.weights.kernel.form import Form, formed
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""
@@ -125,20 +125,30 @@ def first_rows(table: SignalTable, blocks: Iterable[Block], row_of: Indices) -> 
     `row_of` int64[N + 1] says which row of some pairs each row of the recording is (`rows_of`). -1 stands for what
     is no pair, and beyond the end of a list. Neighbours of the same depths share what is computed of the table.
     """
-    judgments = Judgments.of({}, table.queries, table.entries)
     for depths, alike in groupby(blocks, key=lambda block: block.config.depths):
         masked = table.at_depth(depths)
         for block in alike:
             config = block.config
             try:
-                form = formed(masked, config.effective, config.finish, judgments)
+                form = unlabelled(masked, config)
             except ConfigError:  # its weights cannot be searched, so it stands alone
                 yield rows_shown(table, config, row_of)[None]
                 continue
-            depth = PLACES if form.limit is None else min(PLACES, form.limit)
-            found = _first(np.ascontiguousarray(form.columns), form.offsets, block.placed(form), depth)
-            own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
-            yield own[found].astype(np.int32)
+            yield rows_of_form(form, block.placed(form), row_of)
+
+
+def unlabelled(masked: SignalTable, config: SearchConfig) -> Form:
+    """The form of a configuration on a table cut to its depths, without labels; ConfigError where it has none."""
+    nothing = Judgments.of({}, masked.queries, masked.entries)
+    return formed(masked, config.effective, config.finish, nothing)
+
+
+def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
+    """int32[W, Q, PLACES]: the rows that a form shows under each of W weights (`first_rows`)."""
+    depth = PLACES if form.limit is None else min(PLACES, form.limit)
+    found = _first(np.ascontiguousarray(form.columns), form.offsets, weights, depth)
+    own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
+    return np.asarray(own[found], dtype=np.int32)
 
 
 def rows_shown(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:

@@ -82,7 +82,6 @@ class ClickGains:
         cells: Cells,
         given: Floats | None = None,
         clients: Sequence[Cells] = (),
-        rounds: int = 40,
     ) -> ClickGains:
         """Learn from cells; `given` float64[PLACES] are probabilities of examination that the log holds."""
         examination = examine(pairs, cells, given)

@@ -158,7 +158,9 @@ def loop(
     }
     result = Looped({**record, "files": files}, learned, recommended)
     written = [str(path) for path in result.report(reports)]
-    keep(data, "loop", {**recommended.to_json(), "verdict": verdict, "chosen": chosen.record.get("chosen")})
+    found = {name: chosen.record.get(name) for name in ("chosen", "formula")} | {"verdict": verdict}
+    found = recommended.to_json() | found
+    keep(data, "loop", found, chosen.weights)
     return replace(result, record={**result.record, "reports": written})
 
 

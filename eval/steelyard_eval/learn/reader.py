@@ -21,7 +21,7 @@ from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.datasets.logs import HeldLog, lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.clients import DAY, FOLDS, Clients, client_of
+from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.tally import MOST_POLICIES, Axes, Seen, Tally
 from steelyard_eval.learn.waiting import Waiting, token
@@ -338,4 +338,4 @@ class _Chunk:
         self.heads.append(
             (policy, int(mixed), query, client % FOLDS, client == largest, day == busiest, day < middle)
         )
-        self.weights.append(reading.weight.get(client, 1.0))
+        self.weights.append(reading.weight.get(client, reading.weight.get(LATER, 1.0)))

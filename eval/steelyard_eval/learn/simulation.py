@@ -88,7 +88,7 @@ def simulate_log(
     for config, part in zip(configs, parts, strict=True):
         table = record(space, queries, [config])
         judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
-        lists = CandidateLists.of(table, config, judgments, queries)
+        lists = CandidateLists.of(table, config, queries)
         grades = np.maximum(judgments.grades(lists.pairs.query, lists.pairs.entry), 0).astype(np.float64)
         at = _signal(lists, signal)
         found = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=at)

@@ -19,12 +19,11 @@ from steelyard.fusion import leaves
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.grid import Block, grid
+from steelyard_eval.decide.grid import Block
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
-from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
 EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""
@@ -44,15 +43,13 @@ class CandidateLists:
     block: Block
 
     @classmethod
-    def of(
-        cls, table: SignalTable, config: SearchConfig, judgments: Judgments, queries: Sequence[Query]
-    ) -> CandidateLists:
-        """Over a recording of labelled queries; ConfigError where weights cannot be searched."""
-        (block,) = grid(table, [config], judgments, Measure("nDCG", PLACES), COLUMNS).blocks
+    def of(cls, table: SignalTable, config: SearchConfig, queries: Sequence[Query]) -> CandidateLists:
+        """Over a recording of these queries; ConfigError where weights cannot be searched."""
+        form = unlabelled(table.at_depth(config.depths), config)
+        block = Block.of(config, form, COLUMNS)
         signals = list(dict.fromkeys(map(str, leaves(config.effective))))
         pairs = LoggedPairs.of(table, signals, unit_numbers(queries))
-        (top,) = first_rows(table, [block], rows_of(pairs, table))
-        return cls(pairs, top, block)
+        return cls(pairs, rows_of_form(form, block.weights, rows_of(pairs, table)), block)
 
     def __len__(self) -> int:
         return len(self.top)

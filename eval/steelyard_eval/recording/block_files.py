@@ -6,8 +6,10 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, draft, write_bytes
@@ -28,17 +30,48 @@ def save_block(part: Part, file: Path) -> None:
         path.replace(file)
 
 
-def load_block(file: Path) -> Part:
-    """Read the rows that `save_block` wrote; DataError for a file that is not whole."""
+def load_block(file: Path, queries: int) -> Part:
+    """Read the rows of so many queries that `save_block` wrote; DataError for any other file."""
     try:
-        with open_regular(file) as stream, np.load(stream, allow_pickle=False) as held:
-            arrays = dict(held)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        with open_regular(file) as stream, zipfile.ZipFile(stream) as members:
+            if any(one.compress_type for one in members.infolist()):
+                raise ValueError("a part of it is compressed")
+            arrays = {name.removesuffix(".npy"): _array(members.read(name)) for name in members.namelist()}
+        own = {
+            kind: {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith(f"{kind}.")}
+            for kind in FAMILIES
+        }
+        ids = STRICT_JSON.decode(arrays["ids"].tobytes().decode())
+        found = Part(ids, arrays["offsets"], arrays["entry"], **own)
+        if not _is_sound(found, queries):
+            raise ValueError("its columns do not fit together")
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         place, reason = shown(str(file), PATH_WIDTH), shown(str(error), 200)
         raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
-    families = {
-        kind: {name.partition(".")[2]: own for name, own in arrays.items() if name.startswith(f"{kind}.")}
-        for kind in FAMILIES
-    }
-    ids = STRICT_JSON.decode(arrays["ids"].tobytes().decode())
-    return Part(ids, arrays["offsets"], arrays["entry"], **families)
+    return found
+
+
+def _array(member: bytes) -> NDArray[Any]:
+    """An array, which can only be read; ValueError unless what its head asks for is there."""
+    stream = io.BytesIO(member)
+    np.lib.format.read_magic(stream)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    begin = stream.tell()
+    return np.frombuffer(member, dtype, (len(member) - begin) // max(dtype.itemsize, 1), begin).reshape(shape)
+
+
+def _is_sound(part: Part, queries: int) -> bool:
+    rows, offsets, entry = len(part.entry), part.offsets, part.entry
+    numbers = [*part.columns.values(), *part.ends.values()]
+    return (
+        isinstance(part.entries, list)
+        and all(isinstance(id_, str) for id_ in part.entries)
+        and offsets.dtype == np.int64
+        and offsets.shape == (queries + 1,)
+        and bool(offsets[0] == 0 and offsets[-1] == rows and (np.diff(offsets) >= 0).all())
+        and all(own.dtype.kind == "i" and own.shape == (rows,) for own in (entry, *part.positions.values()))
+        and (not rows or bool(entry.min() >= 0 and entry.max() < len(part.entries)))
+        and all(own.dtype == np.float64 and not np.isinf(own).any() for own in numbers)
+        and all(own.shape == (rows,) for own in part.columns.values())
+        and all(own.shape == (queries, 2) for own in part.ends.values())
+    )

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders import resumable
 from steelyard.finish import diversified, reranked, to_rerank
 from steelyard.fusion import fuse
 from steelyard.memory.query import Query
@@ -22,7 +23,7 @@ from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.price import in_words
 from steelyard_eval.recording.workers import parts_of
-from steelyard_eval.recording.workspace import Workspace, resumable
+from steelyard_eval.recording.workspace import Workspace
 
 LOGGER = logging.getLogger("steelyard")
 

@@ -71,6 +71,7 @@ class KeptFacts(TypedDict, total=False):
     verdict: str
     baseline: str
     chosen: str
+    weights: dict[str, dict[str, Any] | None]
     rows: list[KeptRow]
     states: dict[str, str]
 
@@ -99,13 +100,23 @@ class KeptRun:
         return max(self.facts.get("rows", ()), key=lambda row: row["mean"], default=None)
 
 
-def keep(dataset: Dataset, kind: str, document: Record, now: Callable[[], datetime] | None = None) -> None:
-    """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place."""
+def keep(
+    dataset: Dataset,
+    kind: str,
+    document: Record,
+    weights: Mapping[str, Record | None] | None = None,
+    now: Callable[[], datetime] | None = None,
+) -> None:
+    """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place.
+
+    `weights` are the records of the files that it would write: `config`, what to run, and `attempt`, what to try.
+    """
     if os.environ.get(SWITCH) == "off" or dataset.in_memory:
         return
     found = _states(dataset, document)
     facts = {
         **_facts(document),
+        **({"weights": dict(weights)} if weights else {}),
         "code": _revision(Path.cwd()),
         "states": {name: one[0] for name, one in found.items()},
     }
@@ -258,6 +269,7 @@ def _ranked(document: Record) -> dict[str, Any]:
 def _facts(document: Record) -> dict[str, Any]:
     """The numbers of a document: what was decided, and the means of its contenders."""
     chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
+    strategy = chosen.get("strategy") or document.get("tuned")
     facts = {
         "tool": document.get("tool"),
         "metric": document.get("primary") or document.get("objective") or "nDCG@10",
@@ -267,7 +279,7 @@ def _facts(document: Record) -> dict[str, Any]:
         else today.get("label")
         if isinstance(today, Mapping)
         else "current",
-        "chosen": chosen.get("strategy") or document.get("tuned"),
+        "chosen": strategy and (document.get("formula") or strategy),
         "split": document.get("split"),
         "limit": document.get("limit"),
         "model": document.get("model"),

@@ -152,7 +152,10 @@ def parts_of(
         waiting: list[Future[str]] = []
         try:
             waiting += [workers.executor.submit(make, block) for block in blocks]
-            return [load_block(Path(future.result())) for _, future in zip(progress(blocks), waiting, strict=True)]
+            return [
+                load_block(Path(future.result()), len(block.queries))
+                for block, future in zip(progress(blocks), waiting, strict=True)
+            ]
         except BaseException as error:
             for future in waiting:
                 future.cancel()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, EmbedderError, RerankError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
+from steelyard.embedders import KINDS, open_embedder
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
@@ -33,18 +32,6 @@ from steelyard_eval.recording.kept import KeptTables
 from steelyard_eval.recording.workers import Workers
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
-RESUME = "run the same command again to go on: what was embedded is kept"
-
-
-@contextmanager
-def resumable(embedder: Embedder | None) -> Iterator[None]:
-    """Add to an EmbedderError how to continue, when the embedder caches its vectors on disk."""
-    try:
-        yield
-    except EmbedderError as error:
-        if not isinstance(embedder, CachedEmbedder):
-            raise
-        raise EmbedderError(f"{error}; {RESUME}") from None
 
 
 @dataclass(frozen=True)

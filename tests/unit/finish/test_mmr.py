@@ -96,7 +96,16 @@ def test_it_is_read_as_it_is_printed():
     ]
 
 
-@pytest.mark.parametrize("text", ["mmr(0)", "mmr(5, lambda_mult=1.1)", "mmr(5, lambda_mult=high)", "mmr(fts)"])
+def test_a_list_has_twenty_stages_at_most():
+    """docs/strategies.md"""
+    assert len(parse_stages(["mmr(1000)"] * 20)) == 20
+    with pytest.raises(ConfigError, match="21 finish stages, and at most 20"):
+        parse_stages(["mmr(1000)"] * 21)
+
+
+@pytest.mark.parametrize(
+    "text", ["mmr(0)", "mmr(1001)", "mmr(5, lambda_mult=1.1)", "mmr(5, lambda_mult=high)", "mmr(fts)"]
+)
 def test_what_cannot_be_meant_is_refused(text):
     with pytest.raises(ConfigError, match="as in mmr"):
         parse_stages([text])

@@ -128,6 +128,13 @@ def test_every_pair_of_ks_is_tried_where_each_list_has_its_own():
     assert len(three) == 1 + 3 * 6
 
 
+def test_only_a_scale_of_ends_reads_those_that_follow_the_query():
+    """docs/strategies.md: bm25 ends at the most that its query allows, a cosine at -1 and 1."""
+    of = "weighted_sum(1*bm25, 2*cosine, normalize={})"
+    assert parse_strategy(of.format("theoretical")).reads_ends == {"bm25"}
+    assert parse_strategy(of.format("minmax")).reads_ends == frozenset()
+
+
 @pytest.mark.parametrize("scale", ["tmm", "dbsf", "theoretical"])
 def test_a_scale_that_tuning_does_not_try_is_kept_where_it_is_written(scale):
     expr = parse_strategy(f"weighted_sum(0.3*bm25, 0.7*vector, normalize={scale})")

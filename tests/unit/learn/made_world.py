@@ -14,7 +14,6 @@ from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.simulator import CandidateLists
 from steelyard_eval.learn.suggested import suggested
-from steelyard_eval.measures.metrics import Judgments
 
 QUERIES, CANDIDATES = 240, 25
 
@@ -37,13 +36,8 @@ def made(strategy="weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)", seed=0
         asked=NO_FACTS,
     )
     config = find_system("plain").config(10).with_strategy(parse_strategy(strategy))
-    qrels = {
-        name: {f"e{own:02}": 1 for own in np.flatnonzero(relevant[at * CANDIDATES :][:CANDIDATES])} or {"e00": 0}
-        for at, name in enumerate(table.queries)
-    }
-    judgments = Judgments.of(qrels, table.queries, table.entries)
     queries = [Query(name, id=name) for name in table.queries]
-    return CandidateLists.of(table, config, judgments, queries), relevant.astype(float)
+    return CandidateLists.of(table, config, queries), relevant.astype(float)
 
 
 def learned(lists, cells):

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from steelyard_eval.common.answer import LONGEST, Conclusion
+from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import (
@@ -79,7 +80,7 @@ def test_gain_interval_and_odds_are_of_one_distribution(command):
     rng = np.random.default_rng(32)
     for _ in range(RESULTS):
         gain, told, degrees = command(rng)
-        if gain.worse is None:  # a single unit, or nothing varies
+        if gain.worse is None or gain.high - gain.low > 1:  # a single unit, nothing varies, or nothing is known
             assert "sure of" not in told
             continue
         error = (gain.high - gain.low) / 2 / scipy.stats.t.ppf(0.975, degrees)
@@ -113,6 +114,13 @@ def test_a_sentence_is_short_whatever_it_is_about(verdict):
             told = sentence(decision, formula, "nDCG@10", fewest)
             assert len(told) <= LONGEST
             assert "weighted_sum" not in told
+
+
+def test_an_interval_wider_than_a_metric_is_not_printed_as_knowledge():
+    # of two queries that tie: t(.975, 1) = 12.706, times sqrt(.65^2 / 1 / 2) = .4596, is 5.84
+    told = in_words(Gain.within(difference_interval([0.0, 0.0]), 2), "nDCG@10", "over your fts")
+    assert told == "+0.000 nDCG@10 over your fts, and so few queries say nothing of others"
+    assert (interval(-5.84, 5.84), interval(0.1, 0.5)) == ("[too few queries]", "[0.100, 0.500]")
 
 
 def test_the_odds_of_the_issue():

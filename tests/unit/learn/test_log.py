@@ -19,6 +19,7 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.log_schema import Action
+from steelyard_eval.learn import clients
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.interleaving import duels
@@ -82,6 +83,15 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
     assert counted(found) == {(0, 0, 1): (2, 0), (0, 1, 2): (2, 2), (0, 2, 3): (2, 1), (1, 1, 1): (1, 0)}
     assert (found.census.impressions, found.census.acts, aside(found)) == (3, 3, {})
     assert found.searches == {"p": 3}
+
+
+def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
+    """Two are told apart; 38 that come later count as one client, which may always have 20 searches."""
+    monkeypatch.setattr(clients, "MOST", 2)
+    names = ["ann", "bob", *(f"c{at}" for at in range(38))]
+    found = log(tmp_path, [impression(client_id=name, actions=[act("a")]) for name in names])
+    assert sorted(found.clients.searches.values()) == [1, 1, 38]
+    assert counted(found)[0, 0, 1] == pytest.approx((1 + 1 + 20, 1 + 1 + 20))
 
 
 def test_acts_may_follow_their_impression(tmp_path):

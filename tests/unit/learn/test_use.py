@@ -178,11 +178,18 @@ KEYS, CACHE, RETRY = (one["id"] for one in ENTRIES)
         ([("say", "the class `Cache` grows")], {}),
         ([("say", '"Rotate the signing keys monthly" is not relevant here.')], {}),
         ([("say", "I saw a1b2c3d4-0003. It doesn't help us.")], {}),
+        (
+            [("say", "a1b2c3d4-0001 and a1b2c3d4-0003 have it")],
+            {KEYS: "cited", RETRY: "cited"},
+        ),  # two are no listing
         ([("say", "Found: Rotate the signing keys monthly; `Cache`; Retries need jitter")], {}),  # a listing
         ([("call", "Edit", {"file_path": "/home/x/src/net/retry.py", "new_string": "x"})], {RETRY: "used"}),
         ([("call", "Edit", {"file_path": "/home/x/other/retry.py", "new_string": "x"})], {}),
         ([("ask", "fix retry.py"), ("call", "Edit", {"file_path": "/x/src/net/retry.py"})], {}),
         ([("call", "Bash", {"command": "memory details a1b2c3d4-0003"})], {RETRY: "opened"}),
+        ([("call", "Read", {"file_path": RETRY})], {RETRY: "opened"}),
+        ([("call", "mcp__speckit__memory_validate", {"id": RETRY, "wasUseful": True})], {RETRY: "thumbs_up"}),
+        ([("call", "mcp__speckit__memory_validate", {"ids": [RETRY, KEYS], "wasUseful": True})], {}),  # of which?
         ([("call", "mcp__echovault__memory_details", {"id": RETRY}), ("say", "a1b2c3d4-0003 is irrelevant.")], {}),
         ([("call", "mcp__x__memory_delete", {"id": RETRY})], {}),
         ([("ask", "and?"), ("ask", "more?"), ("say", "a1b2c3d4-0003 has it")], {}),  # two questions later
@@ -437,6 +444,15 @@ LANGSMITH = [
         "outputs": {"output": "a1b2c3d4-0003 has it"},
     },
     {"id": "f", "run_id": "1", "key": "user_score", "score": 1},
+    {
+        "id": "3",
+        "trace_id": "u",
+        "run_type": "retriever",
+        "start_time": "2026-07-22T10:00:00",
+        "inputs": {"query": "z"},
+        "outputs": {"documents": [{"metadata": {"id": one["id"]}} for one in ENTRIES]},
+    },
+    {"id": "g", "run_id": "3", "key": "user_score", "score": 0},
 ]
 
 
@@ -445,7 +461,7 @@ LANGSMITH = [
     [
         ("openinference", OPENINFERENCE, [{RETRY: "cited"}]),
         ("langfuse", LANGFUSE, [{RETRY: "cited"}, {None: "none_useful"}]),
-        ("langsmith", LANGSMITH, [{RETRY: "cited"}]),
+        ("langsmith", LANGSMITH, [{RETRY: "cited"}, {None: "none_useful"}]),
     ],
 )
 @pytest.mark.parametrize("whole", [False, True])

@@ -18,6 +18,7 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.commands.runs import runs as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
+from steelyard_eval.show.runs_kept import trends
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
@@ -68,12 +69,12 @@ def test_no_text_is_kept(folder):
 
 
 def test_what_changed_is_told_by_part(folder):
-    keep(sy.load(folder).dataset, "compare", document(), lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
     now = [CORPUS[0], CORPUS[1].replace("coffee", "tea"), CORPUS[1].replace("m2", "m3")]
     (folder / "corpus.jsonl").write_text("\n".join(now) + "\n")
     (folder / "qrels.txt").write_text("q1 0 m1 1\nq1 0 m3 1\n")
     changed = document(0.75, "rrf(bm25, vector)", ("m2", "m1"))
-    keep(sy.load(folder).dataset, "compare", changed, lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", changed, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
         "entries: 1 added, 1 changed",
         "labels: 1 added, 1 changed",
@@ -136,7 +137,7 @@ def test_a_query_without_a_value_counts_as_0_where_lists_changed(folder):
     before, now = document(), document(0.75, entries=("m2", "m1"))
     before["per_query"][0]["values"] = {"a": None, "b": None}
     for one in (before, now):
-        keep(sy.load(folder).dataset, "compare", one, lambda: NOW)
+        keep(sy.load(folder).dataset, "compare", one, now=lambda: NOW)
     assert "a: 1 of 1 lists changed, most q1 +0.750" in sy.load(folder).runs().changed(1, 2)
     assert "a: 1 of 1 lists changed, most q1 \N{MINUS SIGN}0.750" in sy.load(folder).runs().changed(2, 1)
 
@@ -287,3 +288,49 @@ def test_the_report_has_the_trend_and_without_runs_the_bytes_that_it_had(folder,
     shutil.rmtree(Path(folder / FOLDER))
     found.report(tmp_path / "a")
     assert (tmp_path / "a" / "report.html").read_text("utf-8") == plain
+
+
+def test_a_run_can_be_made_a_file_again(folder, monkeypatch):
+    """What `recommend` wrote and what the kept run writes are the same files, to the byte."""
+    monkeypatch.chdir(folder.parent)
+    weights = folder.parent / "search-weights.json"
+    assert CliRunner().invoke(main, ["recommend", "mine"]).exit_code == 0
+    assert CliRunner().invoke(main, ["compare", "mine", "bm25", "fts"]).exit_code == 0
+    before = {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")}
+    assert before
+
+    told = CliRunner().invoke(main, ["runs", "mine", "1"]).stdout
+    step = " ".join(told.split("as a file: steelyard ")[1].split("\n\n")[0].split()).split()
+    for path in folder.parent.glob("search-weights*.json"):
+        path.unlink()
+    assert CliRunner().invoke(main, step).exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")} == before
+
+    refused = CliRunner().invoke(main, ["runs", "mine", "2", "--out", str(weights)])
+    assert (refused.exit_code, "run 2, compare, keeps no weights" in refused.output) == (2, True)
+    assert "name one of recommend or tune; kept are those of 1" in refused.output
+    assert CliRunner().invoke(main, ["runs", "mine", "--out", str(weights)]).exit_code == 2
+
+
+def test_the_trend_is_of_runs_that_did_the_same(folder):
+    """A comparison between two recommendations measured something else, and no dip."""
+    data = sy.load(folder)
+    for kind, mean in (("recommend", 0.5), ("compare", 0.1), ("tune", 0.2), ("recommend", 0.6), ("tune", 0.3)):
+        keep(data.dataset, kind, {**document(mean), "baseline": "a"}, now=lambda: NOW)
+    assert [span.value for span in trends(data.runs().runs)[0]["today"]] == [0.2, 0.3]
+    assert [span.value for span in trends(data.runs().runs[:4])[0]["today"]] == [0.5, 0.6]
+    assert trends(data.runs().runs[:3]) is None
+
+
+def test_damaged_weights_of_a_run_are_refused(folder):
+    keep(sy.load(folder).dataset, "tune", document(), {"config": {"system": "no"}, "attempt": None})
+    found = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(folder / "w.json")])
+    assert (found.exit_code, (folder / "w.json").exists()) == (2, False)
+    assert "run 1 of mine" in found.output
+
+
+def test_what_one_of_two_runs_did_not_choose_is_none(folder):
+    chosen = {"chosen": {"strategy": "bm25"}, "formula": "cortex_mem with bm25 with graph.seeds=3"}
+    for more in (chosen, {}):
+        keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(1, 2) == ["chosen: cortex_mem with bm25 with graph.seeds=3 to none"]

@@ -1,4 +1,4 @@
-"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 4b635c5 wrote.
+"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 8291822 wrote.
 
 Charts are drawn by the matplotlib of constraints.txt.
 
@@ -27,7 +27,7 @@ from steelyard_eval.recording.disk import load
 from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "tests" / "data" / "made-by-4b635c5.tar.xz"
+SAMPLE = ROOT / "tests" / "data" / "made-by-8291822.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 

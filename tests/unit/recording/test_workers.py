@@ -1,12 +1,15 @@
 """Recordings by several processes have the bytes of one process, and leave nothing behind when they end early."""
 
+import io
 import multiprocessing
 import os
 import pickle
 import signal
+import zipfile
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steelyard.base.errors import DataError, LostError, MachineError, VaultError
@@ -132,13 +135,72 @@ def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
 def test_a_cut_block_is_refused(tmp_path):
     part_ = part([Query("a", id="1")], [{"fts": [Found("d", 2.0, 1)]}], {})
     save_block(part_, tmp_path / "a.npz")
-    again = load_block(tmp_path / "a.npz")
+    again = load_block(tmp_path / "a.npz", 1)
     assert (again.entries, again.columns["fts"].tolist(), again.offsets.tolist()) == (["d"], [2.0], [0, 1])
     whole = (tmp_path / "a.npz").read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         (tmp_path / "a.npz").write_bytes(whole[:size])
         with pytest.raises(DataError, match="no whole block"):
-            load_block(tmp_path / "a.npz")
+            load_block(tmp_path / "a.npz", 1)
+
+
+def zipped(arrays, compression=zipfile.ZIP_STORED):
+    """Members named as in a block; bytes as they are, arrays as .npy."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", compression) as members:
+        for name, value in arrays.items():
+            raw = io.BytesIO()
+            if isinstance(value, bytes):
+                raw.write(value)
+            else:
+                np.save(raw, value)
+            members.writestr(f"{name}.npy", raw.getvalue())
+    return whole.getvalue()
+
+
+def asking(shape, descr):
+    """The head of an array, with nothing behind it."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"shape": shape, "fortran_order": False, "descr": descr})
+    return head.getvalue()
+
+
+OF_ONE_QUERY = {
+    "ids": np.frombuffer(b'["a", "b"]', np.uint8),
+    "offsets": np.array([0, 2]),
+    "entry": np.array([0, 1], np.int32),
+    "columns.fts": np.array([1.0, np.nan]),
+    "positions.fts": np.array([1, 0], np.int32),
+    "ends.bm25": np.array([[0.0, 9.0]]),
+}
+
+
+def test_a_block_that_others_wrote_has_to_fit_together(tmp_path):
+    """What it is made of is read; what was made of anything else ends in one message, whatever it is."""
+
+    def loaded(content):
+        (tmp_path / "a.npz").write_bytes(content)
+        return load_block(tmp_path / "a.npz", 1)
+
+    assert loaded(zipped(OF_ONE_QUERY)).entries == ["a", "b"]
+    bare = asking((2,), "<f8")
+    odd = (
+        *({name: value for name, value in OF_ONE_QUERY.items() if name != left} for left in ("ids", "entry")),
+        *(OF_ONE_QUERY | {"ids": np.frombuffer(text, np.uint8)} for text in (b"{{", b"\xff", b"{}", b"[1, 2]")),
+        OF_ONE_QUERY | {"ids": np.frombuffer(b"[" * 100_000, np.uint8)},
+        *(OF_ONE_QUERY | {"offsets": np.array(ends)} for ends in ([2, 0], [0, 1], 3, [0, 1, 2], [0.0, 2.0])),
+        *(OF_ONE_QUERY | {"entry": np.array(codes)} for codes in ([0, 2], [-1, 0], ["a", "b"], [0])),
+        *(OF_ONE_QUERY | {"columns.fts": np.array(own)} for own in ([1.0], ["x", "y"], [np.inf, 1.0], [1, 2])),
+        *(OF_ONE_QUERY | {"columns.fts": raw} for raw in (b"", b"no array", bare, bare + bytes(15))),
+        *(OF_ONE_QUERY | {"columns.fts": asking(shape, "<f8")} for shape in ((10**13,), (0,), (-1,))),
+        OF_ONE_QUERY | {"columns.fts": asking((2,), "|V0")},
+        OF_ONE_QUERY | {"positions.fts": np.array([0.5, 0.5])},
+        OF_ONE_QUERY | {"ends.bm25": np.array([0.0, 9.0])},
+    )
+    compressed = (zipped(OF_ONE_QUERY, kind) for kind in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
+    for content in (*map(zipped, odd), *compressed, zipped({}), bare + bytes(16)):
+        with pytest.raises(DataError, match="no whole block of a recording"):
+            loaded(content)
 
 
 def test_ctrl_c_ends_all_processes_and_leaves_blocks_alone(tmp_path, monkeypatch, blocks):

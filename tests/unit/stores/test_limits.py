@@ -1,18 +1,21 @@
 """Limits at their last value and one beyond it; the numbers are those of the documents and messages."""
 
+import ctypes
 import json
 
 import apsw
+import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.inputs import open_regular
-from steelyard.base.machine import VARIABLE, budget
+from steelyard.base.machine import VARIABLE, budget, memory_bytes
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.net import wire
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, damage, guard
 from steelyard.systems import analyses, find_system
 
@@ -23,6 +26,14 @@ def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
     monkeypatch.setenv(VARIABLE, "1000000000")
     with pytest.raises(ConfigError, match="must be a whole number of MiB"):
         budget()
+
+
+def test_a_machine_that_does_not_tell_its_memory_counts_as_one_of_four_gib(monkeypatch):
+    def untold(name):
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr("os.sysconf", untold)
+    assert memory_bytes() == 4_294_967_296
 
 
 def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
@@ -50,6 +61,30 @@ def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
     told = str(caught.value)
     assert f"'limit' = '{'x' * 76}...: must be of type integer" in told
     assert f"('{'r' * 196}...)" in str(damage.damaged("v", "r" * 900))  # quote, 196, three dots
+
+
+def limit_memory(vault, size):
+    """Set how many bytes a vault in memory may have; the answer is how many it may have now."""
+    most = ctypes.c_int64(size)
+    vault._db.file_control("main", apsw.SQLITE_FCNTL_SIZE_LIMIT, ctypes.addressof(most))
+    return most.value
+
+
+def test_a_vault_in_memory_has_2_gib_at_most_and_says_so():
+    entries = [Entry(f"e{at}", text="x" * 9_000) for at in range(100)]
+    space, vectors = Space("m", "text", "{text}"), np.ones((100, 4_000), np.float32)
+    with Vault(":memory:") as vault:
+        assert limit_memory(vault, -1) == 2_147_418_112  # 64 KiB less
+        vault.upsert(entries[:1])
+        limit_memory(vault, 500_000)
+        with pytest.raises(MachineError, match="in memory holds 2 GiB at most, and this is more; index"):
+            vault.upsert(entries)
+        assert vault.count() == 1
+        limit_memory(vault, 1_500_000)
+        vault.upsert(entries)
+        with pytest.raises(MachineError, match="in memory holds 2 GiB at most, and this is more; index"):
+            vault.put_vectors(space, [entry.id for entry in entries], vectors)
+        assert (vault.count(), vault.spaces()) == (100, [])
 
 
 def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):

@@ -93,6 +93,20 @@ def test_searches_go_on_while_a_thread_writes(vault):
     assert vault.count() == len(ENTRIES) + 120
 
 
+def test_the_revision_of_a_snapshot_is_read_once_and_follows_its_own_writes(vault):
+    before, asked = vault.revision(), []
+    with vault.snapshot():
+        vault._db.exec_trace = lambda _, sql, values: asked.append(sql) or True
+        assert [vault.revision() for _ in range(3)] == [before] * 3
+        vault._db.exec_trace = None
+        assert sum("revision" in sql for sql in asked) == 1
+        vault.upsert([Entry("own", text="heron")])
+        assert vault.revision() == before + 1
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(vault.delete, ["own"]).result()
+    assert vault.revision() == before + 2
+
+
 def test_a_snapshot_cannot_make_an_index_beside_a_writer(vault):
     """SQLite does not let a reader wait for a writer who waits for the reader."""
     index, begun, done = KeywordIndex("threads", ("title",)), threading.Event(), threading.Event()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 LETTER, MARK, OTHER = "é", "\u0301", "¤"
@@ -45,7 +46,6 @@ _PATTERNS = {
     "word": _PART,
     "integer": r"[+-][0-9]++(?!\.[0-9]++\.[0-9])|[0-9]++",
 }
-_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
 _DROPPED = re.compile(rf"[^{_N}{LETTER}+\-/&]*+")
 
 _BLANK = r" \t\n\r\f\v"
@@ -91,7 +91,7 @@ def chunk_tokens(chunk: str, first: bool) -> Iterator[Token]:
     shape = shape_of(chunk)
     at = 0 if first else _after_dropped(shape, 0)
     while at < len(chunk):
-        match = _TOKEN.match(shape, at)
+        match = _token().match(shape, at)
         if match is None:
             at = _after_dropped(shape, at + 1)
             continue
@@ -99,6 +99,12 @@ def chunk_tokens(chunk: str, first: bool) -> Iterator[Token]:
         at = match.end()
         if match.lastgroup == "compound" and shape.startswith("-", at):
             at = _after_dropped(shape, at + 1)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Compiled when a text is first read: most programs import this and read none."""
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
 
 
 def _named(match: re.Match[str], chunk: str) -> Iterator[Token]:

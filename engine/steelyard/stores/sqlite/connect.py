@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import addressof, c_int64
 from pathlib import Path
 
 import apsw
@@ -20,6 +21,8 @@ MEMORY = ":memory:"
 PATIENCE = 30_000
 """Milliseconds to wait for another process that is writing."""
 
+LARGEST_MEMORY = 2**31 - 2**16
+"""Bytes of a vault in memory at most: SQLite keeps it in one piece, and allocates none of 2 GiB."""
 LARGEST_MAP = 2**40
 """Bytes of a file that are mapped at most."""
 
@@ -33,9 +36,10 @@ def memory_address() -> str:
 
 def connect_memory(address: str) -> apsw.Connection:
     """Open a place that `memory_address` named."""
-    return _connection(
-        MEMORY, address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-    )
+    db = _connection(MEMORY, address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
+    most = c_int64(LARGEST_MEMORY)  # its own limit is 1 GiB
+    db.file_control("main", apsw.SQLITE_FCNTL_SIZE_LIMIT, addressof(most))
+    return db
 
 
 def connect(path: str, create: bool) -> apsw.Connection:

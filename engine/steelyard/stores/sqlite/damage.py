@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import apsw
 
-from steelyard.base.errors import PATH_WIDTH, VaultError, shown
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown
 
 T = TypeVar("T")
 DAMAGE = (
@@ -42,7 +42,15 @@ def run_checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
     """What the action returns; VaultError where the file is not what a vault is, or was closed meanwhile."""
     try:
         return action()
-    except DAMAGE as error:
+    except (apsw.FullError, *DAMAGE) as error:
+        full = isinstance(error, apsw.FullError)
+        if not cursor.connection.filename and (full or "Could not insert" in str(error)):  # as sqlite-vec says it
+            raise MachineError(
+                "a vault in memory holds 2 GiB at most, and this is more; index the data set into a vault file, "
+                "or let the role see a part of the database"
+            ) from None
+        if full:
+            raise
         raise damaged(cursor.connection.filename, error) from None
     except apsw.InterruptError as error:
         if getattr(cursor.connection, "exhausted", False):  # a table that never ends

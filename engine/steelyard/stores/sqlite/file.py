@@ -151,9 +151,11 @@ class VaultFile:
         """
         with machine_errors(self.path):
             self._db.execute("BEGIN")
+            self._thread.steady = True
             try:
                 yield
             finally:
+                self._thread.steady, self._thread.revision = False, None
                 self._end("COMMIT")
 
     def _steady(self) -> AbstractContextManager[None]:
@@ -193,10 +195,15 @@ class VaultFile:
         return [] if found == ["ok"] else found
 
     def revision(self) -> int:
-        """See Store.revision."""
+        """See Store.revision; of one state it is read once."""
+        known: int | None = getattr(self._thread, "revision", None)
+        if known is not None:
+            return known
         row = self._db.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
         if row is None or not (isinstance(row[0], str) and re.fullmatch(r"[0-9]{1,18}", row[0])):
             raise damaged(self.path, f"its revision is {row and row[0]!r}")
+        if getattr(self._thread, "steady", False):
+            self._thread.revision = int(row[0])
         return int(row[0])
 
     def _one(self, sql: str, values: Sequence[str | float] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
@@ -217,6 +224,7 @@ class VaultFile:
         return rows
 
     def _revise(self) -> None:
+        self._thread.revision = None
         self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
 
     def _spaces(self) -> list[tuple[str, Space, int]]:

@@ -30,7 +30,7 @@ LONGEST = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
 ROW = 36
 """The bits of a position within a row, where both are one number."""
-_PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([\w\u0080-\U0010ffff]+))[ \t\r\n]*(\*?)[ \t\r\n]*', re.ASCII)
+_PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([^\x00-/:-@\[-^`{-\x7f]+))[ \t\r\n]*(\*?)[ \t\r\n]*')
 _NOWHERE = np.zeros(0, dtype=np.int64)
 _KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
 

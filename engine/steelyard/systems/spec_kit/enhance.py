@@ -11,9 +11,6 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
-
 ACRONYMS: dict[str, tuple[str, ...]] = {
     "RRF": ("Reciprocal Rank Fusion", "rank fusion"),
     "BM25": ("Best Matching 25", "Okapi BM25", "keyword search"),
@@ -168,12 +165,17 @@ def _expansions(term: str) -> Iterator[str]:
 
 
 def _is_near(term: str, acronym: str) -> bool:
+    from rapidfuzz.distance import Levenshtein  # here and below: every command would wait for it
+
     room = 0 if len(acronym) <= 4 else 1
     return abs(len(term) - len(acronym)) <= room and Levenshtein.distance(term, acronym, score_cutoff=1) <= 1
 
 
 def _pointed_to(term: str) -> Iterator[str]:
     """The acronyms of which a word is at most `MAX_EDITS` away from the term, in the order of the table."""
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
+
     words, names = _spelled()
     edits = cdist([term.lower()], words, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
     near = {names[at] for at in (edits <= MAX_EDITS).nonzero()[0]}

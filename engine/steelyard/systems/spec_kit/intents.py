@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from steelyard.systems.spec_kit.keywords import (
     AGAINST_UNDERSTAND,
@@ -91,8 +91,13 @@ def _keywords(name: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     )
 
 
-_DOCUMENTED = {name: _keywords(name) for name in sorted(FLAT, key=FALLBACK.__eq__)}
-"""By intent, the default last: among equals another one goes before it."""
+@cache
+def _documented() -> dict[str, tuple[tuple[re.Pattern[str], ...], ...]]:
+    """By intent, the default last: among equals another one goes before it. Made when a query first asks, because
+    compiling so many patterns takes as long as importing numpy.
+    """
+    return {name: _keywords(name) for name in sorted(FLAT, key=FALLBACK.__eq__)}
+
 
 INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)
 """The seven intents of the document and the TypeScript code, the five of the JavaScript code."""
@@ -119,7 +124,7 @@ def classify(query: str) -> Intent:
     """
     text = query.lower()
     scores = {}
-    for name, (primary, secondary, patterns) in _DOCUMENTED.items():
+    for name, (primary, secondary, patterns) in _documented().items():
         asked = any(pattern.search(text) for pattern in patterns)
         scores[name] = 2.0 * _matching(primary, text) + max(_matching(secondary, text), asked)
     name = _best(scores, THRESHOLD)

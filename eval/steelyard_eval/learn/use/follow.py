@@ -32,7 +32,6 @@ from steelyard_eval.learn.use.session import (
 from steelyard_eval.learn.use.wording import (
     FENCED,
     GOES_ON,
-    SENTENCE,
     USELESS,
     Sentence,
     content_words,
@@ -44,6 +43,7 @@ from steelyard_eval.learn.use.wording import (
     is_untold,
     plain_words,
     runs_of,
+    sentences,
 )
 
 OPEN = 20
@@ -56,6 +56,8 @@ LISTED = 0.5
 """A message that names more than this share of a list, and more than two, tells what was found."""
 LOOKED_AT = 100
 """Entries of a list of which somebody may speak; nobody reads more."""
+MOST_LOOKS = 100_000
+"""Pairs of a sentence and an entry that it may name, of what is said at once and one list."""
 LONGEST_SAID = 200_000
 """Characters of what is said, asked, kept or written at once that are looked at; a model says less at once."""
 MOST_RUNS = 50_000
@@ -261,13 +263,13 @@ class _Session:
 
     def _said(self, text: str, action: str) -> None:
         """Entries that a text cites: by id, by title, or by their own words."""
-        sentences = [Sentence.of(one) for one in SENTENCE.split(text) if one and not one.isspace()]
-        plain = f" {plain_words(text)} "
+        parts = sentences(text)
+        whole = Sentence.around(text, parts)
         seen: set[str] = set()
         for own in self._recent():
-            cited, refused = self._cited(own, sentences)
+            cited, refused = self._cited(own, parts, whole)
             # Even a title of common words counts here: a text that has most titles only lists what was found.
-            mentioned = {id_ for id_, (_, name) in own.titles.items() if name and f" {name} " in plain}
+            mentioned = {id_ for id_, (_, name) in own.titles.items() if name and f" {name} " in whole.plain}
             if not _is_listing(len(cited | refused | mentioned), len(own.places)):
                 for id_ in sorted(cited - seen):
                     self._act(own, id_, action)
@@ -276,8 +278,8 @@ class _Session:
                     del own.acts[own.places[id_]]
             seen |= set(own.places)
 
-    def _cited(self, own: _Open, sentences: Sequence[Sentence]) -> tuple[set[str], set[str]]:
-        """Which entries of a list the sentences cite, and which they turn down."""
+    def _cited(self, own: _Open, parts: Sequence[Sentence], whole: Sentence) -> tuple[set[str], set[str]]:
+        """Which entries of a list the parts of the `whole` cite, and which they turn down."""
         asked = f" {own.asked} {self._told} {self._kept} "
         cited: set[str] = set()
         refused: set[str] = set()
@@ -285,19 +287,25 @@ class _Session:
             own.runs = self._runs(own)
         repeated = Counter(name for _, name in own.titles.values())
         untold = {id_: is_untold(title, name, asked) for id_, (title, name) in own.titles.items()}
-        for at, sentence in enumerate(sentences):
+        named = [
+            (id_, own.places[id_], title, name)
+            for id_, (title, name) in own.titles.items()
+            if (name and name in whole.plain) or has_id(whole, id_) or has_id(whole, own.places[id_])
+        ]
+        most = MOST_LOOKS // max(len(named), 1)
+        for at, sentence in enumerate(parts):
             found: dict[str, str] = {}
             for run in sentence.runs:
                 if (id_ := own.runs.get(run, "")) and run not in asked:
                     found.setdefault(id_, run)
-            for id_, (title, name) in own.titles.items():
-                if has_id(sentence, id_) or has_id(sentence, own.places[id_]):
+            for id_, place, title, name in named if at < most else ():
+                if has_id(sentence, id_) or has_id(sentence, place):
                     found[id_] = ""
                 elif untold[id_] and repeated[name] == 1 and has_title(sentence, title, name):
                     found[id_] = name
             longest = [id_ for id_, name in found.items() if not is_inside(name, found.values())]
             for id_ in longest:
-                after = sentences[at + 1].text if at + 1 < len(sentences) else ""
+                after = parts[at + 1].text if at + 1 < len(parts) else ""
                 about = sentence.text.casefold().replace(own.titles[id_][0].casefold(), " ")
                 about = f"{about} {after}" if GOES_ON.match(after) else about
                 (refused if USELESS.search(about) else cited).add(id_)

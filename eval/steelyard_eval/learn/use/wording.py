@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -15,8 +15,10 @@ TITLE_WORDS, TITLE_CHARACTERS = 3, 12
 """A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
 LEAST_ID, LEAST_TITLE = 6, 5
 """Characters of an id in prose, and of a title in quotes."""
+LONGEST_SENTENCE = 2000
+"""Characters that are looked at as one sentence."""
 _WORD = re.compile(r"\w+")
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -94,6 +96,13 @@ _COMMON = frozenset(
 """Words that questions share whatever they ask."""
 
 
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a text that are not blank, in pieces of `LONGEST_SENTENCE` characters."""
+    size = LONGEST_SENTENCE
+    parts = (one[at : at + size] for one in _SENTENCE.split(text) for at in range(0, len(one), size))
+    return [Sentence.of(part) for part in parts if not part.isspace()]
+
+
 def plain_words(text: str) -> str:
     """The words of a text, in lower case, with single blanks between."""
     return " ".join(_WORD.findall(text.casefold()))
@@ -111,7 +120,7 @@ class Sentence:
     text: str
     plain: str
     tokens: frozenset[str]
-    heads: tuple[str, ...]
+    heads: frozenset[str]
     runs: tuple[str, ...]
 
     @classmethod
@@ -119,14 +128,22 @@ class Sentence:
         """A sentence."""
         tokens = frozenset(token.strip(".:!?#") for token in TOKEN.findall(text))
         heads = (token for token in tokens if len(token) >= SHORTEST and any(map(str.isdigit, token)))
-        return cls(text, f" {plain_words(text)} ", tokens, tuple(heads), tuple(runs_of(text)))
+        return cls(text, f" {plain_words(text)} ", tokens, frozenset(heads), tuple(runs_of(text)))
+
+    @classmethod
+    def around(cls, text: str, parts: Sequence[Sentence]) -> Sentence:
+        """A text as if it were one sentence: what it does not name, none of its sentences names."""
+        tokens, heads = (frozenset().union(*(getattr(one, name) for one in parts)) for name in ("tokens", "heads"))
+        return cls(text, f" {plain_words(text)} ", tokens, heads, ())
 
 
 def has_id(sentence: Sentence, id_: str) -> bool:
     """Whether an id, or eight characters and more of its beginning with a digit, stands among the words."""
     if len(id_) < LEAST_ID or id_.isalpha() or id_.isdigit():
         return False  # a word or a number stands in any text
-    return id_ in sentence.tokens or any(map(id_.startswith, sentence.heads))
+    if id_ in sentence.tokens:
+        return True
+    return bool(sentence.heads) and any(id_[:size] in sentence.heads for size in range(SHORTEST, len(id_)))
 
 
 def is_untold(title: str, name: str, asked: str) -> bool:
