@@ -11,12 +11,12 @@ from typing import Any
 from steelyard.base.errors import DataError, visible
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.compare.contenders import Given
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import UNNAMED, load
 from steelyard_eval.datasets.places import data_sets, has_corpus
 from steelyard_eval.importers import Import, import_store, importers
 from steelyard_eval.importers.base import Importer
 from steelyard_eval.importers.source import ForeignStore
-from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
+from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 OUT = "mine"
 """The folder of the data set."""
@@ -41,6 +41,7 @@ class Begun:
     said: str
     recommendation: Recommendation
     queries: int
+    files: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -53,6 +54,7 @@ class Begun:
             "sentence": found.sentence,
             "public": found.record["public"],
             "queries": self.queries,
+            "files": list(self.files),
             "next": self.next,
         }
 
@@ -66,11 +68,9 @@ class Begun:
         first = (
             f"{self.imported.folder}: {counts}, from {visible(str(self.imported.source))} ({self.imported.kind})"
         )
+        written = "".join(f"\n{line}" for line in self.files)
         today = f"What ranks them today is taken to be {self.current} ({self.said}); --current names another."
-        ask = "" if self.queries else " (it helps to write the first queries)"
-        return "\n".join(
-            [first, today, "", in_terminal(self.recommendation.record), "", f"next: {self.next}{ask}"]
-        )
+        return "\n".join(filter(None, [first, today, "\n" + in_terminal(self.recommendation.record), written]))
 
 
 def is_store(place: str | None) -> bool:
@@ -90,6 +90,8 @@ def begin(
 ) -> Begun:
     """Import a store into the folder of a data set, and say what can be said without labels.
 
+    What ships or is worth trying is written as `steelyard recommend` writes it.
+
     Parameters
     ----------
     source : a store, or the name of a kind; by default the only one in or below the working directory.
@@ -105,7 +107,10 @@ def begin(
     dataset = load(imported.folder)
     used, said = (current, "as you say") if current is not None else _current(dataset.system)
     answer = recommend(dataset, used, embedder=embedder, timed=False)
-    return Begun(imported, str(used), said, answer, len(dataset.queries))
+    files: list[str] = []
+    if answer.record["verdict"] != "keep":
+        answer, files = answer.saved(WEIGHTS)
+    return Begun(imported, str(used), said, answer, len(dataset.queries), tuple(files))
 
 
 def _current(system: str) -> tuple[str, str]:
@@ -114,7 +119,7 @@ def _current(system: str) -> tuple[str, str]:
         return str(WEIGHTS), "it is there"
     if system:
         return system, "it ranks as the store's program does"
-    return DEFAULT, "nothing names it"
+    return UNNAMED, "nothing names it"
 
 
 def find_store(root: Path) -> Path:

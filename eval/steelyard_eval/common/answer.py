@@ -12,12 +12,14 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
-from steelyard_eval.common.console import painted, wrapped
+from steelyard_eval.common.console import painted, width, wrapped
 from steelyard_eval.common.markup import legible, markdown, markdown_code
 
 Record = Mapping[str, Any]
 LONGEST = 200
 """Characters of a sentence, which has no formula."""
+INDENT = 4
+"""Columns before the lines of a step after its first."""
 NAMED = 40
 """Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
 
@@ -60,10 +62,18 @@ def name_of(label: str) -> str:
 
 def in_terminal(record: Record) -> str:
     """The answer of a document as text for a terminal."""
-    steps = [wrapped(visible(": ".join(_marked(step, str, str))), 4) for step in _steps(record)]
+    steps = map(step_in_terminal, _steps(record))
     formula = wrapped(visible(record["formula"]), 4) if record.get("formula") else ""
     beside = wrapped(visible(record.get("beside") or ""))
     return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula, beside)))
+
+
+def step_in_terminal(step: Record) -> str:
+    """One thing to do as text for a terminal; a command is on one line, because a folded one cannot be pasted."""
+    said = visible(": ".join(_marked(step, str, str)))
+    if len(said) <= width() or not step["command"]:
+        return wrapped(said, INDENT)
+    return "\n".join(filter(None, (step["what"] and wrapped(f"{step['what']}:", INDENT), " " * INDENT + visible(step["command"]))))
 
 
 def in_markdown(record: Record) -> str:

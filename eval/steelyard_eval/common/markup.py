@@ -11,6 +11,8 @@ from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
 
+TOO_FEW = "[too few queries]"
+"""In place of an interval that tells nothing."""
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
 
@@ -91,8 +93,24 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """The two ends of an interval in brackets; empty where there is none."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+    """The two ends of a metric's interval in brackets; empty where there is none, see `ends`."""
+    if low is None or high is None:
+        return ""
+    return f"[{number(low)}, {number(high)}]" if tells(low, high) else TOO_FEW
+
+
+def ends(low: float, high: float, form: str) -> str:
+    """The same for a terminal; an interval wider than the range of any metric is no knowledge.
+
+    >>> ends(-0.01, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
+    ('[-0.010, +0.020]', '[too few queries]')
+    """
+    return f"[{low:{form}}, {high:{form}}]" if tells(low, high) else TOO_FEW
+
+
+def tells(low: float, high: float) -> bool:
+    """Whether an interval is no wider than the range of a metric, from 0 to 1."""
+    return high - low <= 1.0
 
 
 def p_value(p: float | None) -> str:

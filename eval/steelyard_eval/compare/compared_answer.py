@@ -24,13 +24,16 @@ def answer(
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
     if not rows:
         return Conclusion(_alone(record, metric))
-    top = max(rows, key=lambda row: row["delta"])
+    top = max(rows, key=lambda row: (row["verdict"] == "better", row["delta"]))  # what is proven goes first
     label, verdict = top["challenger"], top["verdict"]
     name = label if len(label) <= NAME else "the best one"
-    among = f", best of {len(rows)}," if len(rows) > 1 else ""
+    place = "best" if top["delta"] == max(row["delta"] for row in rows) else "one"
+    among = f", {place} of {len(rows)}," if len(rows) > 1 else ""
     today = name_of(baseline)
     told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: "Too few queries to tell"}
-    gain = Gain(top["delta"], top["low"], top["high"], top.get("worse"))
+    low, high = top.get("low"), top.get("high")
+    known = low is not None and high is not None  # a document of others may leave them out
+    gain = Gain(top["delta"], low, high, top.get("worse") if known else None)
     change = in_words(gain, metric, "beside it" if verdict == "worse" else f"over {today}")
     sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
     formula = next((one["strategy"] for one in record["configurations"] if one["label"] == label), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,12 +16,14 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
@@ -132,11 +134,19 @@ def _notices(case: ComparisonCase) -> list[str]:
     return [
         *case.dataset.notices,
         *(notice for row in case.rows for notice in row.notices),
+        *_tuned(case),
         *_empty(case.rows),
         *shallow(case.measures, case.limit),
         *case.arena.notices(case.rows, case.timed),
         *(_warnings(case) if case.queries else []),
     ]
+
+
+def _tuned(case: ComparisonCase) -> Iterator[str]:
+    """What weights were chosen by the labels that they are compared with."""
+    for row in case.rows if case.queries else ():
+        if isinstance(row.contender, Contender):
+            yield from tuned_here(row.label, row.contender.config.provenance, case.dataset, case.queries)
 
 
 def _empty(rows: Sequence[ArenaRow]) -> list[str]:

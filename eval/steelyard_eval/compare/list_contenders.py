@@ -35,6 +35,8 @@ COLUMNS = {
 """The names that the columns of a table of lists may have; the second are those of ir_measures."""
 
 
+HABITS = (("qid", "docno", "score"), ("query_id", "doc_id", "score"))
+"""The columns of a table by PyTerrier and by ir_measures: what lacks one is told its name there."""
 EXAMPLES = 3
 """Ids that a notice names."""
 
@@ -146,11 +148,17 @@ def of_run(label: str, path: Path) -> ListContender:
 def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     names = {}
+    usual = next(
+        (own for own in HABITS if {*own} & {*map(str, frame.columns)} - {"query", "score"}), tuple(COLUMNS)
+    )
     for meaning, valid in COLUMNS.items():
         found = [name for name in valid if name in frame.columns]
         if not found:
             own = ", ".join(shown(name, 40) for name in frame)
-            raise ConfigError(f"{label}: the table has no column {meaning!r}; it has {own}")
+            wanted = usual[list(COLUMNS).index(meaning)]
+            raise ConfigError(
+                f"{label}: the table has no column {wanted!r} for the {meaning} of a row; it has {own}"
+            )
         column = frame[found[0]]
         if getattr(column, "ndim", 1) != 1:
             raise ConfigError(f"{label}: the table has several columns {found[0]!r}; leave one of them")

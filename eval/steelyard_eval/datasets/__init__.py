@@ -1,12 +1,13 @@
 """Data sets: a corpus, queries and graded judgments in a folder, checked completely before anything runs."""
 
-from steelyard_eval.datasets.dataset import CLASSIFIED, GIVEN, LOGGED, Dataset, Report, tuning_queries
+from steelyard_eval.datasets.dataset import CLASSIFIED, GIVEN, LOGGED, UNNAMED, Dataset, Report, tuning_queries
 from steelyard_eval.datasets.folder import as_dataset, check, load
 
 __all__ = [
     "CLASSIFIED",
     "GIVEN",
     "LOGGED",
+    "UNNAMED",
     "Dataset",
     "Report",
     "as_dataset",

@@ -16,6 +16,8 @@ from steelyard_eval.datasets.labels import JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
+UNNAMED = "bm25"
+"""What is taken to rank a data set today, where nothing names it."""
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -94,6 +96,11 @@ class Dataset:
         return f"Dataset({shown(self.name)}: {self.sizes})"
 
     @property
+    def today(self) -> str:
+        """What ranks it today: `system`, else `UNNAMED`."""
+        return self.system or UNNAMED
+
+    @property
     def sizes(self) -> str:
         """How many entries and queries there are, and how many are judged, in words."""
         own = [query for query in self.queries if query.split != LOGGED]
@@ -107,11 +114,20 @@ class Dataset:
         """The last line of a check without faults: the sizes and, where nothing is judged, what that means."""
         if self.qrels:
             return f"{visible(self.name)}: {self.sizes}; no faults"
-        command = f"steelyard judge {shlex.quote(visible(str(self.path)))} --random"
-        todo = f"label 20 queries: {'data.judge()' if self.in_memory else command}"
+        todo = f"label 20 queries: {'data.judge()' if self.in_memory else f'{self._judge} --random'}"
+        todo = todo if self.queries else self._without_queries
         return (
             f"{visible(self.name)}: {self.sizes}; no faults, but without judgments nothing can be measured; {todo}"
         )
+
+    @property
+    def _judge(self) -> str:
+        return f"steelyard judge {shlex.quote(visible(str(self.path)))}"
+
+    @property
+    def _without_queries(self) -> str:
+        """What to do where there are none."""
+        return "give it some" if self.in_memory else f"{self._judge} helps to write the first"
 
     @property
     def set_apart(self) -> int:
@@ -136,6 +152,8 @@ class Dataset:
         """
         wanted = name or self.report_split or "all"
         found = tuple(q for q in self.queries if (q.split == wanted or (wanted == "all" and q.split != LOGGED)))
+        if not self.queries:
+            raise DataError(f"{self.name} has no queries; {self._without_queries}")
         if not found:
             known = {q.split for q in self.queries if q.split} | {"all"}
             raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")

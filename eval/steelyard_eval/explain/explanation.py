@@ -90,7 +90,7 @@ class QueryExplanation(Result):
 def explain(
     source: Dataset | Workspace | str | Path,
     query_id: str,
-    config: Given | Named = "echovault",
+    config: Given | Named | None = None,
     against: Given | Named | None = None,
     *,
     entry: str | None = None,
@@ -107,6 +107,7 @@ def explain(
         One of its queries.
     config : contender
         A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
+        By default what dataset.json names as `system`, else bm25.
     against : contender
         Any contender to compare it with; one that has lists only, such as a TREC run, is compared by ranks.
     entry : str
@@ -127,7 +128,10 @@ def explain(
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
     known = _known_entry(dataset, query, entry)
-    named: list[Named | ListContender] = [read_config(config), *([] if against is None else [read(against)])]
+    named: list[Named | ListContender] = [
+        read_config(config or dataset.today),
+        *([] if against is None else [read(against)]),
+    ]
     space = space or Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [

@@ -56,7 +56,7 @@ def export(config: SearchConfig, to: str) -> Export:
     ------
     ConfigError
         For an unknown target, and for a strategy that the target cannot express; the message lists
-        everything that would be lost, and a strategy that can be exported.
+        everything that would be lost, the search for what can be exported, and a strategy that can.
     """
     if to not in TARGETS:
         raise ConfigError(f"there is no export for {shown(to)}, only for {', '.join(TARGETS)}")
@@ -65,7 +65,8 @@ def export(config: SearchConfig, to: str) -> Export:
     except Lost as lost:
         strategy = shown(str(config.effective), 200)
         raise ConfigError(
-            f"strategy {strategy} cannot be expressed in {to}: {lost}. To export, {TARGETS[to].says}"
+            f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
+            f"steelyard recommend FOLDER --for {to}; by hand, {TARGETS[to].says}"
         ) from None
 
 

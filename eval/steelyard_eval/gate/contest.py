@@ -31,6 +31,8 @@ WORST = 10
 LEAST = 5
 """Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
+OF_QUALITY = ("identity", "unchanged", "baseline", "anchor")
+"""Findings that say by themselves whether quality held."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,23 @@ class Contest:
         """The worst of the findings."""
         return str(self.findings[0]["verdict"])
 
+    @property
+    def headline(self) -> str:
+        """What was found in a clause; whether quality held goes before a finding on anything else."""
+        first = self.findings[0]
+        return str(first["text"]) if first["kind"] in OF_QUALITY else f"{self._held}; {first['text']}"
+
+    @property
+    def _held(self) -> str:
+        """Whether quality held, in a few words."""
+        if not self.lists_changed.any():
+            return "no list changed"
+        found = self.against_baseline
+        change = f"{found.ndcg:+.3f} nDCG@10"
+        if not found.fails and not found.passes:
+            return f"too few queries to tell whether quality held ({change})"
+        return f"quality {'fell' if found.fails else 'rose' if found.better else 'held'} ({change})"
+
     def _silence(self) -> list[Record]:
         """Answers to questions that have none, and what a floor loses of what it promised."""
         false = false_answers(self.now.answered, self.kept.answered, self.unanswerable, self.budget)
@@ -198,7 +217,10 @@ class Contest:
 
     def _told(self, found: Findings, before: Values, what: str) -> str:
         """What the rule found, in a clause that follows the name of the contender."""
-        change = in_words(self.gain(before), "nDCG@10", f"against {what}")
+        gain = self.gain(before)
+        change = in_words(gain, "nDCG@10", f"against {what}")
+        if found.fails and gain.high >= 0:
+            return f"{change}; the one-sided test of the gate fails it (p = {found.p_worse:.2g})"
         if found.fails or found.better:
             return change
         can = "excluded" if found.within else "not excluded, for these queries are too few to tell"
@@ -266,7 +288,7 @@ class Contest:
             "check": self.check,
             "verdict": self.verdict,
             "reason": first["kind"],
-            "text": first["text"],
+            "text": self.headline,
             "queries": len(self.queries),
             "units": len(set(self.unit.tolist())),
             "deep": self.now.values.deep and self.kept.deep,

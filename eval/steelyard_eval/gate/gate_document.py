@@ -10,10 +10,13 @@ from typing import Any
 from steelyard.base.errors import visible
 from steelyard_eval.common.answer import NAMED as CLIPPED
 from steelyard_eval.common.answer import Conclusion, Step
+from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
+from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
@@ -63,7 +66,11 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
         "findings": sorted(findings, key=lambda one: ORDER.index(one["verdict"])),
         **_trust(powers),
         "contenders": rows,
-        "notices": [*gate.dataset.notices, *(notice for row in rows for notice in row["notices"])],
+        "notices": [
+            *gate.dataset.notices,
+            *(notice for row in rows for notice in row["notices"]),
+            *(notice for contest in contests for notice in _tuned(gate, contest)),
+        ],
     }
 
 
@@ -156,18 +163,36 @@ def sentence(verdict: str, contests: Sequence[Contest]) -> str:
         return f"Pass: no list of {counted(len(contests), 'contender')} changed."
     first, *rest = changed if verdict == "pass" else found
     more = f" (and {len(rest)} more)" if rest else ""
-    return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.findings[0]['text']}{more}."
+    return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.headline}{more}."
 
 
 def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[Step, ...]:
     """What to do now: look at what lost most, label more, or write a baseline on this platform."""
     if verdict == "fail":
-        lost = next((rows[0]["id"] for one in contests if one.verdict == verdict and (rows := one.worst())), None)
-        command = lost and spelled("explain", gate.dataset, lost, options={})
-        return (Step(f"look at {visible(lost)}, which lost most", command or ""),) if lost else ()
+        found = ((one, rows[0]["id"]) for one in contests if one.verdict == verdict and (rows := one.worst()))
+        for contest, lost in found:
+            step = f"look at {visible(lost)}, which lost most of {_short(contest.now.label)}"
+            return (Step(step, _explaining(gate, lost, contest)),)
+        return ()
     if verdict == "inconclusive":
         return (Step("label more queries", spelled("judge", gate.dataset, "--random", options={}) or ""),)
     return (Step("for a baseline of this platform", gate.rebaseline),) if verdict == "mismatch" else ()
+
+
+def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
+    config = contest.now.config
+    return tuned_here(contest.now.label, config.provenance, gate.dataset, contest.queries) if config else []
+
+
+def _explaining(gate: GateSetup, query: str, contest: Contest) -> str:
+    """The command that explains a query of what is gated; lists alone, and what no command names, have none."""
+    one, written = contest.now.asked.one, contest.now.asked.written
+    if not isinstance(one, Named):
+        return ""
+    named = one.word
+    if named is None and written:  # a weights file that the baseline names
+        named = written_as(one.label, Naming.of_baseline(gate.path).of_kind(one.kind, written))
+    return (spelled("explain", gate.dataset, query, named, options={}) or "") if named else ""
 
 
 def _short(label: str) -> str:

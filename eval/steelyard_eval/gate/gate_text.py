@@ -7,6 +7,7 @@ from typing import Any
 
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.markup import ends
 
 Record = Mapping[str, Any]
 SAME = ("unchanged", "identity")
@@ -49,7 +50,7 @@ def _row(row: Record, catches: str) -> dict[str, Any]:
 def change(row: Record) -> str:
     """The change of nDCG@10 with its interval."""
     found = row["against"][0]
-    return f"{found['delta']:+.4f} [{found['low']:+.4f}, {found['high']:+.4f}]"
+    return f"{found['delta']:+.4f} {ends(found['low'], found['high'], '+.4f')}"
 
 
 def _details(row: Record) -> str:

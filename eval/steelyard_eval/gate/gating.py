@@ -198,6 +198,10 @@ class Gate:
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
 
+    def differs(self, baseline: Baseline) -> bool:
+        """Whether a baseline was measured on other entries, queries or labels than these."""
+        return bool(self._differing(baseline))
+
     def _hashes(self, baseline: Baseline | None) -> dict[str, str]:
         """The hashes of what both measurements have to share."""
         return data_hashes(self.dataset, self.queries(baseline), self.unanswerable(baseline))

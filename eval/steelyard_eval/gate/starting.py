@@ -30,7 +30,7 @@ from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.places import data_sets
-from steelyard_eval.gate.baseline import load_baseline
+from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
@@ -38,8 +38,6 @@ from steelyard_eval.recording.workspace import Workspace
 WORKFLOW = Path(".github/workflows/relevance.yml")
 TEMPLATE = "relevance.yml.txt"
 WEIGHTS = Path("search-weights.json")
-DEFAULT = "bm25"
-"""What is gated where nothing tells what is used."""
 EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
 BECAUSE = "the first baseline"
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
@@ -100,8 +98,8 @@ def start(
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, for a path or an endpoint that a workflow cannot hold, and when dataset.json says
-        otherwise how the labels came about.
+        When it has no labels, for a path or an endpoint that a workflow cannot hold, for the baseline of another
+        data set, and when dataset.json says otherwise how the labels came about.
     MachineError
         When a file cannot be written.
     """
@@ -118,7 +116,9 @@ def start(
     notices = [*unstated(dataset.sampled, dataset.pool)]
     if baseline.exists():
         kept.append(baseline)
-        gated = [own.label for own in load_baseline(baseline, gate.rebaseline).contenders]
+        old = load_baseline(baseline, gate.rebaseline)
+        _check_own(old, gate)
+        gated = [own.label for own in old.contenders]
         if current is not None and (label := read(current).label) not in gated:
             notices.append(
                 f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: "
@@ -135,6 +135,17 @@ def start(
         write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
     return Started(str(place), ", ".join(gated), tuple(map(str, written)), tuple(map(str, kept)), tuple(notices))
+
+
+def _check_own(old: Baseline, gate: Gate) -> None:
+    """ConfigError for a baseline of another data set, which would be kept and gate nothing of this one."""
+    name = gate.dataset.name
+    if old.dataset != name and gate.differs(old):
+        other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
+        raise ConfigError(
+            f"{word(gate.path)} gates the data set {shown(old.dataset)}, not {shown(name)}; for a gate of its own "
+            f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
+        )
 
 
 def find_dataset(root: Path) -> Path:
@@ -205,7 +216,7 @@ def _state(path: Path, said: Mapping[str, object]) -> bool:
 
 def _current(dataset: Dataset) -> str:
     """What is used today, as far as files tell."""
-    return str(WEIGHTS) if WEIGHTS.is_file() else dataset.system or DEFAULT
+    return str(WEIGHTS) if WEIGHTS.is_file() else dataset.today
 
 
 def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: str = "") -> str:

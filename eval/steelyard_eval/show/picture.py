@@ -57,8 +57,9 @@ def picture(figure: Figure, title: str) -> Chart:
     text = text[box.end() :]
     used = frozenset(re.findall(r"#([a-z0-9]+)", text))
     text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _tag(tag[0], used), text)).replace("<g/>\n", "").strip()
-    for _ in range(3):  # groups of one element around one another
-        text = _ALONE.sub(r"\1", text)
+    alone = 1
+    while alone:  # groups of one element around one another
+        text, alone = _ALONE.subn(r"\1", text)
     return Chart(title, Markup(f'<svg viewBox="{box[1]}" aria-hidden="true">\n{text}'))  # noqa: S704 -- matplotlib's own, its texts escaped
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.common.console import table
-from steelyard_eval.common.markup import number
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.markup import ends, number
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import moved
+from steelyard_eval.decide.steps import WEIGHTS
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.spans import Span
+from steelyard_eval.tune.attempt import save_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,10 +62,10 @@ class Runs(Result):
         return frame_html(self.to_frame())
 
     def plot(self) -> Figure:
-        """Plot what is used today and the best contender over time, of the runs with the last run's metric."""
+        """Plot what is used today and the best contender over time, of the last runs that are alike (`trends`)."""
         found = trends(self.runs)
         if not found:
-            raise ConfigError("no two runs measured the same metric yet, so there is no trend to plot")
+            raise ConfigError("no two runs did the same job by the same metric yet, so there is no trend to plot")
         return trend(*found)
 
     def one(self, run: int) -> str:
@@ -70,10 +75,26 @@ class Runs(Result):
         head = [f"run {own.id}, {own.kind}, {own.at}, {facts.get('tool', '')}"]
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
-        head += [f"chosen:  {facts['chosen']}"] if facts.get("chosen") else []
+        head += [wrapped(f"chosen:  {facts['chosen']}", 9)] if facts.get("chosen") else []
         rows = [{**row, "mean": _shown(row)} for row in facts.get("rows", ())]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
-        return "\n\n".join(["\n".join(head), *([table(rows, columns)] if rows else [])])
+        file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
+        steps = [wrapped(f"as a file: {file}", 4)] if file else []
+        return "\n\n".join(["\n".join(head), *steps, *([table(rows, columns)] if rows else [])])
+
+    def save_weights(self, run: int, path: str | Path) -> list[Path]:
+        """Write what a run chose as it did: the weights file, or under try `*.current.json` and `*.try.json`.
+
+        Returns what was written; ConfigError for a run that chose nothing, or none that is kept.
+        """
+        own = find_run(self.runs, run)
+        if not any((found := own.facts.get("weights") or {}).values()):
+            which = [one.id for one in self.runs if one.facts.get("weights")]
+            known = f"; kept are those of {', '.join(map(str, which[-5:]))}" if which else ""
+            raise ConfigError(f"run {run}, {own.kind}, keeps no weights; name one of recommend or tune{known}")
+        place = f"run {run} of {self.dataset.name}"
+        made = {name: one and SearchConfig.from_json(one, place) for name, one in found.items()}
+        return save_weights(path, made.get("config") or None, made.get("attempt") or None)
 
     def changed(self, before: int, after: int) -> list[str]:
         """What changed between two runs, a line each: data, labels, code, weights, means, ranked queries."""
@@ -107,11 +128,17 @@ Lines = dict[str, list[Span | None]]
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
-    """A line for what was used and one for the best, with the metric; None without two runs of one metric."""
-    with_rows = [run for run in runs if run.best]
-    same = [run for run in with_rows if run.facts.get("metric") == with_rows[-1].facts.get("metric")]
-    if len(same) < 2:
+    """A line for what was used and one for the best, with the metric, of the job that was last done twice alike.
+
+    Runs of other jobs, metrics and splits measured something else, and would look like a change. None without two.
+    """
+    alike: dict[tuple[object, ...], list[KeptRun]] = {}
+    for run in (one for one in runs if one.best):
+        alike.setdefault((run.kind, run.facts.get("metric"), run.facts.get("split")), []).append(run)
+    twice = [own for own in alike.values() if len(own) > 1]
+    if not twice:
         return None
+    same = max(twice, key=lambda own: own[-1].id)
     lines: Lines = {"best": [], "today": []}
     for run in same:
         when = run.at[5:16].replace("T", " ")
@@ -142,18 +169,22 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
     for row in other.facts.get("rows", ()):
         old = rows.get(row["label"])
         if old and old.get("strategy") != row.get("strategy"):
-            yield f"weights of {row['label']}: {old.get('strategy')} to {row.get('strategy')}"
+            yield f"weights of {row['label']}: {_or_none(old.get('strategy'))} to {_or_none(row.get('strategy'))}"
         if old and old["mean"] != row["mean"]:
             gap = number(row["mean"] - old["mean"], 4, signed=True)
             yield f"{row['label']}: {number(old['mean'], 4)} to {number(row['mean'], 4)} ({gap})"
     if one.facts.get("chosen") != other.facts.get("chosen"):
-        yield f"chosen: {one.facts.get('chosen')} to {other.facts.get('chosen')}"
+        yield f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}"
     yield from _ranked(before.get("ranked") or {}, after.get("ranked") or {})
 
 
 def _short(value: object) -> str:
-    text = "none" if value is None else str(value)
+    text = _or_none(value)
     return text[:12] if len(text) == 40 else text
+
+
+def _or_none(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
@@ -172,5 +203,5 @@ def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
 
 def _shown(row: Mapping[str, Any]) -> str:
     low, high = row.get("low"), row.get("high")
-    ends = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    return f"{row['mean']:.3f}{ends}"
+    around = "" if low is None or high is None else f" {ends(low, high, '.3f')}"
+    return f"{row['mean']:.3f}{around}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.markup import interval, legible, number
+from steelyard_eval.common.markup import TOO_FEW, interval, legible, number
 from steelyard_eval.show.canvas import (
     AXIS,
     BAND,
@@ -146,5 +146,6 @@ def difference(row: Mapping[str, Any], label: str, look: str, value: float, verd
     """The row of a difference, with what was decided in words."""
     low, high = row.get("low"), row.get("high")
     brief = f"{number(value, signed=True)} {verdict}".strip()
-    words = " ".join(filter(None, (number(value, signed=True), interval(low, high), verdict)))
-    return Span(label, value, low, high, words, look, brief)
+    around = interval(low, high)
+    told = brief if around == TOO_FEW else " ".join(filter(None, (number(value, signed=True), around, verdict)))
+    return Span(label, value, low, high, told, look, brief)

@@ -14,6 +14,7 @@ from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
+from steelyard_eval.common.markup import ends
 from steelyard_eval.show import further_tables as further
 
 SHOWN = 3
@@ -181,9 +182,10 @@ def recommendation(record: Mapping[str, Any]) -> str:
     if record["chosen"]:
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
-    note = "Tuned rows were chosen on these very queries, so they are optimistically biased; the gain above, made "
-    note += f"out of fold over {record['promise']['queries']} queries, is not."
-    parts = [in_terminal(record), table(rows), wrapped(note, 0)]
+    note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
+    if record["promise_stated"]:
+        note += f"; the gain above, made out of fold over {record['promise']['queries']} queries, is not"
+    parts = [in_terminal(record), table(rows), wrapped(f"{note}.")]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 
@@ -215,10 +217,10 @@ def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str) -> d
     gain = row["gain"]
     return {
         "": row["label"],
-        value: f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",
+        value: f"{row['mean']:.3f} {ends(row['low'], row['high'], '.3f')}",
         "against current [95%]": "current"
         if gain is None
-        else f"{gain['mean']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]",
+        else f"{gain['mean']:+.3f} {ends(gain['low'], gain['high'], '+.3f')}",
         "p50 ms": took.get("p50_ms"),
         "embedded": took.get("embedding_calls"),
         "MB": _megabytes(took),
@@ -283,13 +285,13 @@ def _ablation(record: Mapping[str, Any]) -> str:
     return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
-def _signed(value: float, ends: Mapping[str, Any]) -> str:
+def _signed(value: float, part: Mapping[str, Any]) -> str:
     """A difference with its interval."""
-    return f"{value:+.4f} [{ends['low']:+.4f}, {ends['high']:+.4f}]"
+    return f"{value:+.4f} {ends(part['low'], part['high'], '+.4f')}"
 
 
 def _triple(estimate: Mapping[str, Any]) -> str:
-    return f"{estimate['value']:.4f} [{estimate['low']:.4f}, {estimate['high']:.4f}]"
+    return f"{estimate['value']:.4f} {ends(estimate['low'], estimate['high'], '.4f')}"
 
 
 def _interval(row: Mapping[str, Any]) -> str:

@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.embedders import KINDS, CachedEmbedder, open_embedder
+from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.cache import cache_path
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
@@ -27,10 +27,9 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.duplicates import duplicates
-from steelyard_eval.datasets.memories import is_memory, unchanged
-from steelyard_eval.recording.workspace import resumable
+
+if TYPE_CHECKING:
+    from steelyard_eval.datasets import Dataset
 
 
 def index_dataset(
@@ -73,6 +72,9 @@ def index_dataset(
     ConfigError
         When no embedder is named and the environment names a different model than the vault's.
     """
+    from steelyard_eval.datasets.duplicates import duplicates  # here: what only searches a vault reads no data set
+    from steelyard_eval.datasets.memories import is_memory, unchanged
+
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
     with open_vault(path, create=True) as vault:

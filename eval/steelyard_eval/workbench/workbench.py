@@ -39,8 +39,9 @@ from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune import Tuning, tune
+from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.floor import FloorFound, find_floor
-from steelyard_eval.tune.recommendation import DEFAULT, Recommendation, recommend
+from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
@@ -378,7 +379,7 @@ class Workbench:
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
-        used = current or (self.dataset.system or DEFAULT if lists is None else f"rrf({', '.join(lists)})")
+        used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
         space = self.workspace if table is None else None
         bench = Bench.of(self.dataset, parse_measures([metric])[0], limit, space, table)
         start = None if contender is None else read_config(contender, lists or ())
@@ -474,7 +475,7 @@ class Workbench:
     def explain(
         self,
         query_id: str,
-        config: Given = "echovault",
+        config: Given | None = None,
         against: Given | None = None,
         *,
         entry: str | None = None,
@@ -487,7 +488,7 @@ class Workbench:
         query_id : str
             One of the data set's queries.
         config : contender
-            A system, a strategy or a weights file.
+            A system, a strategy or a weights file; by default what dataset.json names as `system`, else bm25.
         against : contender
             Any contender; one that has lists only, such as a TREC run, is compared by ranks.
         entry : str
@@ -586,7 +587,8 @@ class Workbench:
         Returns
         -------
         Runs
-            The kept runs: a table, `one(run)`, `changed(before, after)`, and the trend as `plot()`.
+            The kept runs: a table, `one(run)`, `changed(before, after)`, `save_weights(run, path)`, and the trend
+            as `plot()`.
 
         Raises
         ------
@@ -597,7 +599,7 @@ class Workbench:
 
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        keep(self.dataset, kind, found.to_json())
+        keep(self.dataset, kind, found.to_json(), found.weights if isinstance(found, ChosenWeights) else None)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

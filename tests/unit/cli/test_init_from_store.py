@@ -6,8 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
+from steelyard.config.search_config import SearchConfig
 from steelyard_eval.cli.init_from_store import find_store
 from steelyard_eval.cli.main import main
+from steelyard_eval.tune import cost
 
 
 @pytest.fixture
@@ -61,3 +63,43 @@ def test_a_store_may_be_named_and_what_ranks_it_too(repository):
     assert "vector (as you say)" in found.stdout
     assert "Try: nothing was measured" in found.stdout
     assert "\nweighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)\n" in found.stdout
+    # The files that it names are there, and it names one command to go on with.
+    assert "--weights search-weights.try.json" in found.stdout
+    assert SearchConfig.load(repository / "search-weights.try.json").provenance["learned_from"]
+    assert str(SearchConfig.load(repository / "search-weights.current.json").effective) == "vector"
+    assert found.stdout.count("steelyard judge mine") == 1
+    assert "write queries and judge 80 pairs, and they count: steelyard judge mine\n" in found.stdout
+
+
+def test_beside_labels_that_are_there_nothing_is_timed(repository, monkeypatch):
+    """It says one sentence, which has no time in it."""
+    assert CliRunner().invoke(main, ["init", "notes"]).exit_code == 0
+    mine = repository / "mine"
+    ids = [json.loads(line)["id"] for line in (mine / "corpus.jsonl").read_text().splitlines()]
+    queries = [{"id": f"q{at}", "text": f"number{at}"} for at in range(12)]
+    (mine / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    (mine / "qrels.txt").write_text("".join(f"q{at} 0 {ids[at]} 1\n" for at in range(12)))
+    monkeypatch.setattr(cost, "latencies", None)
+
+    found = CliRunner().invoke(main, ["init", "notes"])
+    assert found.exit_code == 0, found.output
+    assert "label more" in found.stdout  # by the labels
+
+
+def test_what_needs_queries_says_who_helps_to_write_them_and_check_needs_none(repository):
+    CliRunner().invoke(main, ["init"])
+    for words in (["init"], ["compare", "mine"], ["explain", "mine"]):
+        found = CliRunner().invoke(main, words)
+        assert found.exit_code == 2
+        said = "markdown notes has no queries; steelyard judge mine helps to write the first"
+        assert said in " ".join(found.output.split())
+    found = CliRunner().invoke(main, ["check", "mine"])
+    assert found.exit_code == 0, found.output
+    assert "no faults" in found.stdout
+    assert "steelyard judge mine helps to write the first" in " ".join(found.stdout.split())
+    assert CliRunner().invoke(main, ["check", "mine", "--known-items"]).exit_code == 0
+
+
+def test_what_is_kept_writes_no_weights(repository):
+    assert "Keep your bm25" in CliRunner().invoke(main, ["init"]).stdout
+    assert not list(repository.glob("search-weights*"))

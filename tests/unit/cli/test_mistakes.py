@@ -169,6 +169,21 @@ def test_init_says_what_an_existing_baseline_gates(tiny, monkeypatch):
     assert "fts" in run("gate", tiny).stdout
 
 
+def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):
+    other = tiny.with_name("other")
+    shutil.copytree(tiny, other)
+    (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
+    (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
+    assert run("init", tiny, "--current", "bm25").exit_code == 0
+    refused = run("init", other, "--current", "bm25")
+    assert refused.exit_code == 2
+    assert "reports/baseline.json gates the data set 'tiny', not 'other'" in refused.output
+    options = refused.output.split("for a gate of its own add ")[1].split()
+    assert run("init", other, "--current", "bm25", *options).exit_code == 0
+    assert [run("gate", other, *options[:2]).exit_code, run("gate", tiny).exit_code] == [0, 0]
+    assert "other" in Path(options[3]).read_text()
+
+
 def test_one_contender_without_labels_disagrees_with_nothing(tiny):
     (tiny / "qrels.txt").unlink()
     found = run("compare", tiny, "bm25").stdout
@@ -187,6 +202,14 @@ def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
     assert "query q1: words about a" in run(*command.split()).stdout
 
 
+def test_explain_explains_what_is_used_today_where_none_is_named(tiny):
+    assert "\nbm25:documented" in run("explain", tiny, "q1").stdout
+    (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))
+    assert "\nfts:documented" in run("explain", tiny, "q1").stdout
+    assert "before: fts:documented" in run("explain", tiny, "q1", "--against", "bm25").stdout
+    assert "\nfts:documented" in str(sy.load(tiny).explain("q1"))
+
+
 def test_explain_without_labels_knows_no_bad_query(tiny):
     (tiny / "qrels.txt").unlink()
     assert "steelyard judge" in run("explain", tiny).stdout
@@ -198,6 +221,13 @@ def test_a_printed_result_is_what_the_command_prints(tiny):
     assert "tiny (all): 2 queries, limit 10" in str(data.compare("bm25, fts", timed=False))
     assert repr(data.compare("bm25, fts", timed=False)) == "Comparison(bm25, fts on tiny)"
     assert "verdict:" in str(data.tune("plain"))
+
+
+@pytest.mark.parametrize("name", ["table.tex", "results.json"])
+def test_a_comparison_that_is_written_says_where(tiny, name):
+    done = run("compare", tiny, "bm25", "fts", "-o", name)
+    assert done.stdout.endswith(f"\n\nwritten: {name}\n")
+    assert Path(name).is_file()
 
 
 def test_judging_says_how_the_data_set_gets_the_labels(tiny):

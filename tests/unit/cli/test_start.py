@@ -39,7 +39,7 @@ def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
     index = [sys.executable, "-m", "steelyard_eval", "index", str(starter()), str(vault), "--embedder", "none"]
     subprocess.run(index, capture_output=True, check=True)
     found = loaded("search", vault, "rotate the token", "--system", "fts")
-    assert found == {"apsw", "numpy", "rapidfuzz", "sqlite_vec"}
+    assert found == {"apsw", "numpy", "sqlite_vec"}
 
 
 def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
@@ -172,3 +175,48 @@ def test_five_contenders_are_four_and_one_other():
     assert of(judged=judged)[0].startswith("b; c; d; e may be")
     assert of(judged=judged | {"f": np.full(30, 0.1)})[0].startswith("b; c; d; e and 1 other may be")
     assert of(judged=judged | {n: np.full(30, 0.1) for n in "fg"})[0].startswith("b; c; d; e and 2 others may be")
+
+
+class TestTunedHere:
+    """What is said of weights that were chosen by the labels that they are looked at with."""
+
+    def looked_at(self, tmp_path, split=None, queries=0, **facts):
+        data = sy.load(
+            {"a": "red", "b": "blue"},
+            [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)],
+            {f"q{at}": ["a"] for at in range(5)},
+        )
+        weights = tmp_path / "search-weights.json"
+        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
+        if queries:
+            known |= {"certificate": "exact", "in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
+        dataclasses.replace(find_system("bm25").config(10), provenance=known).save(weights)
+        notices = data.compare([str(weights), "fts"], timed=False, split=split).record["notices"]
+        return [notice for notice in notices if "tuned on" in notice]
+
+    def test_of_all_queries(self, tmp_path):
+        told = ["search-weights.json was tuned on these very queries and their labels, so its values here are "
+                "optimistically biased"]  # fmt: skip
+        assert self.looked_at(tmp_path, "all", queries=5) == told
+        assert self.looked_at(tmp_path, "test", queries=5) == told
+        assert "tuned on 3 of these 5 queries and" in self.looked_at(tmp_path, "all", queries=3)[0]
+
+    def test_nothing_of_queries_that_were_held_out_nor_of_weights_that_nobody_tuned(self, tmp_path):
+        assert self.looked_at(tmp_path, "test", queries=3) == []
+        assert self.looked_at(tmp_path, "all") == []
+        assert self.looked_at(tmp_path, "all", queries=5, dataset="other", dataset_sha256="0") == []
+
+    def test_an_earlier_state_is_told_as_that(self, tmp_path):
+        (told,) = self.looked_at(tmp_path, "all", queries=5, dataset_sha256="0")
+        assert "was tuned on another state of this data set" in told
+
+
+def test_gate_and_compare_say_what_recommend_tuned_and_nothing_of_what_it_keeps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = sy.load(starter())
+    tuned = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)")
+    files = tuned.save_weights("w.json")
+    data.update_baseline({"w": str(files[-1])}, because="first", baseline="b.json")
+    assert any("w was tuned on" in notice for notice in data.gate(baseline="b.json").record["notices"])
+    chosen, other = {path.name: SearchConfig.load(path).provenance for path in files}, "w.current.json"
+    assert [name for name, facts in chosen.items() if "certificate" in facts] == [n for n in chosen if n != other]

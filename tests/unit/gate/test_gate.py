@@ -385,6 +385,8 @@ def test_the_anchor_moves_up_with_what_is_significantly_better(data, tmp_path):
 
     row = data.gate({"mine": "moltnet"}, baseline=own).record["contenders"][0]
     assert row["metrics"][0]["anchor"] == pytest.approx(0.7427, abs=1e-4)  # of moltnet, as compare prints it
+    for one in row["metrics"]:
+        assert one["before"] + one["delta"] == pytest.approx(one["now"])
 
 
 def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline):
@@ -449,7 +451,44 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     found = data.gate(leaking, baseline=own)
 
     assert (found.verdict, found.record["findings"][0]["kind"]) == ("fail", "invariant")
+    against = found.record["contenders"][0]["against"][0]
+    word = {"fail": "fell", "pass": "rose" if against["reason"] == "better" else "held"}[against["verdict"]]
+    assert found.sentence.startswith(f"Fail: mine: quality {word} (")  # what everybody asks first
     assert "outside the query's filter" in found.sentence
+
+
+def test_a_gate_that_fails_names_a_command_that_explains_what_is_gated(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    find_system("bm25").config(10).save("search-weights.json")
+    assert run("gate", STARTER, "search-weights.json", "--update", "--because", "first") == 0
+    find_system("cortex_mem").config(10).save("search-weights.json")
+    capsys.readouterr()
+    assert run("gate", STARTER) == 1
+
+    step = next(line for line in capsys.readouterr().out.split("\n\n") if line.startswith("look at "))
+    command = " ".join(step.split()).split(": steelyard ")[1].split()
+    assert command[-1] == "./search-weights.json"
+    assert run(*command) == 0
+    shown = capsys.readouterr().out
+    assert run(*command[:-1], "cortex_mem") == 0
+    assert capsys.readouterr().out.splitlines()[3:] == shown.splitlines()[3:]  # below its name
+
+
+def test_an_interval_with_0_beside_fail_names_the_test_that_failed_it(data, lists, tmp_path):
+    """The test is one-sided at .05, so the two-sided interval of 95% of what it fails may hold 0."""
+    own = tmp_path / "ten.json"
+    ten = {query: found[:10] for query, found in lists["bm25"].items()}
+    data.update_baseline({"mine": lambda query: ten[query.id]}, because="first", baseline=own)
+    held = []
+    for seed in range(12):
+        lost = worse(data, lists, 0.06, seed)
+        found = data.gate({"mine": lambda query, lost=lost: lost(query)[:10]}, baseline=own)
+        against = found.record["contenders"][0]["against"][0]
+        if found.verdict == "fail":
+            assert against["p_worse"] < 0.05
+            held += [against["high"] >= 0]
+            assert ("one-sided test of the gate fails it (p = 0.0" in found.sentence) == held[-1]
+    assert any(held)
 
 
 def test_slices_are_shown_and_block_where_asked(data, lists, tmp_path):

@@ -184,11 +184,11 @@ def test_a_duel_leaves_open_what_the_judge_cannot_say(session):
     assert (session.grades() == session.pool.known).all()
 
 
-def test_below_eighty_pairs_the_default_stands_and_the_words_say_what_it_takes(session):
+def test_below_eighty_pairs_nothing_changes_and_the_words_say_what_it_takes(session):
     found = desk(session)
 
     assert found["duel"]["leader"] == DEFAULT
-    assert f"{DEFAULT} stands until 80 pairs are judged; about" in found["sentence"]
+    assert found["sentence"].startswith("Nothing changes until 80 pairs are judged; about ")
     assert "more judgments" in found["sentence"]
 
 
@@ -200,7 +200,9 @@ def test_judging_ends_when_the_verdict_stands(session):
 
     assert session.standing.stands
     assert asked <= len(session.pool)
-    assert "That stands." in desk(session)["sentence"]
+    found = desk(session)
+    assert "That stands, so no pair is asked." in found["sentence"]
+    assert [step["command"].split()[1] for step in found["steps"]] == ["recommend", "judge"]
 
 
 def test_the_command_judges_by_duel_where_no_contender_is_named(data, tmp_path):

@@ -182,7 +182,9 @@ def test_a_pin_is_gone_back_to_and_compared_with(explorer):
 def test_a_run_can_be_what_is_used_today(data, tmp_path):
     data.compare("vector", metrics="nDCG@10", split="train", timed=False, runs=tmp_path)
     own = data.explore("vector", str(tmp_path / "vector.documented.run")).exploration
+    against_bm25 = data.explore("vector", "bm25").exploration.opened()["result"]["gain"][0]
 
+    assert against_bm25 == pytest.approx((replayed(data, "vector") - replayed(data, "bm25")).mean(), abs=1e-12)
     assert own.opened()["result"]["gain"][0] == pytest.approx(0, abs=1e-12)
     with pytest.raises(ConfigError, match="which has lists and no weights"):
         data.explore(None, str(tmp_path / "vector.documented.run"))

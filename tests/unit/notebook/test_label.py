@@ -367,6 +367,36 @@ class TestCommand:
         assert "\n2 judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
+    def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
+        # a grade, a pair that cannot be told, a grade, a query that nothing answers
+        found = self.run("--out", tmp_path, keys="1x0zq")
+        written = len((tmp_path / "judge.qrels.txt").read_text().splitlines())
+        before = len((starter() / "qrels.txt").read_text().splitlines())
+
+        assert written == before + 2
+        assert "\n4 judged, " in found.stdout
+        assert f": {written} labels, 2 of them yours; 2 judged without becoming a label" in found.stdout
+
+    def test_where_nothing_is_left_to_ask_it_says_so_and_what_to_do(self, tmp_path, monkeypatch):
+        # all of starter's queries are labelled, and their labels stand for others
+        monkeypatch.chdir(tmp_path)
+        drawn, duel = (
+            CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q")
+            for option in (["--random"], [])
+        )
+
+        assert drawn.stdout.startswith("0 judged. Nothing is drawn: every query has labels")
+        assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
+        for found in (drawn, duel):
+            assert f"decide by these labels: steelyard recommend {starter()}" in " ".join(found.stdout.split())
+        today, other = " ".join(duel.stdout.split()).split("steelyard judge ")[1].split()[1:]
+        asked = json.loads(self.of(today, other, "--json").stdout)
+        assert asked["card"] is not None  # the command that is named does ask
+        assert not list(tmp_path.iterdir())
+
+    def of(self, *words):
+        return CliRunner().invoke(main, ["judge", str(starter()), *words], catch_exceptions=False)
+
     def test_json_asks_nothing(self, tmp_path):
         found = json.loads(self.run("--out", tmp_path, "--json").stdout)
 
@@ -389,9 +419,43 @@ class TestCommand:
 
         assert "\x1b[2J" not in found.stdout
         assert "keys \\x1b[2J" in found.stdout
-        # The set states neither, so the judge is told what these labels are.
+
+    @pytest.fixture
+    def unstated(self, tmp_path):
+        """A set whose dataset.json does not say how labels are chosen."""
+        (tmp_path / "corpus.jsonl").write_text(
+            '{"id": "m1", "text": "keys"}\n{"id": "m2", "text": "rotate keys"}\n'
+        )
+        (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "rotate keys"}\n')
+        (tmp_path / "qrels.txt").write_text("")
+        (tmp_path / "dataset.json").write_text('{"name": "x"}')
+        return tmp_path
+
+    def test_a_set_without_labels_says_what_its_first_ones_are(self, unstated):
+        before = (unstated / "dataset.json").read_bytes()
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        found = CliRunner().invoke(main, words, input="q")
+        assert "dataset.json" not in found.stderr
+        assert (unstated / "dataset.json").read_bytes() == before  # nothing was judged
+
+        found = CliRunner().invoke(main, words, input="2q")
+        assert "dataset.json says what these labels are (sampled, pool)" in " ".join(found.stderr.split())
+        assert json.loads((unstated / "dataset.json").read_text()) == {
+            "name": "x",
+            "sampled": "duel",
+            "pool": {"contenders": ["fts", "bm25"], "depth": 10},
+        }
+
+    def test_a_set_with_labels_is_not_touched_and_the_judge_is_told_what_to_write(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        before = (unstated / "dataset.json").read_bytes()
+        found = CliRunner().invoke(
+            main, ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")], input="2q"
+        )
+
         told = '"sampled": "duel", "pool": {"contenders": ["fts", "bm25"], "depth": 10}'
         assert told in " ".join(found.stderr.split())
+        assert (unstated / "dataset.json").read_bytes() == before
 
     @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
     def test_the_queries_of_one_split(self, tmp_path, words, left):

@@ -70,7 +70,8 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
 
 def _proposed(dataset: Dataset) -> list[str]:
     """Groups that queries seem to have; what measures them is loaded where there are any."""
-    queries = [query for query in dataset.split("all") if query.id in dataset.qrels and query.answerable]
+    asked = dataset.split("all") if dataset.qrels else ()
+    queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
     if not (lack_groups(queries) or alike(dataset, queries)):
         return []
     from steelyard_eval.compare.proposed_groups import propose_groups

@@ -170,6 +170,6 @@ def compare(
         found.save(out)
     for notice in document["notices"]:
         note(notice)
-    put(document, as_json, compared(document))
+    put(document, as_json, "\n".join([compared(document), *([f"\nwritten: {out}"] if out else [])]))
     if verify:
         refuse_differences(document["verification"])

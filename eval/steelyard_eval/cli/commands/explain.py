@@ -45,14 +45,15 @@ def explain(
 ) -> None:
     """Explain one query of a data set, signal by signal, and what another contender changes.
 
-    The first CONTENDER is explained, echovault by default; a second one is held against it, and may have lists
-    alone. Without a QUERY_ID: which queries are the worst.
+    The first CONTENDER is explained, by default what dataset.json names as `system`, else bm25; a second one is
+    held against it, and may have lists alone. Without a QUERY_ID: which queries are the worst.
     """
-    named = contenders_of(contenders, more) or ["echovault"]
-    named += [against] if against else []
+    named = contenders_of(contenders, more)
+    named += [against] if against and named else []
     if len(named) > 2:
         raise click.UsageError(f"{', '.join(named)} are {len(named)}; name one, and one to hold against it")
     data = load(dataset, intents)
+    named = named or [data.today, *([against] if against else [])]
     if query_id is None:
         document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
         first = [row["id"] for row in document["worst"][:1]]

@@ -16,6 +16,7 @@ from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
 from steelyard_eval.cli.commands.shared_options import note as tell_user
+from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.beir import is_beir
@@ -131,11 +132,7 @@ def judge(
     found = desk(session)
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
-    put(
-        found,
-        as_json,
-        f"{found['given']} judged, {found['left']} left. {found['sentence']}{_where(found, dataset)}",
-    )
+    put(found, as_json, "\n".join(_ended(found, dataset)))
 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
@@ -185,12 +182,13 @@ def _typed(data: Dataset, seed: int) -> Iterator[str]:
 
 
 def _told(found: Record) -> Iterator[str]:
-    if found["state"]:
+    if found["state"] and found["given"]:
         keys = json.dumps(found["state"], ensure_ascii=False)[1:-1]
-        if not found["drawn"]:
+        if found["written"]:
+            once = ", once a query is whole" if found["drawn"] else ""
+            yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
+        elif not found["drawn"]:
             yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
-        elif found["drawn"]["written"]:
-            yield f"dataset.json says what these labels are, once a query is whole: {keys}"
         else:
             yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
 
@@ -203,21 +201,42 @@ def _marked(session: Session) -> Iterator[str]:
         )
 
 
+def _ended(found: Record, dataset: str) -> Iterator[str]:
+    """How far the work is, where the judgments are, and what to do where there is nothing left to ask."""
+    yield wrapped(f"{_counts(found)} {found['sentence']}")
+    if found["given"]:
+        yield _where(found, dataset)
+    yield from map(step_in_terminal, found["steps"])
+
+
+def _counts(found: Record) -> str:
+    return f"{found['given']} judged, {found['left']} left." if found["card"] else f"{found['given']} judged."
+
+
 def _where(found: Record, dataset: str) -> str:
     """Where the judgments are, and how the data set gets them; that of BEIR has its own folder."""
-    if not found["given"]:
-        return ""
     folder = Path(dataset)
     target = folder / "qrels.txt"
-    copy = "" if is_beir(folder) else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
+    copy = (
+        ""
+        if is_beir(folder) or not found["own_labels"]
+        else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
+    )
     if copy and holds_hash(folder, target.name):
         copy += ", and remove its line from files in dataset.json"
-    return f"\nsaved in {found['qrels']}, with the labels that there were{copy}"
+    rest = found["given"] - found["own_labels"]
+    without = (
+        f"; {rest} judged without becoming a label (no grade, or a query that is not whole yet)" if rest else ""
+    )
+    return (
+        f"saved in {found['qrels']}: {found['labels']} labels, {found['own_labels']} of them yours{without}{copy}"
+    )
 
 
 def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
-    click.echo(KEYS, err=True)
+    if session.next is not None:
+        click.echo(KEYS, err=True)
     note = ""
     while session.next is not None:
         card = _card(desk(session))
@@ -269,4 +288,4 @@ def _card(found: Record) -> str:
         for name, text in texts
         for at, line in enumerate(text.splitlines())
     ]
-    return "\n".join(["", f"{found['given']} judged, {found['left']} left. {found['sentence']}", *lines])
+    return "\n".join(["", f"{_counts(found)} {found['sentence']}", *lines])

@@ -105,8 +105,8 @@ def learn(
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     found = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
-    keep(data, "learn", found.to_json())
     found, floors = floored(found, data, floor, embedder)
+    keep(data, "learn", found.to_json(), found.weights)
     for sentence in floors:
         note(sentence)
     found, files = found.saved(out)

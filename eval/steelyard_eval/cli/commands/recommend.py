@@ -115,8 +115,8 @@ def tune(
         latency=latency,
         embedding_calls=embedding_calls,
     )
-    keep(data, "tune", found.to_json())
     found, floors = floored(found, data, floor, embedder)
+    keep(data, "tune", found.to_json(), found.weights)
     for notice in (*found.record["notices"], *floors):
         note(notice)
     found, files = found.saved(out)
@@ -206,7 +206,7 @@ def recommend(
     found, floors = floored(found, data, floor, embedder)
     found, files = found.saved(out)
     document = found.to_json()
-    keep(data, "recommend", document)
+    keep(data, "recommend", document, found.weights)
     for notice in (*document["notices"], *floors):
         note(notice)
     files += [str(path) for path in (found.report(folder, _trend(data)) if folder else [])]

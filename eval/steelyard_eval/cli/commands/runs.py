@@ -14,20 +14,24 @@ from steelyard_eval.show.runs_kept import Runs
 @click.argument("dataset", type=click.Path())
 @click.argument("run", required=False, type=click.IntRange(1))
 @click.argument("other", required=False, type=click.IntRange(1))
+@click.option("--out", type=click.Path(), help="Write the weights that RUN chose to this file.")
 @json_option
-def runs(dataset: str, run: int | None, other: int | None, as_json: bool) -> None:
+def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, oldest first.
 
-    With RUN that run alone. With RUN and OTHER what changed between the two: entries, queries, labels, code,
-    weights, means, ranked queries. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers
-    and without texts; STEELYARD_RUNS=off keeps none.
+    With RUN that run alone; --out writes the weights that it chose to a file. With RUN and OTHER what changed
+    between the two: entries, queries, labels, code, weights, means, ranked queries. Runs are kept in
+    .steelyard/runs.db beside the data set, with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
     """
+    if out and (run is None or other is not None):
+        raise click.UsageError("--out writes what one run chose; name that run")
     found = Runs(load(dataset))
     if run is None:
         put(found.to_json(), as_json, str(found))
     elif other is None:
         own = find_run(found.runs, run)
-        put({"run": own.id, "at": own.at, "kind": own.kind, **own.facts}, as_json, found.one(run))
+        text = "\n".join(f"written: {one}" for one in found.save_weights(run, out)) if out else ""
+        put({"run": own.id, "at": own.at, "kind": own.kind, **own.facts}, as_json, text or found.one(run))
     else:
         changes = found.changed(run, other)
         put({"before": run, "after": other, "changes": changes}, as_json, "\n".join(changes))

@@ -87,6 +87,10 @@ class ModelSession(Session):
         order = whole_queries.order(self.pool)
         self.order = order[np.argsort(~labelled[pool.query[order]], kind="stable")]
 
+    def statement(self) -> dict[Path, str]:
+        """Nothing: the labels of the data set are not a model's."""
+        return {}
+
 
 def judge_name(chat: Chat) -> str:
     """The name of a model as a judge, for its file."""

@@ -2,44 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.datasets.labels import JudgedPool, stated
+from steelyard_eval.common.answer import Step
 from steelyard_eval.decide.few_labels import WITH_A_LOG
+from steelyard_eval.decide.steps import WEIGHTS, beside
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
-from steelyard_eval.notebook.label.pool import PLACES, Pool
 from steelyard_eval.notebook.label.session import MEANING, Session
+from steelyard_eval.recording.rankings import spelled
 
 Record = dict[str, Any]
 FIELDS = ("text", "context", "why", "impact", "details")
 
 
 def desk(session: Session) -> Record:
-    """All that is shown: the next pair (None when all is judged), the counts, the comparisons, agreement."""
+    """All that is shown: the next pair, the counts, the comparisons, agreement; without a pair, what to do now."""
     pair = session.next
     duel = session.to_json() if isinstance(session, DuelSession) else None
+    labels, own = session.counted()
     record: Record = {
         "judge": session.judge,
         "meaning": list(MEANING),
         "given": len(session.given),
         "left": session.left,
+        "labels": labels,
+        "own_labels": own,
         "file": str(session.file),
         "qrels": str(session.qrels),
         "card": None if pair is None else _card(session, pair),
         "comparisons": [] if session.first or duel else [asdict(one) for one in _standings(session)],
         "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
-        "state": whole_queries.to_state(session.pool) if session.random else _unstated(session.pool),
+        "state": whole_queries.to_state(session.pool, session.random),
+        "written": bool(session.statement()),
         "drawn": _drawn(session) if session.random else None,
     }
     record["sentence"] = sentence(record)
+    record["steps"] = [asdict(step) for step in _to_do(session, record)]
     return record
+
+
+def _to_do(session: Session, record: Record) -> Iterator[Step]:
+    """What to do where there is no pair left to ask."""
+    dataset, duel = session.pool.dataset, record["duel"]
+    if record["card"] is not None or record["agreement"] is not None:
+        return
+    if dataset.qrels or record["labels"]:
+        yield Step("decide by these labels", spelled("recommend", dataset, options={}) or "")
+    if duel and duel["stands"]:
+        today = dataset.today
+        other = next((str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file()), duel["leads"])
+        if other != today:
+            what = "label what two rankings part on, such as today's and the recommended one"
+            yield Step(what, spelled("judge", dataset, today, other, options={}) or "")
+    else:
+        yield Step("to judge more, add queries to queries.jsonl")
 
 
 def _standings(session: Session) -> list[Standing]:
@@ -50,22 +74,11 @@ def _standings(session: Session) -> list[Standing]:
 
 
 def _drawn(session: Session) -> Record:
-    """How many drawn queries are judged whole, of how many, and whether dataset.json says so by itself."""
+    """How many drawn queries are judged whole, and of how many."""
     pool = session.pool
     judged = len(whole_queries.judged_whole(pool, session.grades()))
-    told = {
-        "judged": judged,
-        "queries": len(whole_queries.drawn(pool)),
-        "written": bool(whole_queries.statement(pool)),
-    }
+    told = {"judged": judged, "queries": len(whole_queries.drawn(pool))}
     return {**told, "decide": max(WITH_A_LOG - judged, 0)}
-
-
-def _unstated(pool: Pool) -> Record:
-    """What dataset.json should say of labels that are collected here, where it does not say it."""
-    own = {"sampled": "duel", "pool": JudgedPool(pool.labels, PLACES).to_json()}
-    said = stated(pool.dataset.sampled, pool.dataset.pool)
-    return {name: value for name, value in own.items() if said[name] is None}
 
 
 def sentence(record: Record) -> str:
@@ -73,23 +86,27 @@ def sentence(record: Record) -> str:
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
     if record["duel"]:
-        return _duelled(record["duel"])
+        return _duelled(record["duel"], over=record["card"] is None)
     shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
-    if drawn := record["drawn"]:
+    if (drawn := record["drawn"]) and not drawn["queries"]:
+        return "Nothing is drawn: every query has labels that stand for the others already."
+    if drawn:
         whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are whole"
         enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
         return " ".join([f"{whole_}; {enough}.", *shown])
     return " ".join(shown) or f"{record['left']} pairs left."
 
 
-def _duelled(duel: Record) -> str:
-    """Who leads, how sure that is, and what it still takes."""
+def _duelled(duel: Record, over: bool) -> str:
+    """Who leads, how sure that is, and what it still takes; `over` where no pair is left to ask."""
     minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
     time = f"about {duel['more']} more judgments, {minutes}"
-    if duel["judged"] < duel["enough"]:
-        return f"{duel['leader']} stands until {duel['enough']} pairs are judged; {time}."
+    if duel["judged"] < duel["enough"] and not over:
+        return f"Nothing changes until {duel['enough']} pairs are judged; {time}."
     leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
-    return f"{leads}. That stands." if duel["stands"] else f"{leads}; {time}."
+    if duel["stands"]:
+        return f"{leads}. That stands, so no pair is asked."
+    return f"{leads}. No pair is left to ask." if over else f"{leads}; {time}."
 
 
 def _settled(one: Standing, left: int) -> str:

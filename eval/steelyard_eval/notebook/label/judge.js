@@ -28,12 +28,12 @@ function render({ model, el }) {
     root.removeAttribute("aria-busy");
     shown = found.card;
     problem.textContent = found.error;
-    counts.textContent = `${found.given} judged, ${found.left} left`;
+    counts.textContent = found.card ? `${found.given} judged, ${found.left} left` : `${found.given} judged`;
     root.dataset.given = found.given;
-    sentence.textContent = found.sentence;
+    sentence.textContent = [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
     file.textContent = found.given ? `Saved in ${found.qrels}` : "";
     note.value = "";
-    card.hidden = !shown;
+    for (const node of [card, keys, note]) node.hidden = !shown;
     if (!shown) return;
     root.dataset.pair = JSON.stringify(shown.pair);
     query.textContent = shown.query;

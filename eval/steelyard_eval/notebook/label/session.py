@@ -145,6 +145,12 @@ class Session:
         """The queries of which this judge says that nothing answers them."""
         return [query for query, entry in self.given if entry == NOTHING]
 
+    def counted(self) -> tuple[int, int]:
+        """The labels that the qrels file holds, and how many of them this judge gave."""
+        known, held = self.pool.dataset.qrels, self._labels(self.given)
+        own = sum(id_ not in known.get(query, {}) for query, grades in held.items() for id_ in grades)
+        return sum(map(len, held.values())), own
+
     def shown(self, pair: Pair) -> tuple[Query, Entry]:
         """The query and the entry of a pair; an entry that only a foreign list names has its id alone."""
         query = self.pool.queries[self.pool.query[self.pool.places[pair]]]
@@ -219,9 +225,13 @@ class Session:
         lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
         merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
-        said = whole_queries.statement(self.pool) if self.random and merged else {}
+        said = self.statement() if merged else {}
         write_texts({self.file: lines, self.qrels: "".join(rows), **said, **self._marked(given)})
         self.given = given
+
+    def statement(self) -> dict[Path, str]:
+        """dataset.json, saying how these labels were chosen, as far as the session may write it."""
+        return {} if self.first else whole_queries.statement(self.pool, self.random)
 
     def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
         """The queries of the data set, those marked that nothing answers; no file where none is or was."""

@@ -72,16 +72,19 @@ def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indice
     return found
 
 
-def to_state(pool: Pool) -> dict[str, object]:
-    """What dataset.json should say beside the labels of drawn queries, where it says something else or nothing."""
-    own = stated("random", JudgedPool(pool.labels, PLACES))
+def to_state(pool: Pool, random: bool) -> dict[str, object]:
+    """What dataset.json should say of the labels that are collected, where it says nothing.
+
+    Beside `random` queries also where it says something else.
+    """
+    own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
     said = stated(pool.dataset.sampled, pool.dataset.pool)
-    return {name: value for name, value in own.items() if said[name] is None or not fair(pool)}
+    return {name: value for name, value in own.items() if said[name] is None or (random and not fair(pool))}
 
 
-def statement(pool: Pool) -> dict[Path, str]:
+def statement(pool: Pool, random: bool) -> dict[Path, str]:
     """dataset.json with it, where there is one and these are the first labels of the set; else nothing."""
-    dataset, said = pool.dataset, to_state(pool)
+    dataset, said = pool.dataset, to_state(pool, random)
     if not said or dataset.qrels or dataset.in_memory:
         return {}
     record = FolderReader(dataset.path).json_object(MANIFEST)

@@ -39,8 +39,9 @@ def differences(results: Record) -> tuple[Block, ...]:
     rows = [row for row in difference_rows(results) if row.label in shown]
     if not rows:
         return ()
+    base = results.get("baseline") or "the baseline"
     note = (
-        f"Right of the line is better than {results['baseline']}. Filled: better or worse by the corrected test; "
+        f"Right of the line is better than {base}. Filled: better or worse by the corrected test; "
         "hollow: not decided, or chosen on these queries and therefore not tested; diamond: the choice. Within "
         f"the band (\u00b1{MARGIN}) differences do not matter."
     )

@@ -44,7 +44,7 @@ def gate_page(record: Record, sha256: str) -> Page:
         Section("contenders", "Contenders", _contenders(record)),
         Section("slices", "Categories and intents", _slices(record)),
         Section("queries", "Queries that lost most", tuple(_worst(record))),
-        Section("trust", "How far this gate can be trusted", tuple(_trust(record))),
+        Section("trust", "How far this gate can be trusted", tuple(_trust(record)), folded=True),
         Section("history", "Baseline", _baseline(record)),
     ]
     facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))

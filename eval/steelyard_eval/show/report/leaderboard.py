@@ -64,12 +64,12 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
         return ()
     baseline = results.get("baseline") or ""
     against = f", against {baseline}" if baseline else ""
-    optimism = (
-        " Rows marked tuned were chosen on these very queries, so their values are optimistically biased; the "
-        "promise above is not."
-        if any(row.get("tuned") for row in results.get("leaderboard", ()))
-        else ""
-    )
+    optimism = ""
+    if any(row.get("tuned") for row in results.get("leaderboard", ())):
+        optimism = (
+            " Rows marked tuned were chosen on these very queries, so their values are optimistically biased"
+        )
+        optimism += "; the promise above is not." if results.get("promise_stated", True) else "."
     rest = len(results["configurations"]) - len(notable(results))
     more = f" {rest} more are in the table of all metrics." if rest else ""
     caption = (

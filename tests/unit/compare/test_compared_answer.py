@@ -1,0 +1,27 @@
+"""What a comparison answers first."""
+
+from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.measures.statistics import TOO_FEW
+
+
+def test_what_is_proven_goes_before_what_only_looks_larger():
+    """The larger difference has an interval with 0 in it, so the smaller one is the answer."""
+    rows = [
+        {"challenger": "large", "delta": 0.098, "low": -0.01, "high": 0.206, "verdict": TOO_FEW},
+        {"challenger": "proven", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"},
+    ]
+    record = {"primary": "nDCG@10", "baseline": "bm25", "comparisons": rows, "configurations": []}
+    assert answer(record).sentence.startswith("Better: proven, one of 2, is +0.066 nDCG@10 over your bm25")
+    without = record | {"comparisons": [rows[0], rows[1] | {"verdict": TOO_FEW}]}
+    assert answer(without).sentence.startswith("Too few queries to tell: large, best of 2, is +0.098")
+
+
+def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
+    row = {"challenger": "fts", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": []}
+    for verdict, what in (("better", "prove them"), ("worse", "something better")):
+        found = answer(record | {"comparisons": [row | {"verdict": verdict}]}, load(starter()), {"bm25": "bm25"})
+        (step,) = found.steps
+        assert what in str(step)
