@@ -4,7 +4,9 @@ Times are of the processor, of this process alone, because other programs distur
 
     STEELYARD_POSTGRES=postgresql://me@127.0.0.1/scratch python tests/benchmarks/postgres.py --entries 100000
 
-The database must have pgvector and no schema steelyard; what is made there is dropped.
+With `--hnsw` the server also builds pgvector's approximate index: what it costs, and what of the exact first ten
+it finds, by the clock, because it works in another process. The database must have pgvector and no schema
+steelyard; what is made there is dropped.
 """
 
 import argparse
@@ -20,12 +22,15 @@ from timing import race
 
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.live.search import Searcher
+from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
 MODEL, BATCH, DIM = "synthetic", 20_000, 384
+FIRST = 10
+"""Places of a list of which the share is measured that HNSW finds."""
 
 
 def fill(store, entries, matrix, recipe) -> None:
@@ -44,10 +49,38 @@ def worked(work):
     return work(), time.process_time() - begin
 
 
+def approximate(admin, probes, found) -> None:
+    """The server's HNSW, with pgvector's defaults, beside the ids of the exact search for each probe."""
+    near = f"embedding::vector({DIM}) <=> %s::vector"
+    admin.execute("SET maintenance_work_mem = '2GB'")
+    begin = time.perf_counter()
+    admin.execute(
+        f"CREATE INDEX near ON steelyard.vectors USING hnsw ((embedding::vector({DIM})) vector_cosine_ops) "
+        "WHERE space = 1"
+    )
+    seconds = time.perf_counter() - begin
+    [(size,)] = admin.execute("SELECT pg_relation_size('steelyard.near') / 2^20").fetchall()
+    print(f"HNSW: built in {seconds:.0f} s by the clock, {size:.0f} MB")
+    for breadth in (40, 100, 400):
+        admin.execute(f"SET hnsw.ef_search = {breadth}")
+        same, taken = [], []
+        for probe, exact in zip(probes, found, strict=True):
+            begin = time.perf_counter()
+            rows = admin.execute(
+                f"SELECT id FROM steelyard.vectors WHERE space = 1 ORDER BY {near} LIMIT {FIRST}",
+                (str(probe.tolist()),),
+            ).fetchall()
+            taken.append(1e3 * (time.perf_counter() - begin))
+            same.append(len(exact & {id_ for (id_,) in rows}) / FIRST)
+        p50, p95 = np.percentile(taken, [50, 95])
+        print(f"HNSW, ef_search {breadth:3}: recall {np.mean(same):.3f}, p50 {p50:.2f} ms, p95 {p95:.2f} ms")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--hnsw", action="store_true", help="the server's approximate index, too")
     asked = parser.parse_args()
     import psycopg  # of the extra postgres: the run of all tests imports this file, too
 
@@ -94,6 +127,13 @@ def main() -> None:
                         for label, own in taken.items():
                             p50, p95 = np.percentile([cpu for _, cpu in own], [50, 95])
                             print(f"{name:8}{label:12} p50 {p50:7.2f} ms  p95 {p95:7.2f} ms")
+                    if asked.hnsw:
+                        space = Space(MODEL, "text", system.reading.recipe)
+                        found = [
+                            {hit.id for hit in store.nearest(space, probe, EVERYTHING, FIRST, True)}
+                            for probe in probes.values()
+                        ]
+                        approximate(admin, probes.values(), found)
         finally:
             admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
 

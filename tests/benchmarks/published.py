@@ -10,6 +10,7 @@ import sqlite3
 
 import numpy as np
 
+from steelyard.embedders.minilm import MiniLmInt8Embedder
 from steelyard_eval.measures.runs import Ranked
 
 LIMIT = 30
@@ -95,6 +96,25 @@ def best_turns(sessions, turns, best=1):
     return found
 
 
+def passages(text):
+    """basic-memory's passages: whole lines, of 900 characters together, or of one line."""
+    found = [""]
+    for line in text.split("\n"):
+        if found[-1] and len(found[-1]) + len(line) > 900:
+            found.append("")
+        found[-1] += f"\n{line}" if found[-1] else line
+    return found
+
+
+def best_passages(sessions):
+    """float64[Q, D]: the cosine of a session's best passage."""
+    parts = [passages(entry.text) for entry in sessions.entries]
+    starts = np.cumsum([0, *map(len, parts)])[:-1]
+    vectors = MiniLmInt8Embedder().embed([part for own in parts for part in own])
+    cosines = unit(sessions.query_vectors["minilm"]) @ unit(vectors).T
+    return np.maximum.reduceat(cosines, starts, axis=1)
+
+
 def ranked(dataset, scores):
     """The lists of a matrix of scores: the best first, equal ones by id, what has no score left out."""
     ids = np.array([entry.id for entry in dataset.entries])
@@ -121,6 +141,7 @@ def rankings(sessions, turns):
         "best turn": (cosine, scope),
         "best three turns": (np.maximum(best_turns(sessions, turns, 3), 0), scope),
         "best turn, unscoped": (cosine, everywhere),
+        "best passage, unscoped": (np.maximum(best_passages(sessions), 0), everywhere),
         "fts5 relaxed, unscoped": (words, everywhere),
         "max + 0.3 min, unscoped": (np.maximum(cosine, share) + 0.3 * np.minimum(cosine, share), everywhere),
     }

@@ -13,9 +13,17 @@ from steelyard_eval.measures.metrics import parse_measures
 TURNS = (("c:D1:1", "s1", "rivers run"), ("c:D1:2", "s1", "boats float"), ("c:D2:1", "s2", "rivers freeze"))
 
 
+class Axes:
+    """In place of MiniLM: a text is a vector along the first axis if it has rivers, else along the second."""
+
+    def embed(self, texts):
+        return np.array([[1.0, 0, 0] if "rivers" in text else [0, 1.0, 0] for text in texts])
+
+
 @pytest.fixture
-def locomo(tmp_path):
+def locomo(tmp_path, monkeypatch):
     """Two sessions of three turns, three questions, and vectors along the axes."""
+    monkeypatch.setattr(published, "MiniLmInt8Embedder", Axes)
     sets = {"turns": TURNS, "sessions": (("c:s1", "", "rivers run\nboats float"), ("c:s2", "", "rivers freeze"))}
     for unit, entries in sets.items():
         folder = tmp_path / unit
@@ -59,6 +67,17 @@ def test_deja_vu_adds_how_rare_the_words_are_that_a_session_holds_of_two_at_leas
 def test_a_session_stands_where_its_best_turn_stands(locomo):
     assert published.best_turns(*locomo).tolist() == [[1, 0], [0, 1], [1, 0]]
     assert published.best_turns(*locomo, best=2).tolist() == [[0.5, 0], [0, 1], [0.5, 0]]
+
+
+def test_a_passage_is_whole_lines_of_900_characters_together():
+    lines = ["a" * 500, "b" * 400, "c" * 10, "d" * 2000, "e"]
+    # a line that would make it longer begins the next one, and a longer line stands alone
+    assert published.passages("\n".join(lines)) == ["a" * 500 + "\n" + "b" * 400, "c" * 10, "d" * 2000, "e"]
+
+
+def test_a_session_stands_where_its_best_passage_stands(locomo):
+    # the questions' vectors are the second, the third and the first axis; each session is one passage, with rivers
+    assert published.best_passages(locomo[0]).tolist() == [[0, 0], [0, 0], [1, 1]]
 
 
 def test_the_table_is_the_same_bytes_on_a_second_run(locomo):
