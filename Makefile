@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml requirements/base.txt $(shell find engine eval qrels -type f -not -name '*.pyc')
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Most of what is installed is never imported; Python compiles the rest when it first is.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 INSTALL := $(PIP) --require-hashes -r
 UV ?= uv
 AXE := 4.14.1

@@ -80,6 +80,15 @@ def test_keys_step_a_weight_and_show_what_python_computes(explorer, expected):
     assert "unchanged from" in explorer.locator(".sy-note").first.inner_text()
 
 
+def test_long_queries_push_nothing_out_of_the_picture(explorer):
+    out = explorer.evaluate("""() => {
+      const right = document.querySelector('.sy-explorer').getBoundingClientRect().right;
+      return [...document.querySelectorAll('.sy-columns > *, .sy-columns button, .sy-lists > *')]
+        .filter((one) => one.getBoundingClientRect().right > right).length;
+    }""")
+    assert out == 0
+
+
 def test_a_key_changes_the_ranking_of_a_query_that_moved(explorer, expected):
     explorer.locator(".sy-list-best button").first.click()
     explorer.wait_for_function("document.querySelector('.sy-queryFacts').textContent !== ''")
