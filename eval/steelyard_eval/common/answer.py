@@ -70,10 +70,11 @@ def in_terminal(record: Record) -> str:
 
 def step_in_terminal(step: Record) -> str:
     """One thing to do as text for a terminal; a command is on one line, because a folded one cannot be pasted."""
-    said = visible(": ".join(_marked(step, str, str)))
-    if len(said) <= width() or not step["command"]:
+    said = ": ".join(_marked(step, str, str))
+    if len(visible(said)) <= width() or not step["command"]:
         return wrapped(said, INDENT)
-    return "\n".join(filter(None, (step["what"] and wrapped(f"{step['what']}:", INDENT), " " * INDENT + visible(step["command"]))))
+    what = f"{wrapped(step['what'], INDENT)}:\n" if step["what"] else ""
+    return f"{what}{' ' * INDENT}{visible(step['command'])}"
 
 
 def in_markdown(record: Record) -> str:

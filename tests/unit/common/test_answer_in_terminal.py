@@ -1,0 +1,19 @@
+"""A step in a terminal can be done by copying it."""
+
+from steelyard_eval.common.answer import step_in_terminal
+
+LONG = f"steelyard recommend /home/{'deep/' * 30}notes --current 'rrf(bm25, vector)'"
+
+
+def test_a_command_stays_on_one_line_whatever_its_length(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert step_in_terminal({"what": "decide by these labels", "command": LONG}) == (
+        f"decide by these labels:\n    {LONG}"
+    )
+    assert step_in_terminal({"what": "", "command": LONG}) == f"    {LONG}"
+
+
+def test_words_alone_are_folded_and_short_steps_stay_on_a_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert step_in_terminal({"what": "search", "command": "steelyard search"}) == "search: steelyard search"
+    assert max(map(len, step_in_terminal({"what": "words " * 30, "command": ""}).split("\n"))) <= 60
