@@ -214,7 +214,9 @@ class TestALog:
         assert not (tmp_path / "nowhere").exists()
 
     @pytest.mark.parametrize(
-        "begin", [b"SQLite format 3\0", b'{\n  "system": "bm25"\n}\n', gzip.compress(b"{}"), b'{"id":"m1"}\n']
+        "begin",
+        [b"SQLite format 3\0", b'{\n  "system": "bm25"\n}\n', gzip.compress(b"{}", mtime=0), b'{"id":"m1"}\n'],
+        ids=["vault", "weights", "compressed", "corpus"],
     )
     def test_is_not_appended_to_what_is_no_log(self, tmp_path, begin):
         path = tmp_path / "memory.db"
