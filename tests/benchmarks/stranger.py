@@ -16,7 +16,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.decide.few_labels import Few, leader
 from steelyard_eval.decide.public import DEFAULT, public_table
 from steelyard_eval.decide.rule import Evidence
-from steelyard_eval.decide.without_labels import advise
+from steelyard_eval.decide.without_labels import advise, lacked
 from steelyard_eval.recording.workspace import judged
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,13 +26,12 @@ LABELS = (0, 5, 10, 20, 40)
 DRAWS = 200
 
 
-def followed(lists, current, train, unseen, n, sha256):
+def followed(lists, current, train, unseen, n, dataset):
     """float64[draws]: the gain on unseen queries of what is taken by n labels."""
     values, at = lists.values, lists.labels.index(current)
-    few = Few.of(lists.keys, public_table(), lists.model, sha256)
-    advice = advise(
-        current, read_config(current).config(Setting(PLACES, lists.model)), PLACES, lists.model, sha256
-    )
+    few = Few.of(lists.keys, public_table(), lists.model, dataset.sha256)
+    config = read_config(current).config(Setting(PLACES, lists.model))
+    advice = advise(current, config, PLACES, lists.model, dataset.sha256, facts=lacked(config, dataset))
     stands = at if advice.attempt is None else lists.labels.index(DEFAULT)
     gains = []
     for draw in range(DRAWS if n else 1):
@@ -54,7 +53,7 @@ def main():
         print(f"{embedder}: best {lists.labels[int(truth.argmax())]}, {len(train)} train, {len(unseen)} unseen")
         print(f"{'mean gain, share worse by .005':32}{''.join(f'{n:>13}' for n in LABELS)}")
         for current in CURRENTS:
-            cells = [followed(lists, current, train, unseen, n, dataset.sha256) for n in LABELS]
+            cells = [followed(lists, current, train, unseen, n, dataset) for n in LABELS]
             row = "".join(f"{one.mean():+8.3f} {np.mean(one < -0.005):4.2f}" for one in cells)
             print(f"{current[:32]:32}{row}", flush=True)
 

@@ -167,7 +167,7 @@ def _unlabelled(
 ) -> Recommendation:
     dataset = source.dataset
     queries = dataset.split("all") if dataset.queries else ()
-    advice = advise(label, config, limit, source.model, dataset.sha256, beside=lacked(config, dataset))
+    advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
     if restriction and (why := restriction.unlabelled(advice.attempt)):
         raise ConfigError(f"{why}; label queries, or leave the restriction out")
     tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()

@@ -173,8 +173,8 @@ class RecommendationCase:
         """What public collections say."""
         dataset, asked = self.source.dataset, questions(self.queries)
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
-        beside, model = lacked(self.config, dataset), self.source.model
-        return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, beside)
+        facts, model = lacked(self.config, dataset), self.source.model
+        return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, facts)
 
     @property
     def decision(self) -> Decision:

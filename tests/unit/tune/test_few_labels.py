@@ -120,22 +120,32 @@ def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, wh
 @pytest.mark.parametrize(
     ("system", "severities", "tagged", "known"),
     [
-        ("soleri", ("critical", "suggestion"), True, "severity, tags,"),
-        ("soleri", ("critical", "suggestion"), False, "severity,"),  # no query has tags, so none counts
-        ("soleri", ("warning", "warning"), False, ""),
-        ("echovault", ("critical", "suggestion"), True, ""),  # ranks by none of them
+        ("soleri", ("critical", "suggestion"), True, ["severity", "tags"]),
+        ("soleri", ("critical", "suggestion"), False, ["severity"]),  # no query has tags, so none counts
+        ("soleri", ("warning", "warning"), False, []),
+        ("echovault", ("critical", "suggestion"), True, []),  # ranks by none of them
+        ("moltnet", ("critical", "suggestion"), True, []),  # its document gives importance the weight 0
     ],
 )
-def test_a_try_says_by_which_facts_the_current_one_ranks_that_no_public_collection_has(
-    system, severities, tagged, known
-):
+def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(system, severities, tagged, known):
     entries = [{"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)]
-    entries[0]["tags"] = ["rust"]
+    entries[0] |= {"tags": ["rust"], "importance": 3}
     made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
+    config = config_of("", system)
 
-    said = lacked(config_of("", system), made)
+    assert lacked(config, made) == known
+    found = advise(system, config, 10, "minilm", facts=known)
+    assert found.verdict == ("keep" if known else "try")
+    if known:
+        ranks = f"Keep your soleri: nothing was measured on your notes, and it ranks by {', '.join(known)},"
+        assert found.sentence == f"{ranks} which public collections lack."
+        assert found.shown is None  # so that few labels do not start from what was measured without these facts
 
-    assert said.startswith(f"What you use ranks by {known}" if known else "") and bool(said) is bool(known)
+
+def test_a_signal_counts_under_one_weight_though_another_is_0():
+    text = "weighted_sum(1*fts, 0*importance, 1*weighted_sum(1*vector, 0.2*importance))"
+    entries = [{"id": str(at), "text": "t", "importance": at} for at in (1, 2)]
+    assert lacked(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
 
 
 def test_another_embedder_than_was_measured_is_named():
