@@ -52,7 +52,7 @@ def worked(work):
 def approximate(admin, probes, found) -> None:
     """The server's HNSW, with pgvector's defaults, beside the ids of the exact search for each probe."""
     near = f"embedding::vector({DIM}) <=> %s::vector"
-    admin.execute("SET maintenance_work_mem = '2GB'")
+    admin.execute("SET maintenance_work_mem = '4GB'")
     begin = time.perf_counter()
     admin.execute(
         f"CREATE INDEX near ON steelyard.vectors USING hnsw ((embedding::vector({DIM})) vector_cosine_ops) "
@@ -93,6 +93,7 @@ def main() -> None:
     probes = dict(zip(queries, synthetic.probes(matrix, asked.queries), strict=True))
     embedder = RecordedEmbedder(MODEL, system.reading.recipe, probes)
     with tempfile.TemporaryDirectory() as folder, psycopg.connect(address, autocommit=True) as admin:
+        os.environ["STEELYARD_CACHE"] = f"{folder}/cache"  # where copies lie
         try:
             with Vault(Path(folder) / "a.db", create=True) as vault:
                 _, seconds = worked(lambda: fill(vault, entries, matrix, system.reading.recipe))
@@ -107,8 +108,9 @@ def main() -> None:
                 print(f"PostgreSQL: written in {seconds:.1f} s, {size:.0f} MB")
                 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
                 store, seconds = worked(lambda: PostgresVault(address))
+                size = sum(path.stat().st_size for path in Path(folder, "cache").rglob("*")) / 2**20
                 print(
-                    f"opened in {seconds:.1f} s (peak {before / 2**10:.0f} MB before, "
+                    f"opened in {seconds:.1f} s, a copy of {size:.0f} MB (peak {before / 2**10:.0f} MB before, "
                     f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} after)"
                 )
                 with store:

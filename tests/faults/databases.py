@@ -9,6 +9,8 @@ The database must have pgvector and no schema steelyard; the role makes roles. O
 - one has eight writers and eight readers for 30 seconds. Clients are killed at random moments, and once the server
   is: a connection of it by SIGKILL, after which PostgreSQL ends all others and recovers. What a writer was told is
   kept has to be there, and every reader has to see whole transactions alone.
+
+After each of them no copy of the database may be left, though most of the clients had no time to remove theirs.
 """
 
 import importlib.util
@@ -258,7 +260,12 @@ def work(number):
     with suppress(server_error()), connect() as admin:
         admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
     try:
-        return kind(rng)
+        with TemporaryDirectory() as cache:
+            os.environ["STEELYARD_CACHE"] = cache
+            done = kind(rng)
+            if left := list(Path(cache).glob(".postgres*")):
+                raise AssertionError(f"{len(left)} copies are left")
+            return done
     finally:
         for _ in range(20):  # the server may be recovering
             with suppress(server_error()), connect() as admin:

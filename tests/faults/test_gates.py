@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.base.inputs import LIMIT, read_bytes, unpacked
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.cache import cache_path
 from steelyard.feedback.log import PATIENCE
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Relation
@@ -240,10 +240,8 @@ class TestEnvironment:
 
         monkeypatch.delenv("HOME", raising=False)
         monkeypatch.setattr("pwd.getpwuid", nobody)
-        with pytest.raises(
-            MachineError, match="there is no home folder for the embedding cache; set STEELYARD_CACHE"
-        ):
-            cache_path({})
+        with pytest.raises(MachineError, match="there is no home folder for caches; set STEELYARD_CACHE"):
+            cache_folder({})
 
 
 class TestTerminal:

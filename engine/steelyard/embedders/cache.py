@@ -24,17 +24,6 @@ CREATE TABLE IF NOT EXISTS vectors(
 """
 
 
-def cache_path(environ: Mapping[str, str]) -> Path:
-    """STEELYARD_CACHE, else the user's cache folder; one file for all models."""
-    own = environ.get("STEELYARD_CACHE", "")
-    home = environ.get("XDG_CACHE_HOME", "")
-    try:
-        folder = Path(own) if own else (Path(home) if home else Path.home() / ".cache") / "steelyard"
-    except RuntimeError:  # no HOME, and no user of this number
-        raise MachineError("there is no home folder for the embedding cache; set STEELYARD_CACHE") from None
-    return folder / "vectors.db"
-
-
 class CachedEmbedder:
     """An embedder that asks another one only for texts it has no vector of.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extras import require
 from steelyard.embedders.api import ApiEmbedder
-from steelyard.embedders.cache import CachedEmbedder, cache_path
+from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
@@ -49,7 +50,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
         raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
     require(KINDS[kind], f"the embedder {kind}")
     inner = ApiEmbedder(detect(environ)) if kind == "api" else LOCAL[kind]()
-    return CachedEmbedder(inner, cache_path(environ), inner.identity)
+    return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
 
 
 def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, Any]]:

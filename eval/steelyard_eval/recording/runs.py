@@ -21,10 +21,10 @@ from typing import Any, NotRequired, TypedDict
 import apsw
 import msgspec
 
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
 from steelyard.base.inputs import read_text
-from steelyard.embedders.cache import cache_path
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
 
@@ -178,7 +178,7 @@ def _places(dataset: Dataset) -> Iterator[Path]:
     within = folder / FOLDER
     if own and not within.is_symlink() and not (within / FILE).is_symlink():
         yield within / FILE
-    yield cache_path(os.environ).parent / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
+    yield cache_folder(os.environ) / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
 
 
 def _opened(path: Path, *, write: bool = False) -> apsw.Connection:

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 import steelyard
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
 from steelyard.base.files import canonical, lock
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.cache import cache_path
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.live.candidates import BLOCK
 from steelyard.live.search import Searcher
@@ -211,7 +211,7 @@ def _folder(key: str, given: bool) -> Iterator[Path]:
     Where that cannot be written, or another process makes the same recording, processes of this machine do with a
     temporary one.
     """
-    folder = cache_path(os.environ).parent / "blocks" / key
+    folder = cache_folder(os.environ) / "blocks" / key
     with ExitStack() as ending:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

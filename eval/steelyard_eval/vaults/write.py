@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
-from steelyard.embedders.cache import cache_path
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.embedders.lsa import MODEL, LsaEmbedder
@@ -218,7 +218,7 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
     chat = chat_of(os.environ)
     if chat is None:
         raise ConfigError(f"{URL} names no endpoint for --layers llm; set it, or use --layers extractive")
-    return with_layers(entries, ask(chat, cache_path(os.environ).parent / "layers"))
+    return with_layers(entries, ask(chat, cache_folder(os.environ) / "layers"))
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:

@@ -12,7 +12,6 @@ import pytest
 
 from steelyard.base.errors import EmbedderError, MachineError
 from steelyard.embedders import ApiEmbedder, ApiSettings, CachedEmbedder, Secret
-from steelyard.embedders.cache import cache_path
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(250)]
@@ -228,12 +227,6 @@ def test_a_process_that_is_killed_leaves_a_whole_cache(path):
     with apsw.Connection(str(path)) as db:
         assert next(db.execute("PRAGMA integrity_check"))[0] == "ok"
     db.close()
-
-
-def test_the_cache_lies_where_the_environment_says(tmp_path):
-    assert cache_path({"STEELYARD_CACHE": "x"}).as_posix() == "x/vectors.db"
-    assert cache_path({"XDG_CACHE_HOME": "x"}).as_posix() == "x/steelyard/vectors.db"
-    assert cache_path({}).parts[-3:] == (".cache", "steelyard", "vectors.db")
 
 
 def test_it_is_what_it_wraps(path):

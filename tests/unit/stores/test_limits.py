@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import resource
 
 import apsw
 import numpy as np
@@ -85,6 +86,20 @@ def test_a_vault_in_memory_has_2_gib_at_most_and_says_so():
         with pytest.raises(MachineError, match="in memory holds 2 GiB at most, and this is more; index"):
             vault.put_vectors(space, [entry.id for entry in entries], vectors)
         assert (vault.count(), vault.spaces()) == (100, [])
+
+
+def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
+    """A megabyte, for sqlite-vec's first 1,024 places of 16 kB."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a")])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
+        try:
+            with pytest.raises(MachineError, match=r"cannot write .*vault: .*; free space"):
+                vault.put_vectors(Space("m", "text", "{text}"), ["a"], np.ones((1, 4_000), np.float32))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert (vault.count(), vault.spaces()) == (1, [])
 
 
 def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):

@@ -6,6 +6,10 @@ The role needs to make databases and roles; `make postgres` starts such a server
 """
 
 import json
+import resource
+import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -174,6 +178,21 @@ def test_a_copy_follows_what_others_write(postgres):
         assert other.missing(SPACE) == ["b", "d"]
 
 
+def test_of_what_a_transaction_did_with_vectors_the_end_counts(postgres):
+    """Put twice, lost to a new text, deleted, of no entry at all."""
+    with PostgresVault(postgres, create=True) as one, PostgresVault(postgres) as other:
+        with one.transaction():
+            one.upsert([Entry(id_, text="old") for id_ in "abc"])
+            one.put_vectors(SPACE, ["a", "b", "c", "none"], rows((1, 2), (3, 4), (5, 6), (7, 8)))
+            one.put_vectors(SPACE, ["a"], rows((9, 10)))
+            one.upsert([Entry("a", text="new")], keep_vectors=True)
+            one.upsert([Entry("b", text="new")])
+            one.delete(["c"])
+        other.refresh()
+        found = other.vectors_of(SPACE, ["a", "b", "c", "none"])
+        assert {id_: vector.tolist() for id_, vector in found.items()} == {"a": [9, 10]}
+
+
 def test_writers_take_turns(postgres):
     """Four of them at once: each reads what the one before has left, so nothing is lost."""
     with PostgresVault(postgres, create=True) as first:
@@ -291,6 +310,65 @@ def test_a_role_searches_by_a_model_fitted_on_what_it_sees(postgres, reader):
         with open_searcher([reader], RankedBy("vector"), 5) as searcher:
             answers.append([(hit.entry.id, hit.score) for hit in searcher.search("rotate keys").hits])
     assert answers[0] == answers[1] and len(answers[0]) == 5
+
+
+# Where the copy lies
+
+OPENED = """
+import os, signal, sys
+from steelyard.stores.postgres import PostgresVault
+store = PostgresVault(sys.argv[1])
+"""
+
+
+def process(address, then="", **options):
+    return subprocess.run([sys.executable, "-c", OPENED + then, address], check=False, **options)
+
+
+def test_a_copy_is_for_its_process_alone_and_goes_with_it(postgres, tmp_path, monkeypatch):
+    """Whether it is closed, or open when the process ends; the next one removes what a kill has left."""
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
+    with PostgresVault(postgres, create=True) as store:
+        store.upsert([Entry("a")])
+        files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("copy.db*")}
+        assert files == {"copy.db": 0o600, "copy.db-wal": 0o600, "copy.db-shm": 0o600}
+        assert process(postgres).returncode == 0  # sweeps, too, and leaves what is in use
+        assert [path.parent for path in tmp_path.rglob("copy.db")] == list(tmp_path.iterdir())
+        assert store.refresh() is None
+    assert list(tmp_path.iterdir()) == []
+    assert process(postgres, "os.kill(os.getpid(), signal.SIGKILL)").returncode == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    PostgresVault(postgres).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_processes_of_a_recording_read_a_copy_of_the_copy(postgres, tmp_path):
+    """As of a vault in memory: what they read does not change, and outlives the store."""
+    with PostgresVault(postgres, create=True) as store:
+        store.upsert([Entry("a", text="one")])
+        name = store.in_file(tmp_path / "own.db")
+    with Vault(name) as vault:
+        assert (name, vault.get(["a"])) == (str(tmp_path / "own.db"), [Entry("a", text="one")])
+
+
+def test_a_copy_that_finds_no_room_is_one_message(postgres, tmp_path, monkeypatch):
+    """2 MB a file, for 16 MB of vectors, then for 3 MB of text; then a folder that is a file."""
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
+
+    def little():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+
+    with PostgresVault(postgres, create=True) as store:
+        for text, numbers in (("x", 4_000), ("x" * 3_000_000, 0)):
+            store.upsert([Entry("a", text=text)])
+            if numbers:  # sqlite-vec makes room for 1,024 vectors at once
+                store.put_vectors(SPACE, ["a"], rows([1] * numbers))
+            said = process(postgres, preexec_fn=little, capture_output=True, text=True).stderr.splitlines()[-1]
+            assert "MachineError: cannot write" in said and "copy.db: " in said and "; free space" in said
+        assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setenv("STEELYARD_CACHE", __file__)
+    with pytest.raises(MachineError, match=r"cannot write .*: .*; free space or check permissions"):
+        PostgresVault(postgres)
 
 
 # Servers that go away, and addresses

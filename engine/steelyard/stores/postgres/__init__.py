@@ -1,4 +1,4 @@
-"""A store in a PostgreSQL database: what lies there is searched in a copy in memory, by the vault's own code."""
+"""A store in a PostgreSQL database: what lies there is searched in a copy, by the vault's own code."""
 
 from steelyard.stores.postgres.vault import PostgresVault
 

@@ -149,10 +149,12 @@ def batches(rows: Iterable[Any]) -> Iterator[list[Any]]:
 
 @dataclass
 class Written:
-    """What a transaction has changed: entries, those that lost their vectors, vectors, spaces that are gone."""
+    """What a transaction has changed: entries, those that lost their vectors, vectors as they are sent (the copy
+    would find each in a chain of pages), spaces that are gone.
+    """
 
     entries: set[str] = field(default_factory=set)
     stale: set[str] = field(default_factory=set)
-    vectors: dict[Space, set[str]] = field(default_factory=dict)
+    vectors: dict[Space, dict[str, bytes]] = field(default_factory=dict)
     dropped: list[Space] = field(default_factory=list)
     models: bool = False

@@ -1,25 +1,32 @@
 """A vault whose entries, vectors and models lie in PostgreSQL.
 
-What this role may see is copied into memory, into a vault like any other, and searched there: one code path, the
-same bits, and no statistic of what is hidden. The copy follows the database: each state has a revision, and each
+What this role may see is copied into a vault file like any other, and searched there: one code path, the same
+bits, and no statistic of what is hidden. The copy follows the database: each state has a revision, and each
 entry that at which it last changed. Writes change the copy, and what they changed goes to the database in one
 transaction, which both keep or neither.
+
+The file lies in the cache folder, for this process alone. It goes when the store is closed or the process ends;
+what a process left that was killed is removed by the next one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import VaultError
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import STRICT_JSON, draft
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.postgres.schema import (
@@ -41,7 +48,6 @@ from steelyard.stores.postgres.schema import (
 )
 from steelyard.stores.postgres.server import Connection, Server
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.schema import SELECT
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 
@@ -54,23 +60,29 @@ NOTHING = -1
 class PostgresVault(Vault):
     """See Vault. Threads may share it. The password is not in its address: libpq has it of PGPASSWORD or .pgpass.
 
-    What others write is seen within `LOOK` seconds, and never inside a snapshot. What is stored of words and
-    keyword indexes of a vault file is only in memory here. See `Server` for errors.
+    What others write is seen within `LOOK` seconds, and never inside a snapshot. What a vault file stores of
+    words and keyword indexes, only the copy holds. See `Server` for errors.
     """
 
     _ready = False
 
     def __init__(self, address: str, *, create: bool = False) -> None:
+        held = ExitStack()
+        self._release = weakref.finalize(self, held.close)  # at the end of the process, too
         self._server = Server(address, create)
+        held.callback(self._server.close)
         self.restricted = self._server.restricted
         self._turn = threading.RLock()
         self._at, self._models_at, self._look_at = NOTHING, NOTHING, 0.0
         self._space_numbers: dict[Space, int] = {}
-        super().__init__(MEMORY)
+        folder = held.enter_context(draft(cache_folder(os.environ) / "postgres", folder=True))
+        super().__init__(folder / "copy.db", create=True)
         self.path = self._server.name
         self._ready = True
         try:
+            self._db.execute("PRAGMA journal_mode = memory")  # or all would be written twice, to the log first
             self.refresh()
+            self._db.execute("PRAGMA journal_mode = wal")
         except BaseException:
             self.close()
             raise
@@ -83,7 +95,12 @@ class PostgresVault(Vault):
     def close(self) -> None:
         """See Vault.close."""
         super().close()
-        self._server.close()
+        self._release()
+
+    def _connect(self, create: bool) -> apsw.Connection:
+        db = super()._connect(create)
+        db.execute("PRAGMA synchronous = off")  # what a crash of the machine destroys is copied again
+        return db
 
     # Reading
 
@@ -240,13 +257,15 @@ class PostgresVault(Vault):
             changes.entries.add(id_)
             if not keep_vectors:
                 changes.stale.add(id_)
+                for put in changes.vectors.values():
+                    put.pop(id_, None)
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """See Store.put_vectors."""
         with self.transaction():
             super().put_vectors(space, ids, vectors)
             if self._changes is not None:
-                self._changes.vectors.setdefault(space, set()).update(ids)
+                self._changes.vectors.setdefault(space, {}).update(zip(ids, map(to_binary, vectors), strict=True))
 
     def drop_space(self, space: Space) -> None:
         """See Store.drop_space."""
@@ -294,8 +313,8 @@ class PostgresVault(Vault):
             own = tuple(map(sent, (space.model, space.layer, space.recipe)))
             there.execute("DELETE FROM steelyard.spaces WHERE (model, layer, recipe) = (%s, %s, %s)", own)
             self._space_numbers.pop(space, None)
-        for space, ids in changes.vectors.items():
-            self._push_vectors(there, space, sorted(ids), revision)
+        for space, put in changes.vectors.items():
+            self._push_vectors(there, space, put, revision)
         if changes.models:
             self._push_models(there, revision)
         self._at = revision
@@ -308,8 +327,8 @@ class PostgresVault(Vault):
                 copy.write_row([sent(value) if isinstance(value, str) else value for value in row])
         there.execute(UPSERT.encode(), (revision,))
 
-    def _push_vectors(self, there: Connection, space: Space, ids: Sequence[str], revision: int) -> None:
-        found = self.vectors_of(space, ids)
+    def _push_vectors(self, there: Connection, space: Space, vectors: Mapping[str, bytes], revision: int) -> None:
+        known = sorted(self.within(list(vectors), EVERYTHING))
         own = tuple(map(sent, (space.model, space.layer, space.recipe)))
         dim = dict(self.spaces())[space]
         there.execute(
@@ -324,11 +343,11 @@ class PostgresVault(Vault):
         there.execute(VECTORS_IN.replace("{vector}", f"{self._server.vector}.vector").encode())
         there.execute("DELETE FROM pg_temp.steelyard_vectors")
         with there.cursor().copy("COPY pg_temp.steelyard_vectors FROM STDIN (FORMAT binary)") as copy:
-            for id_, vector in found.items():
-                copy.write_row((sent(id_), to_binary(vector)))
+            for id_ in known:
+                copy.write_row((sent(id_), vectors[id_]))
         there.execute(PUT.encode(), (number,))
         there.execute(
-            "UPDATE steelyard.entries SET revision = %s WHERE id = ANY (%s)", (revision, sent_ids(found))
+            "UPDATE steelyard.entries SET revision = %s WHERE id = ANY (%s)", (revision, sent_ids(known))
         )
 
     def _push_models(self, there: Connection, revision: int) -> None:

@@ -43,14 +43,14 @@ def run_checked(cursor: apsw.Cursor, action: Callable[[], T]) -> T:
     try:
         return action()
     except (apsw.FullError, *DAMAGE) as error:
-        full = isinstance(error, apsw.FullError)
-        if not cursor.connection.filename and (full or "Could not insert" in str(error)):  # as sqlite-vec says it
+        full = isinstance(error, apsw.FullError) or "Could not insert" in str(error)  # as sqlite-vec says it
+        if full and not cursor.connection.filename:
             raise MachineError(
                 "a vault in memory holds 2 GiB at most, and this is more; index the data set into a vault file, "
-                "or let the role see a part of the database"
+                "or narrow the scope"
             ) from None
         if full:
-            raise
+            raise apsw.FullError(str(error)) from None
         raise damaged(cursor.connection.filename, error) from None
     except apsw.InterruptError as error:
         if getattr(cursor.connection, "exhausted", False):  # a table that never ends

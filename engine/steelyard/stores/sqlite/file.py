@@ -59,7 +59,8 @@ class VaultFile:
     """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
-        self.path = str(path)
+        self.path = self._file = str(path)
+        """What names the vault, and what is opened: of a store that is copied into a file, two."""
         self._memory = memory_address() if self.path == MEMORY else ""
         self._told = create or bool(self._memory)
         """Whether it was opened to be written: only then may a search make what it lacks."""
@@ -93,14 +94,14 @@ class VaultFile:
         db = self._connect(create=False)
         if not self._memory:
             with self.snapshot():
-                check_schema(db, self.path)
+                check_schema(db, self._file)
         return db
 
     def _connect(self, create: bool) -> apsw.Connection:
         with self._opening:
             if self._closed:
                 raise closed(self.path)
-            self._thread.db = connect_memory(self._memory) if self._memory else connect(self.path, create)
+            self._thread.db = connect_memory(self._memory) if self._memory else connect(self._file, create)
             self._connections.add(self._thread.db)
             return cast(apsw.Connection, self._thread.db)
 
@@ -129,7 +130,7 @@ class VaultFile:
         It belongs to the thread that began it. Another thread reads what was committed before, and waits up
         to 30 seconds for its turn to write; with a vault in memory it waits to read, too.
         """
-        with machine_errors(self.path):
+        with machine_errors(self._file):
             if self._db.in_transaction:
                 yield
                 return
@@ -149,7 +150,7 @@ class VaultFile:
 
         A vault in memory is not written meanwhile: writers wait until the snapshot ends.
         """
-        with machine_errors(self.path):
+        with machine_errors(self._file):
             self._db.execute("BEGIN")
             self._thread.steady = True
             try:
@@ -177,8 +178,8 @@ class VaultFile:
                 self._db.execute(how)
 
     def in_file(self, path: str | Path) -> str:
-        """The path of the vault; a vault in memory is copied to this one."""
-        if not self._memory:
+        """The path of the vault; one in memory, and what a store was copied into, is copied to this one."""
+        if self._file == self.path != MEMORY:
             return self.path
         with machine_errors(str(path)):
             copy = apsw.Connection(str(path))
@@ -264,7 +265,7 @@ class VaultFile:
         if not (tables or self._told):
             raise VaultError(f"{self.path} is empty; make a vault with steelyard index DATASET {self.path}")
         if self._told and not self._db.readonly("main"):
-            with machine_errors(self.path):
+            with machine_errors(self._file):
                 self._db.execute("PRAGMA journal_mode = wal")
         if not tables:
             self._make()
