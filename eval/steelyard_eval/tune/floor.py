@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from steelyard_eval.measures.statistics import exact_interval
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import ChosenWeights
+from steelyard_eval.tune.attempt import ChosenT, ChosenWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,15 +47,8 @@ if TYPE_CHECKING:
 
 POOL = 100
 """How deep a retriever searches that the floor reads and the configuration does not have."""
-FoundT = TypeVar("FoundT", bound="HasConfigs")
 Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
-
-
-class HasConfigs(Protocol):
-    """A frozen dataclass with what a weights file should hold, and what is worth trying."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 class FloorFound(ChosenWeights):
@@ -174,8 +167,8 @@ def find_floor(
 
 
 def floored(
-    found: FoundT, dataset: Dataset, promises: str | None, embedder: str = "auto"
-) -> tuple[FoundT, list[str]]:
+    found: ChosenT, dataset: Dataset, promises: str | None, embedder: str = "auto"
+) -> tuple[ChosenT, list[str]]:
     """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
 
     `promises` is as `promises_of` reads it; without any the result is as it was.
@@ -189,7 +182,8 @@ def floored(
         for name, one in configs.items()
     }
     said = list(dict.fromkeys(str(one.record["sentence"]) for one in floors.values()))
-    return replace(found, **{name: one.config for name, one in floors.items()}), said
+    kept: dict[str, Any] = {name: one.config for name, one in floors.items()}
+    return replace(found, **kept), said
 
 
 def strangers(queries: Sequence[Query]) -> list[Query]:
@@ -209,7 +203,7 @@ def floor_lists(
     number = {id_: at for at, id_ in enumerate(table.queries)}
     own = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
     places = np.concatenate([np.zeros(0, np.int64), *own])
-    words = _words(dataset)
+    words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
     return Lists(
         offsets=np.cumsum([0, *map(len, own)]),
         score=scale.scores(run.table)[run.ranking.row[places]],
@@ -268,10 +262,6 @@ def _scale(on: str) -> Floor:
             f"a floor on {shown(on, 200)} would mean nothing, because its scores depend on what else was found; "
             f"name a sum of signals with normalize=theoretical or none, as in {FUSED}"
         ) from None
-
-
-def _words(dataset: Dataset) -> dict[str, int]:
-    return {entry.id: len(entry.text.split()) for entry in dataset.entries}
 
 
 def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
