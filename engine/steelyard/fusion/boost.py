@@ -138,7 +138,10 @@ class Boost(Family):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """The branches of the strategy, their factors multiplied by ours."""
-        parts = {_written(term): self._amount(term, table, within) for term in self.factors}
+        parts = {
+            _written(term): 1.0 + term.weight * (cast(Signal, term.expr).derived(table).values - 1.0)
+            for term in self.factors
+        }
         product = np.ones(len(table))
         for term in self.factors:
             product = product * parts[_written(term)]
@@ -147,12 +150,6 @@ class Boost(Family):
         acting = {_written(term): parts[_written(term)] for term in self.factors if term.weight}
         inner = self.expr.compile(table, within).branches
         return Plan(len(table), tuple(_times(branch, factor, text, acting) for branch in inner))
-
-    def _amount(self, term: Term, table: SignalTable, within: Bools) -> Floats:
-        """float64[N]: what one factor multiplies each row by."""
-        values = cast(Signal, term.expr).derived(table).values
-        amount: Floats = 1.0 + term.weight * (values - 1.0)
-        return amount
 
     def __str__(self) -> str:
         parts = [str(self.expr), *map(_written, self.factors)]

@@ -94,10 +94,7 @@ def theoretical(table: SignalTable, column: Column, rows: Bools) -> Column:
     The ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
     """
     low, high = ends_of(table, column.label)
-    spread = high - low
-    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 0.0)
-    inputs = {column.label: column.values, "low": low, "high": high}
-    return _on(column, rows, values, f"({column.label} - low) / (high - low)", inputs)
+    return _from_low(column, rows, low, high, "high")
 
 
 def tmm(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -108,10 +105,15 @@ def tmm(table: SignalTable, column: Column, rows: Bools) -> Column:
     """
     low, _ = ends_of(table, column.label)
     top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    return _from_low(column, rows, low, top, "max")
+
+
+def _from_low(column: Column, rows: Bools, low: Floats, top: Floats, name: str) -> Column:
+    """Scale from the low end to the top, which goes by a name; 0 where they are one."""
     spread = top - low
     values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 0.0)
-    inputs = {column.label: column.values, "low": low, "max": top}
-    return _on(column, rows, values, f"({column.label} - low) / (max - low)", inputs)
+    inputs = {column.label: column.values, "low": low, name: top}
+    return _on(column, rows, values, f"({column.label} - low) / ({name} - low)", inputs)
 
 
 def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:

@@ -84,7 +84,9 @@ class Sources:
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
         self._usable = ScopeCache(store, lambda _: self._with_vectors())
-        self._lacking = ScopeCache(store, lambda _: self._without_vectors())
+        self._lacking = ScopeCache(
+            store, lambda _: store.without_vectors([self._space(each, "text") for each in self.usable()])
+        )
 
     # Columns
 
@@ -248,9 +250,6 @@ class Sources:
     def keywords_only(self) -> list[str]:
         """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
         return self._lacking(EVERYTHING)
-
-    def _without_vectors(self) -> list[str]:
-        return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
 
     def recipe(self, layer: str) -> str:
         """Return the template of the text embedded for a layer; empty without an embedder."""

@@ -322,11 +322,11 @@ def _cosine(parts: Parts) -> Scorer:
     return made[0] if len(made) == 1 else SumOfSpaces(made)
 
 
-def _files(parts: Parts, settings: RetrieverConfig) -> Retriever:
-    return Unindexed(parts.store, [space for space, _ in parts.vectors("l2")])
-
-
-UNINDEXED = RetrieverKind(name="unindexed", build=_files, whole=True)
+UNINDEXED = RetrieverKind(
+    name="unindexed",
+    build=lambda parts, _: Unindexed(parts.store, [space for space, _ in parts.vectors("l2")]),
+    whole=True,
+)
 INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
 LIFT = Parameter(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -133,8 +134,9 @@ class Federation:
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Readable.entries: each entry once, the copy of the first tier that holds it."""
-        every = heapq.merge(*(_ranked(at, tier, filters) for at, tier in enumerate(self.tiers)), key=_place)
-        for _, copies in groupby(every, key=lambda item: item[0]):
+        ranked = (_ranked(at, tier, filters) for at, tier in enumerate(self.tiers))
+        every = heapq.merge(*ranked, key=itemgetter(0, 1))
+        for _, copies in groupby(every, key=itemgetter(0)):
             _, at, entry = next(iter(copies))
             # Filters may have left out the copy of the first tier; then no other tier's copy takes its place.
             if not filters or self._stands(at, [entry.id]):
@@ -322,10 +324,6 @@ def _copy(entry: Entry, tier: str) -> Entry:
 
 def _ranked(at: int, tier: Tier, filters: Filters) -> Iterator[tuple[str, int, Entry]]:
     return ((entry.id, at, entry) for entry in tier.store.entries(filters))
-
-
-def _place(item: tuple[str, int, Entry]) -> tuple[str, int]:
-    return item[0], item[1]
 
 
 def _by_tier(keys: Iterable[str]) -> dict[str, list[str]]:

@@ -66,7 +66,7 @@ def record_lists(
     notices = [notice for found in answers.values() for notice in found.notices]
     strange = sum(id_ not in known for id_ in table.entries)
     notices += [f"{strange} entries of the lists are not in {dataset.name}"] if strange else []
-    return replace(table, fingerprint=_fingerprint(dataset, table, answers)), notices
+    return replace(table, fingerprint=_fingerprint(dataset, answers)), notices
 
 
 def save_lists(
@@ -114,7 +114,7 @@ def _found(found: AnsweredLists, at: int) -> list[Found]:
     return [Found(id_, score, place) for place, (id_, score) in enumerate(found.lists[at], 1)]
 
 
-def _fingerprint(dataset: Dataset, table: SignalTable, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
+def _fingerprint(dataset: Dataset, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
     retrievers = {name: RetrieverConfig() for name in answers}
     config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
     hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}

@@ -27,7 +27,7 @@ def read_beir(reader: FolderReader) -> DatasetParts:
     entries = read_entries(reader, _RENAMED)
     queries = read_queries(reader, _RENAMED)
     qrels = Qrels(reader, queries, entries)
-    named = {s: qrels.read(f"qrels/{s}.tsv") for s in SPLITS if _file(reader, s).exists()}
+    named = {s: qrels.read(f"qrels/{s}.tsv") for s in SPLITS if (reader.folder / "qrels" / f"{s}.tsv").exists()}
     if not named:
         reader.fault("qrels", 0, "", "", "contains none of test.tsv, dev.tsv, train.tsv", "Add one of them")
     split = {query: s for s in reversed(SPLITS) for query in named.get(s, ())}
@@ -43,7 +43,3 @@ def read_beir(reader: FolderReader) -> DatasetParts:
     shared = sum(map(len, named.values())) - len(split)
     notices = [f"{shared} queries are judged in more than one split; test goes before dev, dev before train"]
     return DatasetParts(manifest, entries, queries, qrels.grades, notices if shared else [])
-
-
-def _file(reader: FolderReader, split: str) -> Path:
-    return reader.folder / "qrels" / f"{split}.tsv"

@@ -16,7 +16,6 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.json_lines import JsonLines
 
 Matrix = NDArray[np.float16]
-LAYERS = ("text", "l0", "l1", "l2")
 
 _NAME = re.compile(r"(corpus|queries)(?:\.(l0|l1|l2))?\.([\w.-]+)\.f16\.npy")
 _BLOCK = 65536  # rows checked at a time, so that a large file never fills the memory

@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard_eval.decide.posterior import Posterior
 from steelyard_eval.decide.promise import NO_GAIN, OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.rule import (
@@ -91,7 +90,7 @@ def decide(
             verdict: Verdict = "try" if refusal else "ship"
             return Decision(verdict, chosen, expected, limit, None, refusal)
     top = best(evidence)
-    if gainful and top is not None and _worst(composite, metric)[top] <= LIKELY:
+    if gainful and top is not None and np.maximum(composite.harm(), metric.harm())[top] <= LIKELY:
         more = _to_prove(evidence, gates, top)
         return Decision("try", top, expected, limit, more, refuse(top))
     return kept(evidence)
@@ -114,11 +113,6 @@ def gains_out_of_fold(evidence: Evidence, seed: int, row: Callable[[int], Floats
     choices = chosen_out_of_fold(evidence, seed, always)
     rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
     return out_of_fold(rows, choices, evidence.metric.shape[1])
-
-
-def _worst(composite: Posterior, metric: Posterior) -> Floats:
-    """float64[C]: the larger of the two probabilities of a loss."""
-    return np.maximum(composite.harm(), metric.harm())
 
 
 def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:

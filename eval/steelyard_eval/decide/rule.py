@@ -14,7 +14,7 @@ Clicks, or the labels of a model, are a second measurement of the same differenc
 matrices and decide nothing by themselves (`prediction_powered.py`).
 
 A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
-mean, likely better but unproven; `proven` the largest among those that pass the gates. How the numbers were found:
+mean, likely better but unproven; those that are proven have `passed` the gates. How the numbers were found:
 docs/tuning.md.
 """
 
@@ -135,12 +135,6 @@ def best(evidence: Evidence) -> int | None:
 def _likeliest(of: Posterior, always: bool = False) -> int | None:
     top = int(np.argmax(of.mean))
     return top if always or of.mean[top] > 0 else None
-
-
-def proven(evidence: Evidence, gates: Gates) -> int | None:
-    """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
-    passing = passed(evidence, gates)
-    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
 
 
 def passed(evidence: Evidence, gates: Gates) -> Bools:

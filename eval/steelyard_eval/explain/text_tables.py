@@ -83,14 +83,11 @@ def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
         return {}
     fused = [entry.get("fused", entry["score"]) for entry in entries]
     columns = {"fused": _numbers(fused, 6)}
-    names = dict.fromkeys(part["text"] for e in scored if _is_product(e) for part in e["finished"]["parts"])
+    products = [entry["finished"] for entry in scored if entry["finished"].get("combine") == "product"]
+    names = dict.fromkeys(part["text"] for own in products for part in own["parts"])
     for name in names:
         columns[name] = _numbers([_part(entry, name) for entry in entries], 4)
     return columns
-
-
-def _is_product(entry: Record) -> bool:
-    return bool(entry["finished"].get("combine") == "product")
 
 
 def _part(entry: Record, name: str) -> float | None:

@@ -96,7 +96,7 @@ class Gate:
         baseline = load_baseline(self.path, self.rebaseline)
         history = load_history(history_path(self.path))
         self._check_history(baseline, history)
-        differing = self._differing(baseline)
+        differing = self.differing(baseline)
         if differing:
             setup, states_now = self._setup(baseline, history), self._states(baseline)
             return Gating(mismatch(setup, differing, states_now, self._written_with(baseline)))
@@ -129,7 +129,7 @@ class Gate:
         if contenders is None and old is None:
             raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
         asked = self._named_by(old) if contenders is None and old else read_asked(contenders or ())
-        comparable = self._aligned(old) if old is not None and not self._differing(old) else None
+        comparable = self._aligned(old) if old is not None and not self.differing(old) else None
         answers = self._field(old).run(asked)
         gating = self._gated(answers, comparable, history) if comparable else None
         if not accept_worse:
@@ -192,15 +192,11 @@ class Gate:
             contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
         return replace(baseline, contenders=tuple(contenders))
 
-    def _differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
+    def differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
         """What was not measured on the same: name -> the baseline's hash and ours."""
         own = self._hashes(baseline) | {"dialect": DIALECT}
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
         return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
-
-    def differs(self, baseline: Baseline) -> bool:
-        """Whether a baseline was measured on other entries, queries or labels than these."""
-        return bool(self._differing(baseline))
 
     def _hashes(self, baseline: Baseline | None) -> dict[str, str]:
         """The hashes of what both measurements have to share."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, resources
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +36,12 @@ def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequen
     """The hashes of what must not change between two measurements: corpus, queries, labels of the first."""
     own = [query.id for query in queries]
     queries = dataset.asked([*queries, *unanswerable])
+    entries = sorted((entry.to_json() for entry in dataset.entries), key=itemgetter("id"))
     return {
-        "corpus": hashed([dataset.as_of, sorted((entry.to_json() for entry in dataset.entries), key=_id)]),
+        "corpus": hashed([dataset.as_of, entries]),
         "queries": hashed(sorted(map(_asked, queries))),
         "labels": hashed({id_: dataset.qrels[id_] for id_ in own}),
     }
-
-
-def _id(record: Mapping[str, Any]) -> str:
-    return str(record["id"])
 
 
 def _asked(query: Query) -> list[Any]:

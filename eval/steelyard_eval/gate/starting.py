@@ -140,7 +140,7 @@ def start(
 def _check_own(old: Baseline, gate: Gate) -> None:
     """ConfigError for a baseline of another data set, which would be kept and gate nothing of this one."""
     name = gate.dataset.name
-    if old.dataset != name and gate.differs(old):
+    if old.dataset != name and gate.differing(old):
         other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
         raise ConfigError(
             f"{word(gate.path)} gates the data set {shown(old.dataset)}, not {shown(name)}; for a gate of its own "

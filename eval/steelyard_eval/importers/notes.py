@@ -114,7 +114,7 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
     return filled(
         {
             "id": note.id,
-            "title": note.text_of("title", "name") or _first_heading(note.text) or note.stem,
+            "title": note.text_of("title", "name") or _heading(note.text.split("\n", 1)[0]) or note.stem,
             "text": note.text,
             "tags": list(dict.fromkeys(tags)),
             "created_at": _time(front, "created", "created_at", "date"),
@@ -160,10 +160,6 @@ def sections(note: Note) -> list[Note]:
         elif text:
             found.append(Note(note.name, note.front, text, note.links, note.tags))
     return found or [note]
-
-
-def _first_heading(text: str) -> str:
-    return _heading(text.split("\n", 1)[0])
 
 
 def _heading(line: str) -> str:

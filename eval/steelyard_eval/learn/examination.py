@@ -21,8 +21,6 @@ from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
-BEYOND = 2.0
-"""Standard errors by which an estimate lies outside 0..`STEEPEST` where it counts as none."""
 LOUDEST = 200.0
 """Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
 USUAL = 1.0
@@ -58,15 +56,6 @@ class Examination:
     def curve(self) -> Floats:
         """float64[PLACES]: how often each place is examined, relative to the first."""
         return curve(self.exponent)
-
-    @property
-    def at_bound(self) -> bool:
-        """Whether the log contradicts every exponent between the bounds.
-
-        An estimate a little below 0 is what readers give who look at all places alike.
-        """
-        reach = BEYOND * self.error
-        return self.source != "given" and not -reach <= self.estimate <= STEEPEST + reach
 
     def in_words(self, acts: int) -> str:
         """How much less the tenth place is looked at than the first, and how that is known of so many acts."""

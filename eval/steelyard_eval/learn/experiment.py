@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -42,10 +41,6 @@ class Experiment:
     ties: float
     losses: float
     searches: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return dict(vars(self))
 
 
 def experiment(learned: ClickGains, top: Ints) -> Experiment:

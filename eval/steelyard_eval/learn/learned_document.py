@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def document(decision: LogDecision, extra: Record) -> Record:
         "labels": _labels(decision, about),
         "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
-        "experiment": None if decision.experiment is None else decision.experiment.to_json(),
+        "experiment": None if decision.experiment is None else asdict(decision.experiment),
         **_closely(decision, lists, best["strategy"]),
         **extra,
     }

@@ -6,7 +6,7 @@ from two classes of entries that were fitted on the other half of the queries, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> dict[str, A
     shown = Weighed.of(case, queries)
     if not len(shown.query):
         return None
-    return valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent).to_json()
+    return asdict(valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent))
 
 
 def valued(pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: str, exponent: float) -> OffPolicy:

@@ -8,8 +8,7 @@ are few and huge, none of them means anything, and the answer is refused.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 LEAST_EFFECTIVE = 100.0
 """Shows that the weighted ones have to be worth."""
@@ -49,10 +48,6 @@ class OffPolicy:
     largest: float
     shows: int
     refusal: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
 
 
 def refusal_of(effective: float, mean_weight: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.finish import Floor, without_floors
 from steelyard.finish.floor import FUSED
-from steelyard.grammar import number_text
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
@@ -35,11 +34,11 @@ from steelyard_eval.decide.floors import (
     floor_for_lost,
 )
 from steelyard_eval.decide.provenance import origin
-from steelyard_eval.measures.statistics import exact_interval
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import ChosenWeights
+from steelyard_eval.tune.attempt import ChosenT, ChosenWeights
+from steelyard_eval.tune.floor_document import claim, curve, questions, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,15 +46,8 @@ if TYPE_CHECKING:
 
 POOL = 100
 """How deep a retriever searches that the floor reads and the configuration does not have."""
-FoundT = TypeVar("FoundT", bound="HasConfigs")
 Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
-
-
-class HasConfigs(Protocol):
-    """A frozen dataclass with what a weights file should hold, and what is worth trying."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 class FloorFound(ChosenWeights):
@@ -147,7 +139,7 @@ def find_floor(
     kept = least is not None and math.isfinite(least)
     chosen = replace(scale, least=-math.inf if least is None else least)
     tested = {"lost": lists, "false": nothing}
-    claims = [_claim(name, promises[name], bound, tested[name], least) for name, bound in bounds.items()]
+    claims = [claim(name, promises[name], bound, tested[name], least) for name, bound in bounds.items()]
     facts = origin(dataset, table.fingerprint, 0, now)
     measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
@@ -164,9 +156,9 @@ def find_floor(
             "on": str(scale.on),
             "sure": SURE,
             "claims": claims,
-            "sentence": _sentence(least, claims, other),
-            "questions": _questions(lists, nothing, other, chosen.least) if kept else [],
-            "curve": _curve(lists, nothing),
+            "sentence": sentence(least, claims, other),
+            "questions": questions(lists, nothing, other, chosen.least) if kept else [],
+            "curve": curve(lists, nothing),
             "dataset": facts,
         },
         final,
@@ -174,8 +166,8 @@ def find_floor(
 
 
 def floored(
-    found: FoundT, dataset: Dataset, promises: str | None, embedder: str = "auto"
-) -> tuple[FoundT, list[str]]:
+    found: ChosenT, dataset: Dataset, promises: str | None, embedder: str = "auto"
+) -> tuple[ChosenT, list[str]]:
     """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
 
     `promises` is as `promises_of` reads it; without any the result is as it was.
@@ -189,7 +181,8 @@ def floored(
         for name, one in configs.items()
     }
     said = list(dict.fromkeys(str(one.record["sentence"]) for one in floors.values()))
-    return replace(found, **{name: one.config for name, one in floors.items()}), said
+    kept: dict[str, Any] = {name: one.config for name, one in floors.items()}
+    return replace(found, **kept), said
 
 
 def strangers(queries: Sequence[Query]) -> list[Query]:
@@ -209,7 +202,7 @@ def floor_lists(
     number = {id_: at for at, id_ in enumerate(table.queries)}
     own = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
     places = np.concatenate([np.zeros(0, np.int64), *own])
-    words = _words(dataset)
+    words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
     return Lists(
         offsets=np.cumsum([0, *map(len, own)]),
         score=scale.scores(run.table)[run.ranking.row[places]],
@@ -268,99 +261,3 @@ def _scale(on: str) -> Floor:
             f"a floor on {shown(on, 200)} would mean nothing, because its scores depend on what else was found; "
             f"name a sum of signals with normalize=theoretical or none, as in {FUSED}"
         ) from None
-
-
-def _words(dataset: Dataset) -> dict[str, int]:
-    return {entry.id: len(entry.text.split()) for entry in dataset.entries}
-
-
-def _claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
-    """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
-    at = bound.floor if floor is None else floor
-    measured = lists.lost(np.array([at])).mean() if name == "lost" else lists.answered(at) / len(lists.unit)
-    return {
-        "name": name,
-        "share": share,
-        "measured": float(measured),
-        "bound": bound.bound,
-        "queries": bound.queries,
-        "units": bound.units,
-        "floor": bound.floor if math.isfinite(bound.floor) else None,
-    }
-
-
-def _sentence(floor: float | None, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
-    if floor is None and len(claims) > 1:
-        lost, false = (claim["floor"] for claim in claims)
-        least = "need no floor" if false is None else f"need {false:.4g}"
-        most = "any floor loses more than that" if lost is None else f"no more may be lost than {lost:.4g} loses"
-        return (
-            f"No floor keeps both promises: so few false answers {least}, and {most}. Show everything, as now, or "
-            "give one of them up."
-        )
-    if floor is None:
-        return "No floor keeps that promise by these labels: show everything, as now."
-    if not math.isfinite(floor):
-        return (
-            f"No floor is needed: {claims[0]['measured']:.0%} of the questions without an answer are answered as "
-            f"it is, and at most {claims[0]['share']:.0%}, {SURE:.0%} sure, from {claims[0]['queries']}."
-        )
-    words = {
-        "lost": "loses at most {share:.0%} of the relevant entries, {sure:.0%} sure, from your {queries} labels",
-        "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
-    }
-    said = "; ".join(words[claim["name"]].format(sure=SURE, **claim) for claim in claims)
-    other = "questions about something else usually get almost nothing (docs/floor.md)"
-    if len(strange.unit):
-        other = f"of the words shown for {len(strange.unit)} questions about something else, "
-        other += f"{strange.words_shown(floor):.0%} are left"
-    return (
-        f"The floor {number_text(floor)} {said}; {other}; a question that your memory merely cannot answer is "
-        "still answered."
-    )
-
-
-def _questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[dict[str, Any]]:
-    """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
-    kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
-    kinds |= {"no answer": nothing, "about something else": strange}
-    return [_row(name, own, floor) for name, own in kinds.items() if len(own.unit)]
-
-
-def _row(name: str, lists: Lists, floor: float) -> dict[str, Any]:
-    count, answered = len(lists.unit), lists.answered(floor)
-    low, high = exact_interval(answered, count)
-    return {
-        "questions": name,
-        "count": count,
-        "answered": answered / count,
-        "low": low,
-        "high": high,
-        "hits": float((lists.score >= floor).sum() / count),
-        "words": lists.words_shown(floor),
-    }
-
-
-def _irrelevant(lists: Lists) -> Lists:
-    """The lists without their relevant entries."""
-    keep = ~lists.relevant
-    offsets = np.concatenate([[0], np.cumsum(keep)])[lists.offsets]
-    return replace(
-        lists, offsets=offsets, score=lists.score[keep], relevant=lists.relevant[keep], words=lists.words[keep]
-    )
-
-
-def _curve(lists: Lists, nothing: Lists) -> list[dict[str, float]]:
-    """For 41 floors: what is lost, and the shares of lists, words and unanswerable questions that are left."""
-    floors = np.quantile(lists.score, np.linspace(0, 1, 41)) if len(lists.score) else np.zeros(0)
-    lost = lists.lost(floors).mean(axis=0) if len(lists.found()) else np.zeros(len(floors))
-    return [
-        {
-            "floor": float(floor),
-            "lost": float(lost[at]),
-            "answered": lists.answered(floor) / len(lists.unit),
-            "words": lists.words_shown(float(floor)),
-            **({"false": nothing.answered(floor) / len(nothing.unit)} if len(nothing.unit) else {}),
-        }
-        for at, floor in enumerate(floors.tolist())
-    ]

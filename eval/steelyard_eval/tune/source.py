@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -18,51 +17,6 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import intents_of, only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
-
-
-class Source(Protocol):
-    """What `recommend` needs of either."""
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data set."""
-
-    @property
-    def model(self) -> str:
-        """The model of the vectors; empty without vectors."""
-
-    @property
-    def recipe(self) -> str:
-        """The text that was embedded."""
-
-    @property
-    def lists(self) -> tuple[str, ...] | None:
-        """The names of recorded lists of other engines; None where our own retrievers search."""
-
-    @property
-    def intents(self) -> str | None:
-        """Where the intents of queries are from; None where the data set names none."""
-
-    @property
-    def words(self) -> str:
-        """The retriever by words that families are laid out over: bm25, or fts where that alone was recorded."""
-
-    @property
-    def space(self) -> Workspace | None:
-        """What live search can be timed on."""
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """The options of a command that measures in the same place."""
-
-    def usable(self, row: Contender) -> tuple[Contender, list[str]]:
-        """The contender as far as it can be measured here, with notices; ConfigError where it cannot be."""
-
-    def reached(self, configs: Sequence[SearchConfig]) -> list[SearchConfig]:
-        """Those whose depth can be had."""
-
-    def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
-        """The lists of the queries, deep enough for all of the configurations."""
 
 
 @dataclass(frozen=True)
@@ -175,3 +129,7 @@ class Recorded:
     def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
         """The recorded lists."""
         return only(self.table, [query.id for query in queries])
+
+
+Source = Live | Recorded
+"""What `recommend` measures on."""

@@ -107,11 +107,7 @@ def _swapped(db: apsw.Connection) -> bool:
 def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:
     if not all(isinstance(part, str) for part in (type_, name, table)) or not isinstance(sql, str | None):
         raise TypeError("its schema is damaged")
-    return _Thing(str(type_), str(name), str(table), None if sql is None else _plain(str(sql)))
-
-
-def _plain(sql: str) -> str:
-    return "".join(sql.split())
+    return _Thing(str(type_), str(name), str(table), None if sql is None else "".join(sql.split()))
 
 
 _SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsqlite_sequence(name,seq)")

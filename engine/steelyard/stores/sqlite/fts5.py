@@ -20,7 +20,7 @@ def readable(expression: str, fields: Sequence[str]) -> bool:
     return True
 
 
-def ranking(table: str, fields: Sequence[str], weights: Sequence[float]) -> tuple[str, tuple[float, ...]]:
+def ranking(table: str, fields: tuple[str, ...], weights: Sequence[float]) -> tuple[str, tuple[float, ...]]:
     """An SQL expression, larger for a better match, and its bound values: bm25 with a weight a field.
 
     Where there is no such function it is FTS5's own rank, which knows no weights (Soleri's document).
@@ -30,15 +30,11 @@ def ranking(table: str, fields: Sequence[str], weights: Sequence[float]) -> tupl
     return f"-{table}.rank", ()
 
 
-def ranks_by_bm25(fields: Sequence[str]) -> bool:
-    """Whether `ranking` is by bm25."""
-    return _has(RANKING, tuple(fields))
-
-
 @lru_cache
-def _has(function: str, fields: tuple[str, ...]) -> bool:
+def ranks_by_bm25(fields: tuple[str, ...]) -> bool:
+    """Whether `ranking` is by bm25."""
     try:
-        _empty(fields).execute(f"SELECT {function}(t) FROM t WHERE t MATCH 'a'").fetchall()
+        _empty(fields).execute(f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'").fetchall()
     except apsw.SQLError:
         return False
     return True

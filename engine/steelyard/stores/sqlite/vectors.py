@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,7 +218,8 @@ class VectorTables(Journal):
             return None
         distances = self._distances(asked, rowids, vectors)
         inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
-        return sorted(zip(self._named(rowids), distances, inside, strict=True), key=_by_distance)[: asked.depth]
+        found = zip(self._named(rowids), distances, inside, strict=True)
+        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
 
     def _distances(self, asked: _Asked, rowids: Indices, vectors: Vectors | None) -> list[float]:
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
@@ -247,7 +249,7 @@ class VectorTables(Journal):
         while len(rows) == count and rows[-1][1] == rows[depth - 1][1]:
             count *= 2
             rows = self._neighbours(asked, count)
-        return sorted(rows, key=_by_distance)[:depth]
+        return sorted(rows, key=itemgetter(1, 0))[:depth]
 
     def _neighbours(self, asked: _Asked, count: int) -> list[tuple[str, float, int]]:
         """So many of the nearest as (id, distance, in scope).
@@ -351,7 +353,3 @@ class VectorTables(Journal):
                 f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
                 f"the embedder returned {given}; run steelyard reindex to rebuild them"
             )
-
-
-def _by_distance(row: tuple[str, float, int]) -> tuple[float, str]:
-    return row[1], row[0]

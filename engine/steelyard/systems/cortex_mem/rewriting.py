@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -70,14 +70,11 @@ def profile_of(store: Readable) -> str:
     """The entries ``cortex://user/.../profile``, then those of the agent; 2000 characters at most."""
     scopes = (Filters.of({"uri": {"prefix": f"cortex://{own}/"}}) for own in ("user", "agent"))
     entries = (entry for scope in scopes for entry in store.entries(scope) if _is_profile(entry.uri))
-    return _joined(entry.text or entry.l1 or entry.l0 for entry in entries)
+    texts = (entry.text or entry.l1 or entry.l0 for entry in entries)
+    return "\n".join(filter(None, texts))[:PROFILE]
 
 
 def _is_profile(uri: str) -> bool:
     """Whether an entry of a user or an agent is the profile, or lies in its folder."""
     inside = uri.split("/")[3:]
     return "profile" in inside or inside[-1:] == ["profile.md"]
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(filter(None, texts))[:PROFILE]

@@ -51,7 +51,7 @@ def act(
     document: dict[str, Any] = {"query_id": query_id, "action": action, "entries": list(entry_ids)}
     with _reviewing(action, vault) as store:
         if store is not None:
-            document["stability"] = {id_: _reviewed(store, id_, grade) for id_ in entry_ids}
+            document["stability"] = {id_: review(store, id_, grade, time.time()).stability for id_ in entry_ids}
         for entry_id in entry_ids or ("",):
             append_act(Path(log), query_id, entry_id, action, client)
     put(document, as_json, f"{log}: {action} {', '.join(entry_ids) or 'list'} of {query_id}")
@@ -67,7 +67,3 @@ def _reviewing(action: str, vault: str | None) -> Iterator[Vault | None]:
         return
     with open_vault(vault) as store, store.transaction():
         yield store
-
-
-def _reviewed(store: Vault, entry_id: str, grade: str) -> float | None:
-    return review(store, entry_id, grade, time.time()).stability

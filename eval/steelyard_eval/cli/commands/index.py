@@ -16,12 +16,6 @@ from steelyard_eval.vaults.arguments import vault_file
 
 LAYERS = ("none", "extractive", "llm")
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
-THRESHOLD = "How similar results are at least, -1 to 1 (Cortex-Mem); its own, by the query's intent, by default."
-DETECT = "Whether an intent that is not named is read from the query; without, it is the system's usual one."
-DIRECT = (
-    "Compare every layer of everything with the query, without abstracts first (Cortex-Mem's semantic_search)."
-)
-ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 
 
 @click.command()

@@ -203,7 +203,11 @@ def _log(record: Record) -> tuple[Block, ...]:
         for one in record.get("policies", ())
     )
     aside = (
-        {"set aside": one["rule"], "count": amount(one["count"], 0), "lines": _lines(one)}
+        {
+            "set aside": one["rule"],
+            "count": amount(one["count"], 0),
+            "lines": ", ".join(map(str, one.get("lines", ()))),
+        }
         for one in log.get("set_aside", ())
     )
     facts = (("worth so many equally frequent queries", number(record.get("effective_queries"), 0)),)
@@ -212,7 +216,3 @@ def _log(record: Record) -> tuple[Block, ...]:
         *table("Policies", "What ranked the logged lists.", policies),
         *table("Set aside", "Lines that were not used, and why.", aside),
     )
-
-
-def _lines(one: Record) -> str:
-    return ", ".join(str(line) for line in one.get("lines", ()))

@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
-from steelyard_eval.vaults.serve.caller import Caller, LoggedSearch
+from steelyard_eval.vaults.serve.caller import Caller
 from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
 
 INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
@@ -75,11 +75,9 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
         "results": rows,
     }
     summary = f"Found {len(rows)} memories" if rows else "Nothing found"
-    return enveloped("memory_search", summary, data | _named(found))
-
-
-def _named(found: LoggedSearch) -> dict[str, str]:
-    return {"queryId": found.query_id} if found.query_id else {}
+    if found.query_id:
+        data["queryId"] = found.query_id
+    return enveloped("memory_search", summary, data)
 
 
 def _row(hit: Hit, content: bool) -> dict[str, Any]:
