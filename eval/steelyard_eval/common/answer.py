@@ -18,6 +18,8 @@ from steelyard_eval.common.markup import legible, markdown, markdown_code
 Record = Mapping[str, Any]
 LONGEST = 200
 """Characters of a sentence, which has no formula."""
+CHOSEN = "chosen"
+"""How tables mark the row of what was chosen."""
 INDENT = 4
 """Columns before the lines of a step after its first."""
 NAMED = 40
@@ -58,6 +60,13 @@ class Conclusion:
 def name_of(label: str) -> str:
     """A contender in a sentence: by its name, unless that is long."""
     return f"your {label}" if len(label) <= NAMED else "what you use today"
+
+
+def chosen(record: Record) -> str:
+    """The label of the configuration that a recommendation chose; empty where there is none."""
+    strategy = (record.get("chosen") or {}).get("strategy")
+    same = (one["label"] for one in record["configurations"] if strategy and one["strategy"] == strategy)
+    return next(same, "")
 
 
 def in_terminal(record: Record) -> str:

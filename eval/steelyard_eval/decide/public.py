@@ -80,12 +80,16 @@ class PublicGains:
 
         >>> PublicGains(np.array([0.05, -0.01])).in_words("bm25")
         'on two public collections it beat bm25 on 1, by +0.020 nDCG@10 on average (at worst -0.010)'
+        >>> PublicGains(np.array([0.05, -0.1])).in_words("bm25")
+        'on two public collections it beat bm25 on 1, but lost 0.025 nDCG@10 on average (at worst -0.100)'
         """
         count = len(self.gains)
         where = f"{_WORDS[count] if count < len(_WORDS) else count} public collections"
         over = f"the nearest to {label} that was run there" if self.near else label
-        mean = f"{self.gains.mean():+.3f} {METRIC} on average (at worst {self.gains.min():+.3f})"
-        return f"on {where} {what} beat {over} on {int((self.gains > 0).sum())}, by {mean}"
+        mean, worst = float(self.gains.mean()), f"(at worst {self.gains.min():+.3f})"
+        average = f"by {mean:+.3f}" if mean >= 0 else f"but lost {-mean:.3f}"
+        beat = f"on {where} {what} beat {over} on {int((self.gains > 0).sum())}"
+        return f"{beat}, {average} {METRIC} on average {worst}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.steps import to_do
 
+PERHAPS = 0.3
+"""Odds of a loss from which on a gain is no longer called likely."""
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
 
@@ -62,10 +64,11 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
     if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
-        lost = f"what was chosen on a part of these labels lost on the rest ({odds(decision.gain)})"
-        return f"Try: it leads, but {lost}; not proven{_more(decision)}."
+        lost = f"it lost on labels held back ({odds(decision.gain)} by those)"
+        return f"Try: it leads by your labels and public collections together, but {lost}{_more(decision)}."
     if decision.verdict == "try":
-        return f"Try: likely better than {own} ({odds(decision.gain)}), not proven{_more(decision)}."
+        sure = "likely" if (decision.gain.worse or 0) <= PERHAPS else "perhaps"
+        return f"Try: {sure} better than {own} ({odds(decision.gain)}), not proven{_more(decision)}."
     return (
         f"Keep {own}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure); "
         f"about {rough(decision.more)} more labelled queries would halve that."

@@ -10,7 +10,7 @@ from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
-from steelyard_eval.common.answer import in_terminal
+from steelyard_eval.common.answer import CHOSEN, chosen, in_terminal
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
@@ -176,7 +176,11 @@ def recommendation(record: Mapping[str, Any]) -> str:
         return unlabelled(record)
     timing = {row["label"]: row for row in record["timing"]}
     value = f"{record['primary']} [95%]"
-    rows = [_board_row(row, timing.get(row["label"], {}), value) for row in record["leaderboard"]]
+    choice = chosen(record)
+    rows = [
+        _board_row(row, timing.get(row["label"], {}), value, row["label"] == choice)
+        for row in record["leaderboard"]
+    ]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
     if record["chosen"]:
@@ -213,10 +217,10 @@ def unlabelled(record: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, (in_terminal(record), table(rows), table(first))))
 
 
-def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str) -> dict[str, Any]:
+def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_choice: bool) -> dict[str, Any]:
     gain = row["gain"]
     return {
-        "": row["label"],
+        "": f"{row['label']} ({CHOSEN})" if is_choice else row["label"],
         value: f"{row['mean']:.3f} {ends(row['low'], row['high'], '.3f')}",
         "against current [95%]": "current"
         if gain is None
@@ -240,7 +244,10 @@ def _second(record: Mapping[str, Any]) -> list[str]:
     if second is None:
         return []
     parted = "told apart by these queries" if second["parted"] else "not told apart by these queries"
-    return [f"next:    {second['label']}, behind by {_signed(second['mean'], second)}, {parted}"]
+    behind = second["mean"] >= 0
+    ends = second if behind else {"low": -second["high"], "high": -second["low"]}
+    lead = f"{'behind' if behind else 'ahead on these labels'} by {_signed(abs(second['mean']), ends)}"
+    return [f"next:    {second['label']}, {lead}, {parted}"]
 
 
 def _embedded(calls: Mapping[str, int | None]) -> str:

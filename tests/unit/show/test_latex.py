@@ -107,6 +107,21 @@ def test_ten_lines_are_enough_for_a_pull_request(tmp_path):
     ]
 
 
+def test_a_summary_has_the_best_row_what_was_chosen_and_what_is_used_today(tmp_path):
+    found = sy.load(starter()).recommend(current="fts", timed=False)
+    record = found.to_json()
+    rows = record["leaderboard"]
+    at = next(at for at, row in enumerate(rows) if 1 < at < 6 and row["label"] != "fts")
+    record["chosen"] = {**(record["chosen"] or {}), "strategy": rows[at]["strategy"]}
+    first = next(row["label"] for row in rows if row["strategy"] == rows[at]["strategy"])
+
+    write_report(record, tmp_path)
+
+    told = (tmp_path / "summary.md").read_text("utf-8").replace("\\", "").splitlines()
+    shown = [line.split(" | ")[0].split(". ", 1)[1] for line in told if line[:2] == "| " and line[2].isdigit()]
+    assert shown == [rows[0]["label"], f"{first} (chosen)", "fts"]
+
+
 def test_a_summary_says_what_to_do_and_how_it_ranks(tmp_path):
     steps = [
         {"what": "search with it", "command": "steelyard search VAULT QUERY"},

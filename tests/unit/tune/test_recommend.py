@@ -401,8 +401,12 @@ def test_the_three_sentences():
     )
     # Of a gain below 0 nobody says that it is likely better: Phi(-1) = .159
     assert sentence(replace(attempt, gain=Gain.of(-0.01, 0.01)), "bm25", "nDCG@10") == (
-        "Try: it leads, but what was chosen on a part of these labels lost on the rest "
-        "(1 in 6 that it is better); not proven; about 40 more labelled queries would settle it."
+        "Try: it leads by your labels and public collections together, but it lost on labels held back "
+        "(1 in 6 that it is better by those); about 40 more labelled queries would settle it."
+    )
+    # Phi(-.2) = .42, which nobody calls likely
+    assert sentence(replace(attempt, gain=Gain.of(0.002, 0.01)), "bm25", "nDCG@10").startswith(
+        "Try: perhaps better than your bm25 (2 in 5 that it is worse), not proven; "
     )
     assert sentence(ship, "mine", "nDCG@10", 100) == (
         "Ship: better than your mine (1 in 50 that it is worse); "

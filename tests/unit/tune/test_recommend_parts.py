@@ -247,6 +247,16 @@ def test_what_was_recommended_without_a_second_prints_none(space):
     assert "next: " not in recommendation({**record, "runner_up": None})
 
 
+def test_a_runner_up_that_is_ahead_on_these_labels_is_called_that(space):
+    perfect, _ = right(space)
+    record = answer(space, perfect)
+    second = {"label": "b", "strategy": "b", "mean": -0.02, "low": -0.05, "high": 0.01, "parted": False}
+    told = " ".join(recommendation({**record, "runner_up": second}).split())
+    assert "next: b, ahead on these labels by +0.0200 [-0.0100, +0.0500], not told apart by these queries" in told
+    told = " ".join(recommendation({**record, "runner_up": {**second, "mean": 0.02}}).split())
+    assert "next: b, behind by +0.0200 [-0.0500, +0.0100]" in told
+
+
 def test_collections_that_lack_a_candidate_do_not_count_for_it():
     nothing = np.nan
     prior = PriorGains.of(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
+from steelyard_eval.common.answer import chosen
 from steelyard_eval.common.markup import MISSING, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.statistics import (
@@ -21,7 +22,7 @@ from steelyard_eval.measures.statistics import (
 )
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
-from steelyard_eval.show.report.leaderboard import COLOURS, chosen, notable
+from steelyard_eval.show.report.leaderboard import COLOURS, notable
 from steelyard_eval.show.report.sides import Sides
 from steelyard_eval.show.spans import Span, difference, spans
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from steelyard_eval.common.answer import CHOSEN, chosen
 from steelyard_eval.common.markup import number, system_name
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import CostPoint
@@ -51,13 +52,6 @@ def notable(results: Record) -> list[Record]:
     return [one for at, one in enumerate(configurations(results)) if at < SHOWN or one["label"] in named]
 
 
-def chosen(results: Record) -> str:
-    """The label of what a recommendation chose; empty where there is none."""
-    strategy = (results.get("chosen") or {}).get("strategy")
-    same = (one["label"] for one in results["configurations"] if strategy and one["strategy"] == strategy)
-    return next(same, "")
-
-
 def leaderboard(results: Record) -> tuple[Block, ...]:
     """The best configurations: the primary metric, the difference to the baseline, and what a search costs."""
     if not results["configurations"]:
@@ -95,7 +89,7 @@ def _rows(results: Record) -> Iterator[Row]:
         yield {
             "configuration": Cell(
                 f"{places[label]}. {label}",
-                "chosen" if label == chosen(results) else about,
+                CHOSEN if label == chosen(results) else about,
                 order=int(places[label]),
             ),
             results["primary"]: _value(values.get((label, results["primary"]))),

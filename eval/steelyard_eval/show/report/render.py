@@ -16,13 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from steelyard.base.files import canonical, write_texts
-from steelyard_eval.common.answer import below_in_html, below_in_markdown
+from steelyard_eval.common.answer import CHOSEN, below_in_html, below_in_markdown
 from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
 from steelyard_eval.recording.runs import KeptRun
 from steelyard_eval.show.latex import latex
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import trend
-from steelyard_eval.show.report.blocks import Figure, Page, Section, TableBlock
+from steelyard_eval.show.report.blocks import Figure, Page, Section, TableBlock, TableRow
 from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
 from steelyard_eval.show.report.data import MOST, Packed, pack
 from steelyard_eval.show.report.gate_section import gate_page
@@ -87,14 +87,20 @@ def _with_trend(content: Page, runs: Sequence[KeptRun]) -> Page:
 
 
 def _summary(content: Page) -> str:
-    """The page for a pull request: the two best rows, and the baseline, of the first table that has one."""
+    """The page for a pull request: three rows of the first table with a baseline (`_told_rows`)."""
     blocks = (block for section in content.sections if not section.folded for block in section.blocks)
     tables = (block for block in blocks if isinstance(block, TableBlock))
     table = next((block for block in tables if any(row.marked for row in block.rows)), None)
-    rows = table.rows if table else ()
-    shown = [*rows[:2], *([row for row in rows[2:] if row.marked] or rows[2:3])]
-    text = _markdown().get_template("summary.md.j2").render(page=content, table=table, rows=shown)
+    shown = _told_rows(table.rows) if table else ()
+    text = _markdown().get_template("summary.md.j2").render(page=content, table=table, rows=shown, chosen=CHOSEN)
     return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _told_rows(rows: Sequence[TableRow]) -> list[TableRow]:
+    """The best row, what was chosen and the baseline, and the next best to make three; in their order."""
+    own = [at for at, row in enumerate(rows) if not at or row.marked or row.cells[0].under == CHOSEN]
+    rest = [at for at in range(len(rows)) if at not in own]
+    return [rows[at] for at in sorted([*own, *rest[: 3 - len(own)]])]
 
 
 def _page(content: Page, results: Mapping[str, Any]) -> str:
