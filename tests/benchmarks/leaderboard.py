@@ -5,9 +5,9 @@
     make leaderboard LEADERBOARD='--record'   # search again instead of reading the lists in reports/leaderboard
     python tests/benchmarks/leaderboard.py --check docs/leaderboard/mine
 
-A list is recorded once, as a TREC run in reports/leaderboard; pages are made from runs alone, so that they are the
-same bytes again. Times are measured with --time and kept in docs/leaderboard/latency.json. A run of somebody else is a
-folder in docs/leaderboard with manifest.json and the run files that it names.
+A list is recorded once, as a TREC run in reports/leaderboard; tables are made from runs alone, so that they are the
+same bytes again. Times are measured with --time, kept in docs/leaderboard/timing.json, and join the pages when these
+are written. A run of somebody else is a folder in docs/leaderboard with manifest.json and the run files that it names.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import json
 import re
 import shutil
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from html import escape
@@ -30,8 +31,8 @@ from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import inside, read_bytes, read_text
 from steelyard.base.schemas import Schema
 from steelyard.live.identity import share
+from steelyard.systems import find_system
 from steelyard.table.signal_table import EMBEDDING
-from steelyard_eval.compare.latency import latencies
 from steelyard_eval.datasets import LOGGED, load
 from steelyard_eval.decide.public import DEFAULT
 from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
@@ -45,7 +46,7 @@ from steelyard_eval.recording.workspace import Workspace
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, LISTS = ROOT / "docs", ROOT / "reports" / "leaderboard"
 GIVEN = DOCS / "leaderboard"
-LATENCY = GIVEN / "latency.json"
+TIMING = GIVEN / "timing.json"
 TABLES = GIVEN / "tables.json"
 """The tables of both pages; one that is not made anew stays as it stands, because nobody need have all the data."""
 LIMIT, TIMED = 10, 100
@@ -134,8 +135,8 @@ def group_of(query):
     return query.group or (str(query.filters) if query.filters else None)
 
 
-def record_all(name, dataset, kind, timed):
-    """Write the list of every contender that has none, and what it cost; with `timed` measure times again."""
+def record_all(name, dataset, kind):
+    """Write the list of every contender that has none, and what it cost."""
     folder = LISTS / name / kind
     base = LISTS / CORRECTED.get(name, name) / kind
     if base != folder and not folder.exists() and base.exists():  # a key changes no list but that of what is tuned
@@ -150,27 +151,27 @@ def record_all(name, dataset, kind, timed):
     wanted = [label for label in CONTENDERS if label not in facts]
     if TUNED not in facts:
         wanted.append(TUNED)
-    timed = timed and name not in CORRECTED
-    if not wanted and not timed:
+    if not wanted:
         return facts
     workspace = Workspace.open(dataset, kind)
     dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
     configs = {label: configured(CONTENDERS[label], LIMIT, workspace.model) for label in wanted if label != TUNED}
+    if not any(entry.l0 for entry in dataset.entries):  # a recording would say so after all its searches
+        refused = [label for label, config in configs.items() if "l0" in config.effective.signals()]
+        facts |= {label: {"refused": "the collection has no layers l0 and l1"} for label in refused}
+        configs = {label: config for label, config in configs.items() if label not in refused}
     labels = list(configs)
     for group in share(configs.values()):
         own = {labels[at]: configs[labels[at]] for at in group}
         try:
             facts |= _recorded(workspace, queries, folder, own)
         except SteelyardError as error:
-            why = "the collection has no layers l0 and l1" if "'l0'" in str(error) else str(error)
-            facts |= {label: {"refused": why} for label in own}
+            facts |= {label: {"refused": str(error)} for label in own}
         print(name, kind, *own, flush=True)
         _keep(facts_file, facts, dimension * len(dataset.entries))
     if TUNED in wanted:
         facts[TUNED] = _tuned(workspace, dataset, queries, folder)
         _keep(facts_file, facts, dimension * len(dataset.entries))
-    if timed:
-        _timed(name, kind, workspace, queries, facts)
     return facts
 
 
@@ -241,16 +242,42 @@ def _tuned(workspace, dataset, queries, folder):
     return {"embedded": 1.0, "layers": 1, "chosen": dict(sorted(names.items()))}
 
 
-def _timed(name, kind, workspace, queries, facts):
-    """Milliseconds of live searches, the median of a hundred queries, into the file that pages read."""
-    known = json.loads(LATENCY.read_text()) if LATENCY.exists() else {}
+# Times
+
+
+def time_all(datasets, kinds):
+    """Measure every contender on every collection, into the file that the pages read."""
+    known = _timing()
+    for name, dataset in datasets.items():
+        for kind in kinds if name not in CORRECTED else ():
+            known.setdefault(name, {})[kind] = _timed(dataset, kind)
+            write_text(TIMING, canonical(known))
+            print(name, kind, known[name][kind], flush=True)
+
+
+def _timed(dataset, kind):
+    """By contender the milliseconds of processor time of a live search: the median of a hundred queries."""
+    workspace, found = Workspace.open(dataset, kind), {}
     for label, text in CONTENDERS.items():
-        if "refused" not in facts[label]:
-            config = configured(text, LIMIT, workspace.model)
-            taken = latencies(workspace, config, workspace.dataset.asked(queries, lambda intent: True), TIMED)
-            known.setdefault(name, {}).setdefault(kind, {})[label] = round(float(np.median(taken.searches)), 2)
-    LATENCY.parent.mkdir(exist_ok=True)
-    write_text(LATENCY, canonical(known))
+        config = configured(text, LIMIT, workspace.model)
+        if "l0" in config.effective.signals() and not any(entry.l0 for entry in dataset.entries):
+            continue
+        workspace.index_for([find_system(config.name)], config.effective.signals())
+        searcher = workspace.searcher(config)
+        asked = dataset.asked(judged(dataset)[:TIMED], searcher.knows)
+        rounds = [[_milliseconds(searcher, query) for query in asked] for _ in range(2)]
+        found[label] = round(float(np.median(rounds[1])), 2)  # the first round fills what is kept between searches
+    return found
+
+
+def _milliseconds(searcher, query):
+    begin = time.process_time_ns()
+    searcher.search(query)
+    return (time.process_time_ns() - begin) / 1e6
+
+
+def _timing():
+    return json.loads(TIMING.read_text()) if TIMING.exists() else {}
 
 
 # Runs of others
@@ -372,18 +399,13 @@ def rows_of(name, dataset, kind, facts, others):
     tests = compare_all(
         {label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups
     )
-    latency = (
-        (json.loads(LATENCY.read_text()) if LATENCY.exists() else {})
-        .get(CORRECTED.get(name, name), {})
-        .get(kind, {})
-    )
     rows = [
         (
             label,
             values[label],
             mean_interval(primary[label], groups),
             tests.get(label),
-            {"ms": latency.get(label)} | cost[label],
+            cost[label],
         )
         for label in sorted(values, key=lambda label: (-primary[label].mean(), label))
     ]
@@ -439,7 +461,7 @@ def cells(row):
     ]
 
 
-def sections(datasets, kinds, again, timed, kept):
+def sections(datasets, kinds, again, kept):
     """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
     found = []
     folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
@@ -460,7 +482,7 @@ def sections(datasets, kinds, again, timed, kept):
             if again:
                 (LISTS / name / kind / "facts.json").unlink(missing_ok=True)
             try:
-                facts = record_all(name, dataset, kind, timed)
+                facts = record_all(name, dataset, kind)
             except (EmbedderError, SteelyardError) as error:
                 found.append((name, kind, f"not run: {error}", [], {}, {}, {}))
                 continue
@@ -476,7 +498,7 @@ def sections(datasets, kinds, again, timed, kept):
 
 TEXT = """`make leaderboard` writes this page from the lists that it records in `reports/leaderboard`. The same contenders search the same collections, with the same vectors, and every list has ten places.
 
-**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: median of live searches of a hundred queries on one core, where vectors of queries are looked up; measured apart, with `--time`, and empty where it was not.
+**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: processor time of a live search, the median of a hundred queries, where vectors of queries are looked up; `--time` measures it into `leaderboard/timing.json`, and what was not measured is empty.
 
 **Contenders.** Five systems as documented and as shipped, and mem0 by its code ([systems.md](systems.md)); BM25, FTS5 and vectors alone; TM2C2 at alpha 0.8, RRF at 60 and DBSF as published; `{start}`, with which Steelyard starts without labels; and *{tuned}*: the best of {tried} settings on the other folds, whole conversations left out of the choice, so its figure is that of the procedure. Nothing else was tuned. A star marks a contributed run. *Corrected key*: the evidence that errors.json of github.com/dial481/locomo-audit (9493fb4, CC BY-NC 4.0) names, put into STEELYARD_DATA/locomo-audit; it changes what answers 92 of the 1,536 questions by turns, 55 by sessions. The lists are the same; only what is tuned was tuned on it.
 
@@ -549,6 +571,19 @@ def _summary(found):
     return lines + [f"| {label} | {' | '.join(own.get(label, '') for _, own in tables)} |" for label in labels]
 
 
+def with_times(found):
+    """The tables with the times of timing.json, which no table keeps: a time is another one on each run."""
+    known = _timing()
+    return [
+        (name, kind, about, [_with_time(row, known.get(CORRECTED.get(name, name), {}).get(kind, {})) for row in rows], *more)
+        for name, kind, about, rows, *more in found
+    ]  # fmt: skip
+
+
+def _with_time(row, times):
+    return [*row[:-1], f"{times[row[0]]:.1f}"] if row[0] in times else row
+
+
 def merged(found):
     """The tables of the pages, with those made now in place of their former ones."""
     tables = {(table[0], table[1]): table for table in json.loads(TABLES.read_text())} if TABLES.exists() else {}
@@ -602,7 +637,7 @@ def main():
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")
     parser.add_argument("--kept", action="store_true", help="only the tables whose lists are recorded")
-    parser.add_argument("--time", action="store_true", help="measure times again")
+    parser.add_argument("--time", action="store_true", help="measure times and make no table anew")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     parser.add_argument("--out", type=Path, default=DOCS)
@@ -614,15 +649,20 @@ def main():
             for name, embedder, collection in contributed(asked.check, datasets):
                 print(f"{name}: {collection}, {embedder}: it can join")
             return
-        found = sections(datasets, asked.embedders.split(","), asked.record, asked.time, asked.kept)
+        kinds, found = asked.embedders.split(","), []
+        if asked.time:
+            time_all(datasets, kinds)
+        else:
+            found = sections(datasets, kinds, asked.record, asked.kept)
     except SteelyardError as error:
         sys.exit(f"error: {error}")
     found = merged(found)
     (asked.out / "leaderboard").mkdir(exist_ok=True)
     write_text(asked.out / "leaderboard" / TABLES.name, canonical(found))
+    found = with_times(found)
     write_text(asked.out / "leaderboard.md", markdown(found))
     write_text(asked.out / "leaderboard.html", html(found))
-    print(asked.out / "leaderboard.md")
+    print(f"{asked.out / 'leaderboard.md'}, {time.process_time():.0f} s of processor time")
 
 
 if __name__ == "__main__":

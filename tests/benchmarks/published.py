@@ -7,6 +7,7 @@ are that a session holds at all, basic-memory searches by vectors of passages an
 import math
 import re
 import sqlite3
+from itertools import groupby
 
 import numpy as np
 
@@ -33,6 +34,12 @@ def eight_words(text):
 def every_word(text):
     """The same without its limit."""
     return " OR ".join(f'"{word}"' for word in text.replace('"', "").split())
+
+
+def content_words(text):
+    """Engram's query: any word of two letters and more that is no stop word."""
+    words = re.findall(r"\w{2,}", text.lower())
+    return " OR ".join(f'"{word}"' for word in words if word not in MORE_STOP_WORDS)
 
 
 def strict(text):
@@ -86,9 +93,14 @@ def unit(rows):
 
 def best_turns(sessions, turns, best=1):
     """float64[Q, D]: the mean cosine of a session's best turns, from the vectors that the collection records."""
+    cosines = unit(turns.query_vectors["minilm"]) @ unit(turns.vectors["minilm", "text"]).T
+    return best_of(sessions, turns, cosines, best)
+
+
+def best_of(sessions, turns, cosines, best):
+    """float64[Q, D]: the mean of a session's best turns."""
     place = {entry.id: at for at, entry in enumerate(sessions.entries)}
     owner = np.array([place[f"{entry.project}:{entry.source}"] for entry in turns.entries])
-    cosines = unit(turns.query_vectors["minilm"]) @ unit(turns.vectors["minilm", "text"]).T
     found = np.empty((len(cosines), len(place)))
     for at in range(len(place)):
         own = np.sort(cosines[:, owner == at], axis=1)
@@ -106,13 +118,47 @@ def passages(text):
     return found
 
 
-def best_passages(sessions):
+def best_passages(sessions, vectors, asked):
     """float64[Q, D]: the cosine of a session's best passage."""
-    parts = [passages(entry.text) for entry in sessions.entries]
-    starts = np.cumsum([0, *map(len, parts)])[:-1]
-    vectors = MiniLmInt8Embedder().embed([part for own in parts for part in own])
-    cosines = unit(sessions.query_vectors["minilm"]) @ unit(vectors).T
-    return np.maximum.reduceat(cosines, starts, axis=1)
+    starts = np.cumsum([0, *(len(passages(entry.text)) for entry in sessions.entries)])[:-1]
+    return np.maximum.reduceat(unit(asked) @ unit(vectors).T, starts, axis=1)
+
+
+def relevance(sessions):
+    """float64[Q, D]: basic-memory's share of the best BM25; of any word where no session has every word."""
+    texts, queries = [entry.text for entry in sessions.entries], [query.text for query in sessions.queries]
+    exact, any_word = fts5(texts, map(strict, queries)), fts5(texts, map(relaxed, queries))
+    words = np.where(exact.any(axis=1, keepdims=True), exact, any_word)
+    return words / np.maximum(words.max(axis=1, keepdims=True), 1e-9)
+
+
+def both(cosine, share):
+    """basic-memory's sum of the two."""
+    return np.maximum(cosine, share) + 0.3 * np.minimum(cosine, share)
+
+
+def chunks(turns):
+    """Engram's chunks, (session, text): six turns, which share one with the chunk before; in the end the last."""
+    found = []
+    for session, own in groupby(turns.entries, lambda turn: f"{turn.project}:{turn.source}"):
+        lines = [f"{turn.title}: {turn.text}" for turn in own]
+        starts = [*range(0, len(lines) - 1, 5), len(lines) - 1] if len(lines) > 6 else [0]
+        found += [(session, "\n".join(lines[at : at + 6])) for at in starts]
+    return found
+
+
+def first_chunks(sessions, turns, scope, first):
+    """float64[Q, D]: for the sessions of so many best chunks by BM25 how early the first of them comes."""
+    place = {entry.id: at for at, entry in enumerate(sessions.entries)}
+    owners, texts = zip(*chunks(turns), strict=True)
+    owner, queries = np.array([place[own] for own in owners]), [query.text for query in sessions.queries]
+    scores = np.where(scope[:, owner], fts5(texts, map(content_words, queries)), 0)
+    found = np.zeros(scope.shape)
+    for at, row in enumerate(scores):
+        for rank, chunk in enumerate(np.argsort(-row, kind="stable")[:first]):
+            if row[chunk] > 0:
+                found[at, owner[chunk]] = max(found[at, owner[chunk]], 1 / (1 + rank))
+    return found
 
 
 def ranked(dataset, scores):
@@ -129,11 +175,9 @@ def rankings(sessions, turns):
     own = np.array([entry.project for entry in sessions.entries])
     scope = np.array([query.id.partition(":")[0] for query in sessions.queries])[:, None] == own[None, :]
     everywhere = np.ones_like(scope)
-    cosine, any_word = best_turns(sessions, turns), fts5(texts, map(relaxed, queries))
-    exact = fts5(texts, map(strict, queries))
-    words = np.where(exact.any(axis=1, keepdims=True), exact, any_word)
-    share = words / np.maximum(words.max(axis=1, keepdims=True), 1e-9)
-    cosine = np.maximum(cosine, 0)
+    cosine, share = np.maximum(best_turns(sessions, turns), 0), relevance(sessions)
+    by_passage = MiniLmInt8Embedder().embed([part for entry in sessions.entries for part in passages(entry.text)])
+    best_passage = np.maximum(best_passages(sessions, by_passage, sessions.query_vectors["minilm"]), 0)
     found = {
         "fts5, eight words": (fts5(texts, map(eight_words, queries)), scope),
         "fts5, every word": (fts5(texts, map(every_word, queries)), scope),
@@ -141,8 +185,10 @@ def rankings(sessions, turns):
         "best turn": (cosine, scope),
         "best three turns": (np.maximum(best_turns(sessions, turns, 3), 0), scope),
         "best turn, unscoped": (cosine, everywhere),
-        "best passage, unscoped": (np.maximum(best_passages(sessions), 0), everywhere),
-        "fts5 relaxed, unscoped": (words, everywhere),
-        "max + 0.3 min, unscoped": (np.maximum(cosine, share) + 0.3 * np.minimum(cosine, share), everywhere),
+        "best passage, unscoped": (best_passage, everywhere),
+        "fts5 relaxed, unscoped": (share, everywhere),
+        "max + 0.3 min, unscoped": (both(cosine, share), everywhere),
+        "ten chunks of six turns": (first_chunks(sessions, turns, scope, 10), scope),
+        "twenty chunks of six turns": (first_chunks(sessions, turns, scope, 20), scope),
     }
     return {label: ranked(sessions, np.where(inside, scores, 0)) for label, (scores, inside) in found.items()}

@@ -131,7 +131,7 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
         given(tmp_path / name, ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
     monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
     with pytest.raises(DataError, match=r"second: there is a run of .* already; take another name"):
-        leaderboard.sections({"starter": tiny}, ("recorded",), False, False, True)
+        leaderboard.sections({"starter": tiny}, ("recorded",), False, True)
 
 
 def test_a_name_cannot_bring_markup_into_the_page():

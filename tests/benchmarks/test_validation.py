@@ -1,6 +1,7 @@
 """The page of published figures: what published programs did, by hand, and the same bytes on a second run."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import published
@@ -77,7 +78,23 @@ def test_a_passage_is_whole_lines_of_900_characters_together():
 
 def test_a_session_stands_where_its_best_passage_stands(locomo):
     # the questions' vectors are the second, the third and the first axis; each session is one passage, with rivers
-    assert published.best_passages(locomo[0]).tolist() == [[0, 0], [0, 0], [1, 1]]
+    asked = locomo[0].query_vectors["minilm"]
+    assert published.best_passages(locomo[0], Axes().embed(["rivers"] * 2), asked).tolist() == [
+        [0, 0],
+        [0, 0],
+        [1, 1],
+    ]
+
+
+def test_a_chunk_is_six_turns_that_share_one_and_the_last_turn_again(locomo):
+    sessions, turns = locomo
+    long = [replace(turns.entries[0], id=f"c:D1:{at}", text=str(at)) for at in range(8)]
+    found = [text.replace(": ", "") for _, text in published.chunks(replace(turns, entries=tuple(long)))]
+    assert [text.split("\n") for text in found] == [list("012345"), list("567"), list("7")]
+    # "boats" and "float" stand in the only chunk of the first session, "rivers" in both; the second is shorter
+    scope = np.ones((3, 2), dtype=bool)
+    assert published.first_chunks(sessions, turns, scope, 1).tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert published.first_chunks(sessions, turns, scope, 2)[2].tolist() == [0.5, 1]
 
 
 def test_the_table_is_the_same_bytes_on_a_second_run(locomo):

@@ -139,7 +139,7 @@ def first_rows(table: SignalTable, blocks: Iterable[Block], row_of: Indices) -> 
 
 def unlabelled(masked: SignalTable, config: SearchConfig) -> Form:
     """The form of a configuration on a table cut to its depths, without labels; ConfigError where it has none."""
-    nothing = Judgments.of({}, masked.queries, masked.entries)
+    nothing = Judgments.none(len(masked.queries), len(masked.entries))
     return formed(masked, config.effective, config.finish, nothing)
 
 

@@ -69,6 +69,12 @@ class Judgments:
             ideal=np.concatenate([*ideals, np.zeros(0)]),
         )
 
+    @classmethod
+    def none(cls, queries: int, entries: int) -> Judgments:
+        """No judgments of so many queries and entries, as `of` makes them of nothing."""
+        empty, zeros = np.zeros(0, dtype=np.int64), np.zeros(queries, dtype=np.int64)
+        return cls(empty, empty.astype(np.int32), entries, zeros, zeros, zeros, np.zeros(0))
+
     def slice(self, begin: int, end: int) -> Judgments:
         """Return the judgments of the queries begin..end-1."""
         first, last = np.searchsorted(self.key, [begin * self.width, end * self.width])

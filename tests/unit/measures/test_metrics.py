@@ -131,6 +131,13 @@ def test_no_queries_and_no_measures_are_fine():
     assert evaluate(*csr([]), nothing, []) == {}
 
 
+def test_no_judgments_are_those_of_labels_that_say_nothing():
+    made, known = Judgments.none(2, 12), Judgments.of({}, ["q0", "q1"], ENTRIES)
+    assert made.width == known.width
+    for name in ("key", "grade", "judged", "relevant", "start", "ideal"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(known, name), strict=True)
+
+
 def test_lists_must_match_the_judgments():
     with pytest.raises(ValueError, match="2 lists for 1 judged queries"):
         evaluate(*csr([[0], [1]]), Judgments.of({}, ["q"], ENTRIES), [])
