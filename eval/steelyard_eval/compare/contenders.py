@@ -7,6 +7,7 @@ PyTerrier, or a run of ranx; ``label=`` may precede any of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -51,7 +52,7 @@ Given: TypeAlias = (
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
-"""Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
+"""Several contenders: a string separated by commas, a list of strings and others, or a mapping from labels."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callab
     if isinstance(many, str):
         return [partial(read, part, "", lists) for part in separate(many)]
     if isinstance(many, Sequence):
-        return [partial(read, given, "", lists) for given in many]
+        parts = (separate(given) if isinstance(given, str) else [given] for given in many)
+        return [partial(read, part, "", lists) for part in itertools.chain.from_iterable(parts)]
     return [partial(read, many, "", lists)]
 
 
