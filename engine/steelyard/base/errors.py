@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 from steelyard.base.escape import visible as visible
@@ -112,11 +113,27 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     '; valid: fts, vector'
     """
     names = sorted(map(visible, valid))
-    folded = {name.casefold(): name for name in reversed(names)}
+    return closest(word, names) or (f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else "")
+
+
+def closest(word: str, names: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the closest name; empty where none is close.
+
+    >>> closest("search-weight.json", ["dataset.json", "search-weights.json"]), closest("zzz", ["fts"])
+    ("; did you mean 'search-weights.json'?", '')
+    """
+    folded = {name.casefold(): name for name in sorted(map(visible, names), reverse=True)}
     close = difflib.get_close_matches(word.casefold(), folded, n=1)
-    if close:
-        return f"; did you mean {folded[close[0]]!r}?"
-    return f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else ""
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def beside(path: str | Path) -> str:
+    """Return `closest` of the names beside a path that is not there."""
+    place = Path(path)
+    try:
+        return closest(place.name, (other.name for other in place.parent.iterdir()))
+    except (OSError, ValueError):  # no such folder, or no name that a folder can have
+        return ""
 
 
 def shown(value: object, width: int = 80) -> str:

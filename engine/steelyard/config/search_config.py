@@ -10,7 +10,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, nearest, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
 from steelyard.config.weight_names import WEIGHT_NAMES
@@ -305,7 +305,8 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         remedy = (
             "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard recommend` writes one"
         )
-        raise ConfigError(f"cannot read the weights file {place}: {reason}; {remedy}") from None
+        close = beside(path) if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"cannot read the weights file {place}: {reason}{close or f'; {remedy}'}") from None
     try:
         record = STRICT_JSON.decode(text)
         canonical(record).encode()  # fails for half a surrogate pair, which could not be written again

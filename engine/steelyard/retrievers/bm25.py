@@ -147,4 +147,5 @@ BM25 = RetrieverKind(
     bounded=True,
     parameters=(K1, B, LENGTH),
     counts=lambda reading: reading.bm25_words.analysis,
+    seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.split(text))),
 )

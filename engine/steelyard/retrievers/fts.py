@@ -55,6 +55,7 @@ FTS = RetrieverKind(
     build=lambda parts, settings: _keywords(parts, settings, parts.reading.match),
     weighs_fields=True,
     counts=lambda reading: analysis(reading.index) if isinstance(reading.index, TextSearch) else None,
+    seeks=lambda reading, text: None if isinstance(reading.index, TextSearch) else reading.match(text),
 )
 MEMORY = RetrieverKind(
     name="memory",

@@ -170,6 +170,10 @@ def _nothing(reading: Reading) -> None:
     """No words."""
 
 
+def _nothing_told(reading: Reading, text: str) -> None:
+    """Nothing that a message could name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScorerKind:
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
@@ -217,6 +221,8 @@ class RetrieverKind:
     """The numbers that configure it."""
     counts: Callable[[Reading], Analysis | None] = _nothing
     """The words that it counts in a system's entries."""
+    seeks: Callable[[Reading, str], str | None] = _nothing_told
+    """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
     def depth(self, limit: int, pool: int) -> int | None:
         """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.

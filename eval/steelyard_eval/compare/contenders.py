@@ -7,6 +7,7 @@ PyTerrier, or a run of ranx; ``label=`` may precede any of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,7 +41,7 @@ from steelyard_eval.compare.list_contenders import (
 )
 from steelyard_eval.compare.mcp_search import McpSearch
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ Given: TypeAlias = (
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
-"""Several contenders: one string separated by commas, a list, or a mapping from labels to contenders."""
+"""Several contenders: a string separated by commas, a list of strings and others, or a mapping from labels."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callab
     if isinstance(many, str):
         return [partial(read, part, "", lists) for part in separate(many)]
     if isinstance(many, Sequence):
-        return [partial(read, given, "", lists) for given in many]
+        parts = (separate(given) if isinstance(given, str) else [given] for given in many)
+        return [partial(read, part, "", lists) for part in itertools.chain.from_iterable(parts)]
     return [partial(read, many, "", lists)]
 
 
@@ -146,8 +148,9 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
     """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
-    Raises ConfigError when nothing is left.
+    Raises ConfigError when nothing is left, or when weights were tuned with other vectors.
     """
+    _check_model(space, row)
     if why := space.unranked(row.config):
         finish = stages_without(row.config.finish, {RERANK})
         bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
@@ -162,3 +165,17 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
         return row, []
     config = replace(row.config, strategy=left, by_intent={})
     return replace(row, config=config), [f"{row.label} runs as {left}, without {lack}"]
+
+
+def _check_model(space: Workspace, row: Contender) -> None:
+    """ConfigError where weights were tuned with vectors of another model than those that are searched."""
+    models = {settings.model for settings in row.config.retrievers.values() if settings.model}
+    if not (others := sorted(models - {space.model})):
+        return
+    own = space.dataset
+    known = f"recorded:{others[0]}" if others[0] in own.query_vectors else others[0]
+    use = f"use --embedder {known}, or " if known.partition(":")[0] in EMBEDDERS else ""
+    raise ConfigError(
+        f"{row.label} was tuned with the vectors of {', '.join(others)}, and {own.name} is searched with "
+        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {own.name}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
 from steelyard_eval.common.answer import in_html
+from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.markup import legible
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Reported, RunsOf, frame_html
 from steelyard_eval.measures.metrics import parse_measures
@@ -31,6 +34,11 @@ class Comparison(Reported):
 
     values: Mapping[str, Mapping[str, Floats]]
     queries: tuple[str, ...]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What to know of the contenders before the numbers are read, such as ids that no entry has."""
+        return tuple(self.record["notices"])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each configuration and metric, with the mean and its interval.
@@ -84,9 +92,14 @@ class Comparison(Reported):
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
 
+    def __str__(self) -> str:
+        notes = "\n".join(wrapped(f"note: {notice}") for notice in self.notices)
+        return "\n\n".join(filter(None, (super().__str__(), notes)))
+
     def _repr_html_(self) -> str:
         frame = self.table().reset_index() if self.record["results"] else self.to_frame()
-        return f"{in_html(self.record)}{frame_html(frame)}"
+        notes = "".join(f"<p>note: {html.escape(legible(notice))}</p>" for notice in self.notices)
+        return f"{in_html(self.record)}{frame_html(frame)}{notes}"
 
     def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
         """Plot a figure of the comparison.

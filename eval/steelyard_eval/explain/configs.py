@@ -10,9 +10,9 @@ from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.recording.workspace import Workspace
 
 
-def left_of(space: Workspace, config: SearchConfig) -> SearchConfig:
+def left_of(space: Workspace, config: SearchConfig, label: str) -> SearchConfig:
     """Remove the signals that this data set cannot supply; ConfigError when nothing is left."""
-    return usable(space, Contender(config.name, config, "system"))[0].config
+    return usable(space, Contender(label, config, "system"))[0].config
 
 
 def reaching(config: SearchConfig, size: int) -> SearchConfig:

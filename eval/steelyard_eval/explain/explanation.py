@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.base.errors import DataError, nearest, shown, visible
+from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -122,7 +122,7 @@ def explain(
     DataError
         For an unknown query or entry, with the nearest spelling.
     ConfigError
-        When `config` has lists only, without signals.
+        When `config` has lists only, without signals, or is the same as `against`.
     """
     space = source if isinstance(source, Workspace) else None
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
@@ -132,10 +132,11 @@ def explain(
         read_config(config or dataset.today),
         *([] if against is None else [read(against)]),
     ]
+    _refuse_same(*named)
     space = space or Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [
-        View.of(space, query, one.config(setting))
+        View.of(space, query, one.config(setting), one.label)
         if isinstance(one, Named)
         else ListView.of(one, dataset, query, setting.size)
         for one in named
@@ -250,6 +251,15 @@ class _Case:
                 for role, view, tree in trees
             ],
         }
+
+
+def _refuse_same(first: Named | ListContender, second: Named | ListContender | None = None) -> None:
+    """ConfigError where a configuration would be held against itself."""
+    if isinstance(second, Named) and isinstance(first, Named) and first.given == second.given:
+        raise ConfigError(
+            f"{first.label} would be held against {second.label}, which is the same; name another contender to "
+            "hold against it"
+        )
 
 
 def _query(dataset: Dataset, id_: str) -> Query:

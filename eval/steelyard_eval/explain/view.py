@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from steelyard.finish import scored_again, silenced
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.measures.runs import Ranked
@@ -46,9 +48,9 @@ class View:
     query: Query
 
     @classmethod
-    def of(cls, space: Workspace, query: Query, asked_for: SearchConfig) -> View:
+    def of(cls, space: Workspace, query: Query, asked_for: SearchConfig, label: str) -> View:
         """Record the query to the full depth and replay it, by the code of live search."""
-        config = left_of(space, asked_for)
+        config = left_of(space, asked_for, label)
         deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
         searcher = space.searcher(config)
         (asked,) = space.dataset.asked([query], searcher.knows)
@@ -91,12 +93,22 @@ class View:
         }
 
     def _emptied(self) -> str:
-        """Which floor or step of a layered search left nothing to show; empty where there is a list."""
+        """Which floor, step of a layered search or words left nothing to show; empty where there is a list."""
         if self.listed:
             return ""
         progress = self.config.effective.progress(self.table)
         below = silenced(self.table, self.plan.scores(), self.config.finish)
-        return below or ("" if progress is None else progress.emptied())
+        return below or ("" if progress is None else progress.emptied()) or "; ".join(self._unheld())
+
+    def _unheld(self) -> Iterator[str]:
+        """Of each retriever that found nothing in scope at any depth, what it looked for."""
+        reading = find_system(self.config.name).reading
+        for name in sorted(self.asked & RETRIEVER_KINDS.keys()):
+            sought = RETRIEVER_KINDS[name].seeks(reading, self.query.keywords)
+            if sought is None or not np.isnan(self.deep.columns[name]).all():
+                continue
+            none = f"no entry in scope holds what {name} looks for: {sought}"
+            yield none if sought else f"the query has no word that {name} looks for"
 
     def fused(self, id_: str) -> Explanation | None:
         """Explain the score that the strategy gives an entry; None when it ranks it not."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export import (
@@ -89,7 +90,8 @@ def say(config: SearchConfig, target: Target) -> Export:
     if not own and (losses := _elsewhere(config)):
         raise Lost(*losses)
     parts, notes = target.write(config)
-    return Export(target, str(strategy), parts, (*notes, *([] if own else _left_out(config))))
+    more = [] if own else [*_left_out(config), *_vectors(config)]
+    return Export(target, str(strategy), parts, (*notes, *more))
 
 
 def _elsewhere(config: SearchConfig) -> list[str]:
@@ -106,3 +108,16 @@ def _left_out(config: SearchConfig) -> list[str]:
     """Notes on finish stages, which only the configuration's own system has."""
     stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     return [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages else []
+
+
+def _vectors(config: SearchConfig) -> list[str]:
+    """A note on the model whose vectors the weights were tuned with: those of another have other scores."""
+    own = config.retrievers.get("vector")
+    if own is None or not own.model or "vector" not in config.effective.signals():
+        return []
+    there = (
+        "which are fitted on your own texts and exist only here: tune again"
+        if own.model == LSA
+        else "so use that model there, or tune again"
+    )
+    return [f"tuned with the vectors of {own.model}, {there} with the vectors of the model that you use there"]

@@ -38,10 +38,11 @@ LACKS = {
 
 
 def write(config: SearchConfig) -> Parts:
-    """The body of ``GET /INDEX/_search`` as `search`."""
+    """The body of ``POST /INDEX/_search`` as `search`."""
     fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS)
     depth, notes = window(config, fusion.weights, "rank_window_size", MAX_WINDOW)
     retrievers = {name: _retriever(config, name, depth) for name in fusion.weights}
+    notes = ["send only what stands under search: POST /INDEX/_search", *notes]
     notes += index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
         notes.append("the field embedding needs similarity cosine")

@@ -46,7 +46,7 @@ LACKS = {
 
 
 def write(config: SearchConfig) -> Parts:
-    """The body of ``PUT /_search/pipeline/NAME`` as `pipeline`, that of ``GET /INDEX/_search`` as `search`."""
+    """The body of ``PUT /_search/pipeline/NAME`` as `pipeline`, that of ``POST /INDEX/_search`` as `search`."""
     fusion = hybrid(config.effective, (RECIPROCAL, "minmax", "tmm"), LACKS)
     depth, notes = window(config, fusion.weights, "pagination_depth", MAX_WINDOW)
     queries = [_query(config, name, depth) for name in fusion.weights]
@@ -54,9 +54,14 @@ def write(config: SearchConfig) -> Parts:
     if "vector" in fusion.weights:
         notes.append("the field embedding needs space_type cosinesimil")
     if fusion.kind == "alone":
-        return {"search": {"size": config.limit, "query": queries[0]}}, notes
+        sent = "send only what stands under search: POST /INDEX/_search"
+        return {"search": {"size": config.limit, "query": queries[0]}}, [sent, *notes]
     query = {"hybrid": {"queries": queries, "pagination_depth": depth}}
-    notes.append("search with ?search_pipeline=NAME; depth and normalization count by shard: use one shard")
+    sent = (
+        "send what stands under pipeline first, PUT /_search/pipeline/NAME, then what stands under search, "
+        "POST /INDEX/_search?search_pipeline=NAME"
+    )
+    notes = [sent, *notes, "depth and normalization count by shard: use one shard"]
     processor, more = _ranker(fusion) if fusion.kind == RECIPROCAL else _normalizer(fusion)
     pipeline = {"description": f"Steelyard: {config.effective}", "phase_results_processors": [processor]}
     return {"pipeline": pipeline, "search": {"size": config.limit, "query": query}}, [*notes, *more]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, beside, nearest, shown
 from steelyard.stores.postgres.address import is_address
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
@@ -188,7 +188,9 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         return _at_home(known[str(source)], os.environ, options)
     named = str(source).startswith(IR_DATASETS)
     if not path.exists() and not named:
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{nearest(str(source), known)}")
+        word = kind is None and path.name == str(source) and not path.suffix  # else a file or a folder is meant
+        close = nearest(str(source), known) if word else beside(path) or "; name a file or a folder that does"
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{close}")
     place = ForeignStore(path if named else path.absolute(), options)
     if kind is not None:
         return known[kind], place

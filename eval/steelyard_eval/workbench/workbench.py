@@ -106,8 +106,14 @@ class Workbench:
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
-            Systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions. One string may
-            name several, separated by commas, and a mapping is from labels. The usual systems by default.
+            Several stand in one string, separated by commas, in a list, or in a mapping from labels; by default
+            the usual systems. Each is one of these:
+
+            - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
+            - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
+            - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns qid
+              and query to one with qid, docno and score;
+            - a run in memory: a DataFrame with the columns qid, docno and score, or a run of ranx.
         baseline : str, int or any contender
             What the others are tested against, such as what you run today: by its label, by its place from 0, or
             any contender; the first one by default.

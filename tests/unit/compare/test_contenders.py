@@ -195,11 +195,26 @@ def test_faults_of_all_contenders_are_named_together(dataset):
         compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
 
+def nothing(query):
+    return []
+
+
 def test_one_string_stands_for_a_list_everywhere(dataset):
     found = compare(starter(), "bm25,fts; rrf(fts, bm25)", metrics="nDCG@10, R@5", timed=False)
 
     assert list(found.values) == ["bm25", "fts", "rrf(fts, bm25, k=60)"]
     assert found.record["primary"] == "nDCG@10"
+    mixed = compare(starter(), ["bm25, rrf(fts, bm25)", nothing], metrics="nDCG@10", timed=False)
+    assert list(mixed.values) == ["bm25", "rrf(fts, bm25, k=60)", "nothing"]
+
+
+def test_a_result_shows_the_notices_that_the_command_prints(dataset):
+    found = compare(dataset, {"<mine>": lambda query: ["of-no-entry"]}, timed=False)
+
+    (told,) = (notice for notice in found.notices if "ids are of no entry" in notice)
+    assert told.startswith("<mine>: 1 of its 1 ids are of no entry of this corpus")
+    assert f"note: {told}" in " ".join(str(found).split())
+    assert "note: &lt;mine&gt;: 1 of its 1 ids" in found._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,19 @@ def test_a_configuration_of_which_nothing_is_left_is_refused(without_vectors):
 
     with pytest.raises(ConfigError, match="vector needs vector, which starter cannot supply"):
         usable(without_vectors, row)
+
+
+@pytest.mark.parametrize(
+    ("embedder", "model", "message"),
+    [  # the starter has recorded vectors of minilm; those of an API are in no list of embedders
+        ("recorded", "lsa", "those of minilm here; use --embedder lsa, or tune on starter"),
+        ("lsa", "minilm", "those of lsa here; use --embedder recorded:minilm, or tune on starter"),
+        ("none", "openai/small", "and starter is searched with none here; tune on starter"),
+    ],
+)
+def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedder, model, message):
+    file = tmp_path / "w.json"
+    find_system("plain").config(10, model).save(file)
+    data = sy.load(starter(), embedder=embedder)
+    with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
+        data.compare([file, "bm25"], timed=False)

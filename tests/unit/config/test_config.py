@@ -299,3 +299,11 @@ class TestWriting:
         (tmp_path / "a").write_text("")
         with pytest.raises(MachineError, match="cannot write"):
             CONFIG.save(tmp_path / "a" / "w.json")
+
+
+def test_a_weights_file_that_is_not_there_is_told_with_its_neighbour(tmp_path):
+    find_system("bm25").config(10).save(tmp_path / "search-weights.json")
+    with pytest.raises(ConfigError, match=r"No such file or directory; did you mean 'search-weights.json'\?$"):
+        SearchConfig.load(tmp_path / "search-weight.json")
+    with pytest.raises(ConfigError, match=r"`steelyard recommend` writes one$"):
+        SearchConfig.load(tmp_path / "other.toml")

@@ -173,6 +173,30 @@ def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_fro
     assert "nothing was returned" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("text", "config", "why"),
+    [  # Snowball stems "switching" to "switch" and "lamps" to "lamp"; FTS5 is asked for the words as they stand
+        ("switching the lamps", "bm25", "no entry in scope holds what bm25 looks for: switch, lamp"),
+        ("lamps", "rrf(fts, bm25)", 'looks for: lamp; no entry in scope holds what fts looks for: "lamps"'),
+        ("the", "bm25", "the query has no word that bm25 looks for"),
+    ],
+)
+def test_an_empty_list_names_the_words_that_no_entry_has(tmp_path, text, config, why):
+    made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": text}, {"a": 1})
+    assert why in " ".join(str(explain(made, "q", config, embedder="none")).split())
+
+
+def test_words_that_an_entry_has_are_not_told_as_missing(tmp_path):
+    made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": "keys lamps"}, {"a": 1})
+    assert "nothing found" not in str(explain(made, "q", "bm25", embedder="none"))
+
+
+def test_a_configuration_is_not_held_against_itself(tmp_path):
+    made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": "keys"}, {"a": 1})
+    with pytest.raises(ConfigError, match="bm25 would be held against mine, which is the same; name another"):
+        explain(made, "q", against="mine=bm25")
+
+
 def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
@@ -311,7 +335,8 @@ def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "echovault"])
 def test_no_line_is_wider_than_110_columns(space, strategy):
     for query in QUERIES:
-        text = str(explain(space, query, strategy, SOLERI, entry=space.dataset.entries[0].id))
+        against = "bm25" if strategy == SOLERI else SOLERI
+        text = str(explain(space, query, strategy, against, entry=space.dataset.entries[0].id))
         trees = text.index(f"entry {space.dataset.entries[0].id}")
         assert max(map(len, text[:trees].splitlines())) <= 110
 

@@ -752,6 +752,32 @@ def test_what_happens_to_the_finished_list_is_told_elsewhere():
     assert any("drop(lexical)" in note for note in export(config, "elasticsearch").notes)
 
 
+@pytest.mark.parametrize("to", ["elasticsearch", "opensearch"])
+@pytest.mark.parametrize("text", ["fts", "rrf(fts, vector)"])
+def test_what_is_sent_and_where_is_the_first_note(to, text):
+    """By both references: a search is POST /INDEX/_search, and a pipeline is put before it is named there."""
+    first, *_ = export(find_system("plain").config(10).with_strategy(parse_strategy(text)), to).notes
+    pipeline = to == "opensearch" and text != "fts"
+    assert ("PUT /_search/pipeline/NAME" in first) == ("?search_pipeline=NAME" in first) == pipeline
+    assert "under search" in first and "POST /INDEX/_search" in first
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "note"),
+    [
+        ("lsa", "rrf(fts, vector)", "lsa, which are fitted on your own texts and exist only here: tune again"),
+        ("minilm", "rrf(fts, vector)", "minilm, so use that model there, or tune again"),
+        ("lsa", "fts", ""),
+        ("", "rrf(fts, vector)", ""),
+    ],
+)
+@pytest.mark.parametrize("to", ["elasticsearch", "vespa"])
+def test_the_model_that_weights_were_tuned_with_is_told_once(model, text, note, to):
+    config = find_system("plain").config(10, model).with_strategy(parse_strategy(text))
+    told = [one for one in export(config, to).notes if one.startswith("tuned with")]
+    assert [one.removeprefix("tuned with the vectors of ").startswith(note) for one in told] == [True] * bool(note)
+
+
 @pytest.mark.parametrize(("since", "told"), [("access", 0), ("update", 1)])
 def test_recency_that_runs_from_another_date_is_told(since, told):
     text = f"weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={since}))"

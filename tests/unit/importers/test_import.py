@@ -407,3 +407,18 @@ def test_what_a_killed_import_left_goes_though_nothing_has_changed(notes, tmp_pa
 
     assert not import_store(notes, tmp_path / "mine").changed
     assert [path.name for path in tmp_path.glob(".mine.*")] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "hint"),
+    [
+        ("howto.csv", None, "did you mean 'how-to.csv'?"),
+        ("howto", "table", "did you mean 'how-to.csv'?"),
+        ("none/howto.csv", None, "name a file or a folder that does"),
+    ],
+)
+def test_a_file_that_is_not_there_is_not_taken_for_a_kind(tmp_path, source, kind, hint):
+    (tmp_path / "how-to.csv").touch()
+    with pytest.raises(ConfigError, match=r"howto.* does not exist") as told:
+        import_store(tmp_path / source, tmp_path / "out", kind)
+    assert str(told.value).endswith(hint)
