@@ -109,7 +109,7 @@ def begin(
     answer = recommend(dataset, used, embedder=embedder, timed=False)
     files: list[str] = []
     if answer.record["verdict"] != "keep":
-        answer, files = answer.saved(WEIGHTS)
+        answer, files = answer.saved(WEIGHTS, dataset)
     return Begun(imported, str(used), said, answer, len(dataset.queries), tuple(files))
 
 

@@ -24,7 +24,15 @@ from steelyard_eval.importers.qdrant import is_server
 from steelyard_eval.importers.remembered import is_remembered, remember
 from steelyard_eval.importers.source import ForeignStore, Options
 from steelyard_eval.importers.steelyard import IMPORTER as STEELYARD
-from steelyard_eval.importers.write import ABOUT, CORPUS, FolderFiles, check_target, files_of, write_folder
+from steelyard_eval.importers.write import (
+    ABOUT,
+    CORPUS,
+    FolderFiles,
+    check_target,
+    files_of,
+    moved_entries,
+    write_folder,
+)
 
 DEFAULTS = Options()
 
@@ -49,6 +57,8 @@ class Import:
         What was found beside that, and what could not be carried over.
     changed : bool
         Whether the folder was written; an import that finds nothing new leaves it as it is.
+    moved : str
+        How many entries were added, removed and changed, in words; empty where none was, and of a new folder.
     """
 
     kind: str
@@ -58,6 +68,7 @@ class Import:
     models: tuple[str, ...]
     notes: tuple[str, ...]
     changed: bool
+    moved: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -69,6 +80,7 @@ class Import:
             "models": list(self.models),
             "notes": list(self.notes),
             "changed": self.changed,
+            "moved": self.moved,
         }
 
 
@@ -104,10 +116,11 @@ def import_store(
     if not files.texts[CORPUS]:
         told = "; ".join(files.notes) or "it is empty"
         raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
+    moved = moved_entries(old, files)
     changed = write_folder(target, files)
     remember(target, about["source"])
     return Import(
-        importer.name, place.place, target, _counts(imported), _models(files), tuple(files.notes), changed
+        importer.name, place.place, target, _counts(imported), _models(files), tuple(files.notes), changed, moved
     )
 
 

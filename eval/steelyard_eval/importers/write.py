@@ -24,7 +24,8 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.importers.base import Imported, Record, Scored
+from steelyard_eval.datasets.states import moved
+from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS, FEEDBACK, ABOUT = (
@@ -90,6 +91,18 @@ def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | N
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
     return FolderFiles(texts, arrays, [*imported.notes, *notes, *left_out])
+
+
+def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
+    """How many entries the new files add to a folder, remove and change; empty without any."""
+    if old is None or not old.has(CORPUS):
+        return ""
+    try:
+        one, other = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
+        ids = [{STRICT_JSON.decode(line)["id"]: line for line in own} for own in (one - other, other - one)]
+        return moved(*ids)
+    except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
+        return ""
 
 
 def write_folder(folder: Path, files: FolderFiles) -> bool:

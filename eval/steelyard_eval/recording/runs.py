@@ -95,6 +95,12 @@ class KeptRun:
         return next((row for row in self.facts.get("rows", ()) if row["label"] == label), None)
 
     @property
+    def chosen(self) -> Record | None:
+        """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
+        own = self.facts.get("weights") or {}
+        return own.get("attempt") or own.get("config") or None
+
+    @property
     def best(self) -> Record | None:
         """The contender with the highest mean."""
         return max(self.facts.get("rows", ()), key=lambda row: row["mean"], default=None)

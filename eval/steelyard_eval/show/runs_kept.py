@@ -12,20 +12,20 @@ from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.common.markup import ends, number
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.spans import Span
-from steelyard_eval.tune.attempt import save_weights
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 NAMED = 5
-"""Queries that are named where lists changed."""
+"""Queries that are named where lists changed, and contenders whose means moved."""
 COLUMNS = {
     "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "best": "best",
     "label": "best contender", "verdict": "verdict", "data": "since the last",
@@ -82,19 +82,19 @@ class Runs(Result):
         steps = [wrapped(f"as a file: {file}", 4)] if file else []
         return "\n\n".join(["\n".join(head), *steps, *([table(rows, columns)] if rows else [])])
 
-    def save_weights(self, run: int, path: str | Path) -> list[Path]:
-        """Write what a run chose as it did: the weights file, or under try `*.current.json` and `*.try.json`.
-
-        Returns what was written; ConfigError for a run that chose nothing, or none that is kept.
-        """
+    def chosen(self, run: int) -> SearchConfig:
+        """What a run chose, under try what to try; ConfigError where it chose nothing, or is not kept."""
         own = find_run(self.runs, run)
-        if not any((found := own.facts.get("weights") or {}).values()):
-            which = [one.id for one in self.runs if one.facts.get("weights")]
-            known = f"; kept are those of {', '.join(map(str, which[-5:]))}" if which else ""
+        if own.chosen is None:
+            which = ", ".join(str(one.id) for one in self.runs if one.chosen is not None)
+            known = f"; kept are those of {which}" if which else ""
             raise ConfigError(f"run {run}, {own.kind}, keeps no weights; name one of recommend or tune{known}")
-        place = f"run {run} of {self.dataset.name}"
-        made = {name: one and SearchConfig.from_json(one, place) for name, one in found.items()}
-        return save_weights(path, made.get("config") or None, made.get("attempt") or None)
+        return SearchConfig.from_json(own.chosen, f"run {run} of {self.dataset.name}")
+
+    def save_weights(self, run: int, path: str | Path) -> Path:
+        """Write what a run chose (see `chosen`) to this file, which is returned, and nothing beside it."""
+        self.chosen(run).save(path)
+        return Path(path)
 
     def changed(self, before: int, after: int) -> list[str]:
         """What changed between two runs, a line each: data, labels, code, weights, means, ranked queries."""
@@ -125,6 +125,7 @@ class Runs(Result):
 
 
 Lines = dict[str, list[Span | None]]
+Pairs = dict[str, tuple[float, float]]
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
@@ -149,33 +150,81 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
 
 
 def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """A line for everything that differs between two runs."""
-    for name, what in (
-        ("tool", "tool"),
-        ("code", "commit"),
-        ("model", "model"),
-        ("metric", "metric"),
-        ("limit", "limit"),
-    ):
+    """A line for everything that differs between two runs, below one on what that says of the contenders."""
+    before, after = states_of(dataset, one), states_of(dataset, other)
+    reasons = list(_incomparable(one, other, before, after))
+    pairs = _pairs(one, other)
+    rest = [*_settings(one, other), *_weights(one, other), *_means(pairs)]
+    if one.facts.get("chosen") != other.facts.get("chosen"):
+        rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
+    rest += _ranked(before.get("ranked") or {}, after.get("ranked") or {})
+    if reasons:
+        yield f"Not comparable: {'; '.join(reasons)}"
+    elif rest or one.facts.get("rows") != other.facts.get("rows"):
+        yield f"Same data and labels: {_verdict(pairs)}"
+    yield from rest
+
+
+def _incomparable(
+    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[str]:
+    """Why means of two runs measure something else."""
+    for name in ("metric", "split"):
         a, b = one.facts.get(name), other.facts.get(name)
         if a != b:
-            yield f"{what}: {_short(a)} to {_short(b)}"
-    before, after = states_of(dataset, one), states_of(dataset, other)
+            yield f"{name} {_or_none(a)} to {_or_none(b)}"
     for name in ("entries", "queries", "labels"):
         if one.states.get(name) != other.states.get(name):
             both = name in before and name in after
-            yield f"{name}: {moved(before[name], after[name]) if both else 'changed'}"
-    rows = {row["label"]: row for row in one.facts.get("rows", ())}
+            yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
+
+
+def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    for name, what in (("tool", "tool"), ("code", "commit"), ("model", "model"), ("limit", "limit")):
+        a, b = one.facts.get(name), other.facts.get(name)
+        if a != b:
+            yield f"{what}: {_short(a)} to {_short(b)}"
+
+
+def _weights(one: KeptRun, other: KeptRun) -> Iterator[str]:
     for row in other.facts.get("rows", ()):
-        old = rows.get(row["label"])
+        old = one.row(row["label"])
         if old and old.get("strategy") != row.get("strategy"):
             yield f"weights of {row['label']}: {_or_none(old.get('strategy'))} to {_or_none(row.get('strategy'))}"
-        if old and old["mean"] != row["mean"]:
-            gap = number(row["mean"] - old["mean"], 4, signed=True)
-            yield f"{row['label']}: {number(old['mean'], 4)} to {number(row['mean'], 4)} ({gap})"
-    if one.facts.get("chosen") != other.facts.get("chosen"):
-        yield f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}"
-    yield from _ranked(before.get("ranked") or {}, after.get("ranked") or {})
+
+
+def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
+    """Both means of each contender of both runs, the worst change first."""
+    both = [(row, old) for row in other.facts.get("rows", ()) if (old := one.row(row["label"]))]
+    return {
+        row["label"]: (old["mean"], row["mean"])
+        for row, old in sorted(both, key=lambda pair: pair[0]["mean"] - pair[1]["mean"])
+    }
+
+
+def _verdict(pairs: Pairs) -> str:
+    """How many means moved either way, and the ones that did most, in words."""
+    fell = [f"{label} by {number(a - b, 4)}" for label, (a, b) in pairs.items() if b < a]
+    rose = [f"{label} by {number(b - a, 4)}" for label, (a, b) in pairs.items() if b > a][::-1]
+    told = [
+        f"{len(own)} {how} ({'most ' if len(own) > 1 else ''}{own[0]})"
+        for own, how in ((fell, "fell"), (rose, "rose"))
+        if own
+    ]
+    if not pairs:
+        return "no contender was measured twice"
+    return f"of {counted(len(pairs), 'mean')} {' and '.join(told)}" if told else "no mean moved"
+
+
+def _means(pairs: Pairs) -> Iterator[str]:
+    """The means that moved most, the worst first, and how many more did."""
+    gaps = {label: b - a for label, (a, b) in pairs.items() if a != b}
+    most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
+    for label in (label for label in gaps if label in most):
+        a, b = (number(mean, 4) for mean in pairs[label])
+        yield f"{label}: {a} to {b} ({number(gaps[label], 4, signed=True)})"
+    if rest := len(gaps) - len(most):
+        yield f"{rest} more moved less"
 
 
 def _short(value: object) -> str:

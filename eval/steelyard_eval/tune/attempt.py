@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
+from steelyard_eval.tune.replaced import keep_back
 
 Record = dict[str, Any]
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
@@ -43,8 +45,11 @@ class ChosenWeights(Reported):
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written."""
         return save_weights(path, self.config, self.attempt)
 
-    def saved(self: ChosenT, path: str | Path) -> tuple[ChosenT, list[str]]:
-        """The same answer about these files, which are written; a line each on what is in it."""
+    def saved(self: ChosenT, path: str | Path, dataset: Dataset) -> tuple[ChosenT, list[str]]:
+        """The same answer about these files, which are written; a line each on what is in it.
+
+        `dataset` is the one whose kept runs have what earlier runs wrote there.
+        """
         target = Path(path)
         to = (self.record.get("restriction") or {}).get("target") or ""
         pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
@@ -53,7 +58,7 @@ class ChosenWeights(Reported):
         moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
-        gone = [one for one in (today(target), beside(target)) if one.exists()]
+        before = keep_back(dataset, _files(target, self.config, self.attempt))
         written = self.save_weights(target)
         other = (
             "what to try"
@@ -61,8 +66,7 @@ class ChosenWeights(Reported):
             else f"the best that may be chosen {to and 'for '}{to}"
         )
         lines = [f"{one}: {other if one == beside(target) else own}" for one in written]
-        lines += [f"{one}: removed, it was of an earlier run" for one in gone if one not in written]
-        return replace(self, record={**self.record, "steps": steps}), lines
+        return replace(self, record={**self.record, "steps": steps}), lines + before
 
 
 def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> list[Path]:
@@ -71,13 +75,20 @@ def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchC
     Returns what was written: `path` alone, or `*.current.json` and `*.try.json`. Then `path` stays as it was. What
     an earlier run left beside it is removed, or it would be taken for what this one says.
     """
-    target = Path(path)
-    pair = {today(target): None if attempt is None else config, beside(target): attempt}
-    files = pair | ({target: config} if attempt is None else {})
+    files = _files(path, config, attempt)
     for file, one in files.items():
         if one is not None:
             one.save(file)
-    for file, one in pair.items():
+    for file, one in files.items():
         if one is None:
             file.unlink(missing_ok=True)
     return [file for file, one in files.items() if one is not None]
+
+
+def _files(
+    path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None
+) -> dict[Path, SearchConfig | None]:
+    """What each file is to hold; None for one that is to be removed."""
+    target = Path(path)
+    pair = {today(target): None if attempt is None else config, beside(target): attempt}
+    return pair | ({target: config} if attempt is None and config is not None else {})

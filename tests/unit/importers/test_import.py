@@ -109,6 +109,22 @@ def test_a_description_that_the_user_wrote_stays(notes, tmp_path):
     assert (load(mine).name, load(mine).system) == ("my notes", "bm25")
 
 
+def test_a_refresh_says_which_entries_moved(notes, tmp_path):
+    """One note is new, one is changed, one gone, one stays with U+2028 in its line."""
+    mine = tmp_path / "mine"
+    (notes / "stays.md").write_text("one\u2028line\n")
+    assert import_store(notes, mine).moved == ""
+    (notes / "third.md").write_text("A third note.\n")
+    (notes / "keys.md").write_text("Other words.\n")
+    (notes / "ops" / "deploy.md").unlink()
+    said = CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    assert "3 entries, from markdown; entries: 1 added, 1 removed, 1 changed\n" in said
+    assert "from markdown; nothing has changed\n" in CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    (mine / "corpus.jsonl").write_bytes(b"\xff\n")
+    done = refresh(mine)
+    assert (done.changed, done.moved, len(load(mine).entries)) == (True, "", 3)
+
+
 def test_refresh_opens_only_what_this_user_imported(notes, tmp_path, monkeypatch):
     mine = tmp_path / "mine"
     import_store(notes, mine)

@@ -15,10 +15,13 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
+from steelyard.config.search_config import RetrieverConfig, SearchConfig
+from steelyard.fusion import parse_strategy
 from steelyard_eval.cli.commands.runs import runs as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.tune.replaced import keep_back
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
@@ -76,11 +79,10 @@ def test_what_changed_is_told_by_part(folder):
     changed = document(0.75, "rrf(bm25, vector)", ("m2", "m1"))
     keep(sy.load(folder).dataset, "compare", changed, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "entries: 1 added, 1 changed",
-        "labels: 1 added, 1 changed",
+        "Not comparable: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
         "weights of a: bm25 to rrf(bm25, vector)",
-        "a: 0.5000 to 0.7500 (+0.2500)",
         "weights of b: bm25 to rrf(bm25, vector)",
+        "a: 0.5000 to 0.7500 (+0.2500)",
         "a: 1 of 1 lists changed, most q1 +0.250",
         "b: 1 of 1 lists changed",
     ]
@@ -90,7 +92,7 @@ def test_what_changed_is_told_by_part(folder):
     listed = CliRunner().invoke(command, [str(folder)]).output
     assert "entries, labels" in listed
     assert "2026-11-23 17:40:00" in listed
-    assert "labels: 1 added" in CliRunner().invoke(command, [str(folder), "1", "2"]).output
+    assert "labels 1 added ('q1 m3')" in CliRunner().invoke(command, [str(folder), "1", "2"]).output
 
 
 def test_a_folder_that_cannot_be_written_has_its_runs_in_the_cache(folder, tmp_path):
@@ -290,21 +292,122 @@ def test_the_report_has_the_trend_and_without_runs_the_bytes_that_it_had(folder,
     assert (tmp_path / "a" / "report.html").read_text("utf-8") == plain
 
 
+def of_means(means):
+    return {
+        "primary": "nDCG@10",
+        "results": [{"label": name, "metric": "nDCG@10", "mean": own} for name, own in means.items()],
+    }
+
+
+def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_follow_worst_first(folder):
+    """By hand: c to h rise by 0.01 to 0.06, of which h is most; a and b fall by 0.1 and 0.2; five moved most."""
+    before = dict.fromkeys("abcdefgh", 0.5) | {"only then": 0.1}
+    after = {"a": 0.4, "b": 0.3} | {name: 0.5 + place / 100 for place, name in enumerate("cdefgh", 1)}
+    for means in (before, after, {"new": 0.5}):
+        keep(sy.load(folder).dataset, "compare", of_means(means), now=lambda: NOW)
+    minus = "\N{MINUS SIGN}"
+    assert sy.load(folder).runs().changed(1, 2) == [
+        "Same data and labels: of 8 means 2 fell (most b by 0.2000) and 6 rose (most h by 0.0600)",
+        f"b: 0.5000 to 0.3000 ({minus}0.2000)",
+        f"a: 0.5000 to 0.4000 ({minus}0.1000)",
+        "f: 0.5000 to 0.5400 (+0.0400)",
+        "g: 0.5000 to 0.5500 (+0.0500)",
+        "h: 0.5000 to 0.5600 (+0.0600)",
+        "3 more moved less",
+    ]
+    assert sy.load(folder).runs().changed(1, 3) == ["Same data and labels: no contender was measured twice"]
+    (folder / "qrels.txt").write_text("q1 0 m1 2\nq1 0 m2 1\n")
+    keep(sy.load(folder).dataset, "compare", of_means(after) | {"split": "dev"}, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(2, 4) == ["Not comparable: split none to dev; labels 1 added ('q1 m2')"]
+
+
+def weights(strategy):
+    return SearchConfig("plain", "documented", 10, parse_strategy(strategy), {strategy: RetrieverConfig()}, ())
+
+
+def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
+    """Under try the thing to try; what stood there is copied, unless a kept run or the new file has it."""
+    data, out = sy.load(folder), folder / "w.json"
+    one, two = (weights(name).to_json() for name in ("bm25", "fts"))
+    for own in ({"config": one, "attempt": two}, {"config": one, "attempt": None}):
+        keep(data.dataset, "tune", document(), own)
+    there = {*folder.iterdir()}
+
+    def said(run):
+        return CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
+
+    assert said("1") == [f"written: {out}"]
+    assert (json.loads(out.read_text()), {*folder.iterdir()} - there) == (two, {out})
+    again = f"steelyard runs {folder} 1 --out {out}"
+    assert said("2") == [
+        f"written: {out}",
+        f"{out}: replaced, it was of an earlier run; to have it again: {again}",
+    ]
+    assert json.loads(out.read_text()) == one
+    for number in (1, 2):
+        out.write_text(f"mine {number}")
+        copy = folder / f"w.before-{number}.json"
+        assert said("1")[1:] == [f"{out}: replaced, no kept run has what it held, which is now in {copy}"]
+        assert copy.read_text() == f"mine {number}"
+    out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
+    assert said("1") == [f"written: {out}"]
+    assert data.runs().save_weights(2, out) == out
+
+
+def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
+    """A kept run has the first of three that are removed, none the second, the new file the third."""
+    monkeypatch.chdir(folder)
+    data = sy.load(folder).dataset
+    keep(
+        data, "recommend", document(), {"config": weights("vector").to_json(), "attempt": weights("fts").to_json()}
+    )
+    files = [Path(f"{name}.json") for name in ("run", "none", "same")]
+    for file, name in zip(files, ("fts", "vector", "bm25"), strict=True):
+        weights(name).save(file)
+    assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
+        f"run.json: removed, it was of an earlier run; to have it again: steelyard runs {folder} 1 --out run.json",
+        "none.json: removed, no kept run has what it held, which is now in none.before-1.json",
+        "same.json: removed, it was of an earlier run",
+    ]
+    assert SearchConfig.load("none.before-1.json") == weights("vector")
+    (folder / FOLDER / FILE).write_bytes(b"no database")
+    assert "now in run.before-1.json" in keep_back(data, {files[0]: None})[0]
+
+
+def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
+    (folder / "corpus.jsonl").write_text("\n".join([*CORPUS, '{"id": "m3", "text": "green tea leaves"}']) + "\n")
+    (folder / "queries.jsonl").write_text('{"id": "q1", "text": "secrets"}\n{"id": "q2", "text": "coffee"}\n')
+    (folder / "qrels.txt").write_text("q1 0 m1 2\nq2 0 m2 1\n")
+    out, attempt = tmp_path / "w.json", tmp_path / "w.try.json"
+    for path in (out, attempt):
+        weights("bm25").save(path)
+    ended = CliRunner().invoke(main, ["tune", str(folder), "--embedder", "lsa", "--out", str(out)])
+    said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
+    assert said in ended.stderr
+    for copy in (tmp_path / "w.before-1.json", tmp_path / "w.try.before-1.json"):
+        assert f"which is now in {copy}" in ended.stdout
+        assert SearchConfig.load(copy) == weights("bm25")
+    named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
+    assert (named.exit_code, "tuned from" in named.stderr) == (0, False)
+
+
 def test_a_run_can_be_made_a_file_again(folder, monkeypatch):
-    """What `recommend` wrote and what the kept run writes are the same files, to the byte."""
+    """What `recommend` said to run and what the kept run writes are the same, to the byte."""
     monkeypatch.chdir(folder.parent)
     weights = folder.parent / "search-weights.json"
     assert CliRunner().invoke(main, ["recommend", "mine"]).exit_code == 0
     assert CliRunner().invoke(main, ["compare", "mine", "bm25", "fts"]).exit_code == 0
-    before = {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")}
-    assert before
+    files = {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")}
+    said = files.get("search-weights.try.json") or files["search-weights.json"]
 
     told = CliRunner().invoke(main, ["runs", "mine", "1"]).stdout
     step = " ".join(told.split("as a file: steelyard ")[1].split("\n\n")[0].split()).split()
     for path in folder.parent.glob("search-weights*.json"):
         path.unlink()
     assert CliRunner().invoke(main, step).exit_code == 0
-    assert {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")} == before
+    assert {path.name: path.read_bytes() for path in folder.parent.glob("search-weights*.json")} == {
+        "search-weights.json": said
+    }
 
     refused = CliRunner().invoke(main, ["runs", "mine", "2", "--out", str(weights)])
     assert (refused.exit_code, "run 2, compare, keeps no weights" in refused.output) == (2, True)
@@ -333,4 +436,7 @@ def test_what_one_of_two_runs_did_not_choose_is_none(folder):
     chosen = {"chosen": {"strategy": "bm25"}, "formula": "cortex_mem with bm25 with graph.seeds=3"}
     for more in (chosen, {}):
         keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
-    assert sy.load(folder).runs().changed(1, 2) == ["chosen: cortex_mem with bm25 with graph.seeds=3 to none"]
+    assert sy.load(folder).runs().changed(1, 2) == [
+        "Same data and labels: no mean moved",
+        "chosen: cortex_mem with bm25 with graph.seeds=3 to none",
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from steelyard_eval.cli.commands import completion
@@ -10,6 +12,7 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
 from steelyard_eval.datasets import load
 from steelyard_eval.tune.floor import find_floor, share_of
+from steelyard_eval.tune.replaced import keep_back
 
 
 @click.command()
@@ -58,8 +61,10 @@ def floor(
     )
     document = found.to_json()
     if document["floor"] is not None:
+        before = keep_back(data, {Path(out): found.config})
         found.save_weights(out)
-        note(f"written: {out}")
+        for line in (f"written: {out}", *before):
+            note(line)
     columns = {
         "questions": "questions",
         "count": "",

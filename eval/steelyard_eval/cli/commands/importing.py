@@ -83,7 +83,9 @@ def _tell(done: Import, as_json: bool) -> None:
         counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
     )
     counts = counts or "nothing"
-    first = f"{done.folder}: {counts}, from {done.kind}" + ("" if done.changed else "; nothing has changed")
+    first = f"{done.folder}: {counts}, from {done.kind}" + (
+        (done.moved and f"; entries: {done.moved}") if done.changed else "; nothing has changed"
+    )
     put(
         done.to_json(),
         as_json,

@@ -109,7 +109,7 @@ def learn(
     keep(data, "learn", found.to_json(), found.weights)
     for sentence in floors:
         note(sentence)
-    found, files = found.saved(out)
+    found, files = found.saved(out, data)
     if document:
         found.save(document)
     if found.record["log"]["simulated"]:

@@ -26,6 +26,7 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
 from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.show.terminal import recommendation, tuning
@@ -119,7 +120,10 @@ def tune(
     keep(data, "tune", found.to_json(), found.weights)
     for notice in (*found.record["notices"], *floors):
         note(notice)
-    found, files = found.saved(out)
+    if not (contender or by or strategy):
+        named = spelled("tune", data, "CONFIGURATION", options={})
+        note(f"tuned from {found.record['current']}, as what you run today was not named: {named}")
+    found, files = found.saved(out, data)
     put(found.to_json(), as_json, "\n".join([tuning(found.to_json()), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
@@ -204,7 +208,7 @@ def recommend(
         embedding_calls=embedding_calls,
     )
     found, floors = floored(found, data, floor, embedder)
-    found, files = found.saved(out)
+    found, files = found.saved(out, data)
     document = found.to_json()
     keep(data, "recommend", document, found.weights)
     for notice in (*document["notices"], *floors):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.runs import find_run
 from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.tune.replaced import keep_back
 
 
 @click.command()
@@ -19,9 +22,10 @@ from steelyard_eval.show.runs_kept import Runs
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, oldest first.
 
-    With RUN that run alone; --out writes the weights that it chose to a file. With RUN and OTHER what changed
-    between the two: entries, queries, labels, code, weights, means, ranked queries. Runs are kept in
-    .steelyard/runs.db beside the data set, with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
+    With RUN that run alone; --out writes the weights that it chose, under try those to try, to one file. With RUN
+    and OTHER what changed between the two: entries, queries, labels, code, weights, means, ranked queries.
+    Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts;
+    STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):
         raise click.UsageError("--out writes what one run chose; name that run")
@@ -30,8 +34,13 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_j
         put(found.to_json(), as_json, str(found))
     elif other is None:
         own = find_run(found.runs, run)
-        text = "\n".join(f"written: {one}" for one in found.save_weights(run, out)) if out else ""
-        put({"run": own.id, "at": own.at, "kind": own.kind, **own.facts}, as_json, text or found.one(run))
+        text = "\n".join(_written(found, run, Path(out))) if out else found.one(run)
+        put({"run": own.id, "at": own.at, "kind": own.kind, **own.facts}, as_json, text)
     else:
         changes = found.changed(run, other)
         put({"before": run, "after": other, "changes": changes}, as_json, "\n".join(changes))
+
+
+def _written(found: Runs, run: int, out: Path) -> list[str]:
+    before = keep_back(found.dataset, {out: found.chosen(run)})
+    return [f"written: {found.save_weights(run, out)}", *before]

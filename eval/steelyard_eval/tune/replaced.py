@@ -1,0 +1,65 @@
+"""What a command does to weights files that are there already: nothing that they hold is lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.config.search_config import SearchConfig, read_json
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.runs import KeptRun, kept
+
+
+def keep_back(dataset: Dataset, files: Mapping[Path, SearchConfig | None]) -> list[str]:
+    """Say of each of these files that is replaced, or removed where it is None, how to have it again.
+
+    What no kept run chose is copied beside it. A file that is replaced by the same search is passed over.
+    """
+    new = [_search(STRICT_JSON.decode(canonical(one.to_json()))) for one in files.values() if one is not None]
+    lines = []
+    for file in filter(Path.is_file, files):
+        record, done = _record(file), "removed" if files[file] is None else "replaced"
+        if _search(record) not in new:
+            lines.append(f"{file}: {done}, {_again(dataset, file, record)}")
+        elif files[file] is None:
+            lines.append(f"{file}: {done}, it was of an earlier run")
+    return lines
+
+
+def _again(dataset: Dataset, file: Path, record: object) -> str:
+    """How to have a file again: by the last kept run that chose what it holds, else from a copy that is made."""
+    run = next((run.id for run in reversed(_runs(dataset)) if run.chosen == record), None)
+    if run is not None:
+        command = spelled("runs", dataset, str(run), options={"--out": file})
+        return f"it was of an earlier run; to have it again: {command}"
+    names = (file.with_name(f"{file.name.removesuffix('.json')}.before-{number}.json") for number in count(1))
+    copy = next(name for name in names if not os.path.lexists(name))
+    write_text(copy, file.read_bytes())
+    return f"no kept run has what it held, which is now in {copy}"
+
+
+def _runs(dataset: Dataset) -> list[KeptRun]:
+    """The kept runs; a file of them that is damaged costs a copy and not the result."""
+    try:
+        return [] if dataset.in_memory else kept(dataset)
+    except DataError:
+        return []
+
+
+def _record(file: Path) -> object:
+    """The JSON of a file, which may hold anything; None where it is no JSON."""
+    try:
+        return read_json(file)
+    except ConfigError:
+        return None
+
+
+def _search(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """A weights file without when and how it was chosen."""
+    return {**record, "provenance": None} if isinstance(record, dict) else record
