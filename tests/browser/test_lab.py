@@ -15,7 +15,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label.session import read_judgments
+from steelyard_eval.notebook.label.judgments import read_judgments
 
 from . import axe
 

@@ -41,7 +41,7 @@ from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import followed
 from steelyard_eval.learn.use.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
 from steelyard_eval.measures.runs import read_run
-from steelyard_eval.notebook.label.session import read_judgments
+from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.show.report.load import load_results
 from steelyard_eval.show.report.log import of_log
@@ -78,7 +78,7 @@ READERS = {
     "steelyard_eval/importers/yaml.py": "test_a_store[front matter]",
     "steelyard_eval/learn/log_formats.py": "test_logs_of_others[from_ubi-hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
-    "steelyard_eval/notebook/label/session.py": "test_other_files[judgments]",
+    "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
     "steelyard_eval/show/report/load.py": "test_other_files[results]",
     "steelyard_eval/show/report/log.py": "test_other_files[a log in a report]",
@@ -92,6 +92,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
     "steelyard_eval/learn/use/simulated_transcripts.py": "writes sessions",
     "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
     "steelyard_eval/vaults/serve/stdio.py": "requests of at most 4 MB, each decoded once",

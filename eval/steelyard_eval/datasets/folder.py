@@ -74,7 +74,7 @@ def read_folder(reader: FolderReader) -> DatasetParts:
     if queries is not None:
         check_report_split(reader, manifest, {q.split for q in queries.items if q.split})
     qrels = Qrels(reader, queries, entries)
-    file = _qrels_file(reader)
+    file = qrels_file(reader)
     if reader.has(file):  # a set without labels can still be searched, and its lists compared
         qrels.read(file)
     else:
@@ -84,7 +84,7 @@ def read_folder(reader: FolderReader) -> DatasetParts:
     return DatasetParts(manifest, entries, queries, qrels.grades, [])
 
 
-def _qrels_file(reader: FolderReader) -> str:
+def qrels_file(reader: FolderReader) -> str:
     """The name of the judgments' file, qrels.txt or qrels.tsv."""
     txt, tsv = (reader.has(name) for name in ("qrels.txt", "qrels.tsv"))
     if txt and tsv:

@@ -240,17 +240,16 @@ def test_judging_says_how_the_data_set_gets_the_labels(tiny):
     assert "2 queries, 2 judged" in run("check", tiny).stdout
 
 
-def test_judging_says_that_a_hash_stands_in_the_way_of_the_labels(tiny):
-    """A set that holds the hash of its labels refuses new ones until that line is gone, as the message says."""
+def test_a_set_that_holds_the_hash_of_its_labels_gets_new_ones_with_theirs(tiny):
     manifest = json.loads((tiny / "dataset.json").read_text())
     digest = sha256((tiny / "qrels.txt").read_bytes()).hexdigest()
     (tiny / "dataset.json").write_text(json.dumps({**manifest, "files": {"qrels.txt": digest}}))
     found = CliRunner().invoke(main, ["judge", str(tiny), "bm25", "fts"], input="2100")
-    assert found.stdout.rstrip().endswith("qrels.txt, and remove its line from files in dataset.json")
-    (tiny / "qrels.txt").write_bytes(Path(found.stdout.split(" cp ")[1].split()[0]).read_bytes())
-    refused = CliRunner().invoke(main, ["check", str(tiny)])
-    assert (refused.exit_code, "remove its line from files if it was changed" in refused.output) == (2, True)
-    (tiny / "dataset.json").write_text(json.dumps({**manifest, "files": {}}))
+    named = found.stdout.split("to use them: steelyard ")[1].split()
+    assert named == ["judge", str(tiny), "bm25", "fts", "--apply"]
+    assert CliRunner().invoke(main, named).exit_code == 0
+    files = json.loads((tiny / "dataset.json").read_text())["files"]
+    assert files == {"qrels.txt": sha256((tiny / "qrels.txt").read_bytes()).hexdigest()} != {"qrels.txt": digest}
     assert CliRunner().invoke(main, ["check", str(tiny)]).exit_code == 0
 
 

@@ -32,7 +32,8 @@ from steelyard_eval.notebook.label.by_model import (
     weighted_kappa,
 )
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.session import Judgment, Session
+from steelyard_eval.notebook.label.judgments import Judgment
+from steelyard_eval.notebook.label.session import Session
 
 
 class Recorded:

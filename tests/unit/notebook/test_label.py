@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import shlex
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -19,12 +21,13 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.judgments import Judgment, read_judgments
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.open import open_session
 from steelyard_eval.notebook.label.outlook import standings
 from steelyard_eval.notebook.label.pool import pooled, searched
 from steelyard_eval.notebook.label.possible_hits import reachable
-from steelyard_eval.notebook.label.session import Judgment, Session, read_judgments
+from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
@@ -244,6 +247,35 @@ class TestSession:
         assert session.next == first
         assert read_judgments(session.file) == {}
 
+    def test_undo_takes_back_what_was_copied_into_the_data_set(self, session, blank):
+        first = session.next
+        session.give(2)
+        session.give(1)
+        other = next(pair for pair in blank.places if pair not in session.given)
+        copied = {**self.merged(session), other[0]: {**self.merged(session).get(other[0], {}), other[1]: 3}}
+        again = Session(replace(blank, dataset=replace(blank.dataset, qrels=copied)), session.folder)
+        assert again.counted() == (3, 2, 0)
+        again.undo()
+
+        assert again.undo() == again.next == first
+        assert again.qrels.read_text() == f"{other[0]} 0 {other[1]} 3\n"  # what was there stays
+        assert again.left == len(blank) - 1
+
+    def merged(self, session):
+        found = {}
+        for (query, entry), one in session.given.items():
+            found.setdefault(query, {})[entry] = one.grade
+        return found
+
+    def test_undo_by_a_second_judge_leaves_what_the_first_gave_as_well(self, session, blank):
+        session.give(2)
+        session.give(1)
+        data = replace(blank.dataset, qrels=self.merged(session))
+        second = Session(replace(blank, dataset=data), session.folder, "bob", session.judge)
+        second.give(session.given[second.next].grade)
+        second.undo()
+        assert second.counted() == (2, 0, 0)
+
     def test_a_key_pressed_twice_does_not_judge_the_next_pair(self, session):
         pair = session.next
         session.give(2, pair=pair)
@@ -446,16 +478,74 @@ class TestCommand:
             "pool": {"contenders": ["fts", "bm25"], "depth": 10},
         }
 
-    def test_a_set_with_labels_is_not_touched_and_the_judge_is_told_what_to_write(self, unstated):
+    def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated):
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
-        found = CliRunner().invoke(
-            main, ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")], input="2q"
-        )
-
-        told = '"sampled": "duel", "pool": {"contenders": ["fts", "bm25"], "depth": 10}'
-        assert told in " ".join(found.stderr.split())
+        words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "-o", str(unstated / "j"), "--judge", "ann"]
+        found = CliRunner().invoke(main, words, input="2q")
         assert (unstated / "dataset.json").read_bytes() == before
+
+        named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
+        assert named == ["steelyard", *words[:4], "--out", *words[5:], "--apply"]
+        done = CliRunner().invoke(main, named[1:])
+        assert done.stdout == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}\n"
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
+        assert json.loads((unstated / "dataset.json").read_text()) == {
+            "name": "x",
+            "sampled": "duel",
+            "pool": {"contenders": ["fts", "rrf(fts, bm25, k=60)"], "depth": 10},
+        }
+        assert "to use them" not in CliRunner().invoke(main, words, input="q").stdout
+
+    def test_what_other_hands_labelled_since_is_kept_where_it_is_replaced(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 m1 1\n")
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="2q")
+        (unstated / "qrels.txt").write_text("q1 m1 3\n")
+        assert CliRunner().invoke(main, [*words, "--apply"]).exit_code == 0
+        assert (unstated / "qrels.txt").read_text() == "q1 0 m1 1\nq1 0 m2 2\n"
+        assert (unstated / "j" / "judge.replaced.qrels.txt").read_text() == "q1 m1 3\n"
+
+    @pytest.mark.parametrize("option", [(), ("--random",)])
+    def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j"), *option, "--apply"]
+        before = {path.name: path.read_bytes() for path in unstated.iterdir()}
+        found = CliRunner().invoke(main, words)
+        assert (found.exit_code, "has no labels to apply; judge first" in found.stderr) == (2, True)
+        assert {path.name: path.read_bytes() for path in unstated.iterdir()} == before
+
+    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated):
+        out, qrels = unstated / "j", unstated / "qrels.txt"
+        self.add(unstated)
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(out)]
+        CliRunner().invoke(main, words, input="21q")
+        shutil.copy(out / "judge.qrels.txt", qrels)
+        second = list(read_judgments(out / "judge.jsonl"))[1]
+        found = CliRunner().invoke(main, words, input="uq")
+
+        command = f"cp {out / 'judge.qrels.txt'} {qrels}"
+        assert f"taken back: {second[0]}, {second[1]}, grade 1\n" in found.stderr
+        assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
+        assert ": 1 label, 1 of them yours\n" in found.stdout
+        assert len((out / "judge.qrels.txt").read_text().splitlines()) == 1
+
+    def add(self, folder):
+        """A second query, so that there is a pair to ask after one is judged."""
+        with (folder / "queries.jsonl").open("a") as file:
+            file.write('{"id": "q2", "text": "keys"}\n')
+
+    @pytest.mark.parametrize(
+        ("keys", "said"), [("zuq", "nothing answers it"), ("xuq", "cannot say"), ("uq", "nothing is judged")]
+    )
+    def test_what_is_taken_back_is_named(self, unstated, keys, said):
+        self.add(unstated)
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        found = CliRunner().invoke(main, words, input=keys)
+        assert any(said in line for line in found.stderr.splitlines() if "back" in line)
+        assert "still holds it" not in found.stderr
+
+    def test_the_keys_are_told_to_who_wants_no_notes(self, tmp_path):
+        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith("0-3 grade, x cannot say, ")
 
     @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
     def test_the_queries_of_one_split(self, tmp_path, words, left):
@@ -535,6 +625,19 @@ class TestDrawn:
 
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {first} != {second}
         assert len(read_judgments(session.file)) > len(session.qrels.read_text().splitlines())
+
+    def test_a_query_whose_judgment_is_taken_back_is_no_longer_whole_be_it_copied(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        first, last = self.finish(session), self.finish(session)
+        (folder / "qrels.txt").write_bytes(session.qrels.read_bytes())
+        again = self.open(folder, tmp_path / "j")
+        pair = again.undo()
+
+        assert pair == again.next
+        assert pair[0] == last
+        assert {line.split()[0] for line in again.qrels.read_text().splitlines()} == {first}
+        again.give(1)
+        assert again.qrels.read_bytes() == (folder / "qrels.txt").read_bytes()
 
     def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
         session = self.open(folder, tmp_path / "j")

@@ -61,6 +61,19 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
     assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
 
 
+def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
+    keys = "u\n?\n0\nslow lists with many rows\nu\nu\n列表\nq\nq"
+    found = CliRunner().invoke(
+        main, ["judge", str(folder), "--out", str(folder / "j"), "--embedder", "none"], input=keys
+    )
+
+    assert found.stderr.count("a query of one or two letters finds nothing") == 2
+    assert found.stderr.count("there is no query to take back") == 2
+    assert found.stderr.count("taken back: slow lists with many rows") == 1
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows] == ["列表"]
+
+
 def test_queries_that_are_there_are_never_replaced():
     with pytest.raises(ConfigError, match="has queries"):
         save_queries(load(starter()), ["x"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -11,17 +10,20 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
-from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.cli.commands.first_queries import write_queries
+from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.datasets.beir import is_beir
+from steelyard_eval.datasets import load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.notebook.label import whole_queries
+from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.by_model import (
     ModelSession,
     agreed,
@@ -34,23 +36,16 @@ from steelyard_eval.notebook.label.by_model import (
 )
 from steelyard_eval.notebook.label.desk import Record, desk
 from steelyard_eval.notebook.label.duel_session import open_duel
+from steelyard_eval.notebook.label.judgments import NOTHING, Judgment
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import (
-    COPIED,
-    QUERIES,
-    WANTED,
-    copied,
-    draw_from_log,
-    logged_queries,
-    reminders,
-    save_queries,
-)
+from steelyard_eval.notebook.label.write_queries import draw_from_log
+from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
-REMINDER = 300
-"""Characters of an entry that reminds of what there is."""
 KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, m more of the entry, n note, q quit"
+OPENS = {"out", "name", "random", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
+"""Options that say which session is opened."""
 LINES = 16
 """Lines of a pair that are shown at first."""
 
@@ -67,6 +62,12 @@ LINES = 16
 @click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Pairs that --model judges.")
 @click.option("--yes", is_flag=True, help="Ask the model without asking you first.")
 @click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged; prints kappa.")
+@click.option(
+    "--apply",
+    "applies",
+    is_flag=True,
+    help="Ask nothing; give the data set these labels, and say there what they are.",
+)
 @click.option("--split", help="train, dev, test or all; all by default.")
 @embedder_option
 @seed_option
@@ -83,6 +84,7 @@ def judge(
     most: int,
     yes: bool,
     second_to: str,
+    applies: bool,
     split: str | None,
     embedder: str,
     seed: int,
@@ -111,15 +113,16 @@ def judge(
     if feedback and not from_log:
         raise click.UsageError("--feedback names the log of --from-log; add it")
     if model:
-        if contenders or random or from_log or second_to:
+        if contenders or random or from_log or second_to or applies:
             raise click.UsageError(
-                "--model judges what the duel does; leave out contenders, --random, --from-log, --second-to"
+                "--model judges what the duel does; leave out contenders, --random, --from-log, --second-to "
+                "and --apply"
             )
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
     asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
-    if not as_json and not load(dataset).queries:
-        _write_queries(load(dataset), seed)
+    if not (as_json or applies) and not load(dataset).queries:
+        write_queries(load(dataset), seed)
     given = contenders_of(contenders, ()) or None
     session = open_judging(
         *(load(dataset), given, Path(out), name, second_to, split, seed),
@@ -127,12 +130,16 @@ def judge(
         queries=asked,
         embedder=embedder,
     )
+    if applies:
+        written = [str(path) for path in apply(session)]
+        put({"written": written}, as_json, f"written: {', '.join(written)}")
+        return
     if not as_json:
-        _work(session)
+        _work(session, dataset)
     found = desk(session)
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
-    put(found, as_json, "\n".join(_ended(found, dataset)))
+    put(found, as_json, "\n".join(_ended(found, session, dataset)))
 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
@@ -148,49 +155,13 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
 
 
-def _write_queries(data: Dataset, seed: int) -> None:
-    """The first queries: from the log, else by hand; none are written where nothing is answered."""
-    texts = logged_queries(data, seed)
-    if not texts:
-        click.echo(
-            f"{data.name} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
-            "q ends. The entry is a reminder of what there is: do not use its words.",
-            err=True,
-        )
-        texts = list(_typed(data, seed))
-    if texts:
-        tell_user(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
-
-
-def _typed(data: Dataset, seed: int) -> Iterator[str]:
-    count = 0
-    for entry in reminders(data, seed):
-        put(None, False, wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
-        while (
-            text := click.prompt(f"query {count + 1}", default="", show_default=False, err=True).strip()
-        ) != "q":
-            if not text or not copied(text, entry):
-                break
-            click.echo(COPIED, err=True)
-        if text == "q":
-            return
-        if text:
-            yield text
-            count += 1
-        if count == WANTED:
-            return
-
-
 def _told(found: Record) -> Iterator[str]:
     if found["state"] and found["given"]:
-        keys = json.dumps(found["state"], ensure_ascii=False)[1:-1]
         if found["written"]:
             once = ", once a query is whole" if found["drawn"] else ""
             yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
-        elif not found["drawn"]:
-            yield f"pairs are chosen where contenders disagree, so say it in dataset.json: {keys}"
-        else:
-            yield f"{found['qrels']} has drawn queries alone; with it, dataset.json has to say: {keys}"
+        elif found["drawn"]:
+            yield f"{found['qrels']} has drawn queries alone, because other labels do not stand for the rest"
 
 
 def _marked(session: Session) -> Iterator[str]:
@@ -201,11 +172,11 @@ def _marked(session: Session) -> Iterator[str]:
         )
 
 
-def _ended(found: Record, dataset: str) -> Iterator[str]:
+def _ended(found: Record, session: Session, dataset: str) -> Iterator[str]:
     """How far the work is, where the judgments are, and what to do where there is nothing left to ask."""
     yield wrapped(f"{_counts(found)} {found['sentence']}")
     if found["given"]:
-        yield _where(found, dataset)
+        yield _where(found, session, dataset)
     yield from map(step_in_terminal, found["steps"])
 
 
@@ -213,27 +184,44 @@ def _counts(found: Record) -> str:
     return f"{found['given']} judged, {found['left']} left." if found["card"] else f"{found['given']} judged."
 
 
-def _where(found: Record, dataset: str) -> str:
-    """Where the judgments are, and how the data set gets them; that of BEIR has its own folder."""
-    folder = Path(dataset)
-    target = folder / "qrels.txt"
-    copy = (
-        ""
-        if is_beir(folder) or not found["own_labels"]
-        else f"; to use them: {shlex.join(['cp', found['qrels'], str(target)])}"
-    )
-    if copy and holds_hash(folder, target.name):
-        copy += ", and remove its line from files in dataset.json"
+def _where(found: Record, session: Session, dataset: str) -> str:
+    """Where the judgments are, and how the data set gets them."""
     rest = found["given"] - found["own_labels"]
     without = (
         f"; {rest} judged without becoming a label (no grade, or a query that is not whole yet)" if rest else ""
     )
+    unstated = found["state"] and not found["written"]
+    wanted = found["own_labels"] and (found["new_labels"] or unstated)
+    copy = f"; to use them: {command}" if wanted and (command := _copy(session, dataset)) else ""
     return (
-        f"saved in {found['qrels']}: {found['labels']} labels, {found['own_labels']} of them yours{without}{copy}"
+        f"saved in {found['qrels']}: {counted(found['labels'], 'label', 'labels')}, {found['own_labels']} of them "
+        f"yours{without}{copy}"
     )
 
 
-def _work(session: Session) -> None:
+def _copy(session: Session, dataset: str) -> str:
+    """The command by which the data set gets the labels; empty for one that keeps them in another form."""
+    file = labels_file(Path(dataset))
+    if file is None:
+        return ""
+    unstated = whole_queries.to_state(session.pool, session.random) and not session.statement()
+    if not unstated and not holds_hash(file.parent, file.name):
+        return shlex.join(["cp", str(session.qrels), str(file)])
+    return shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words(), "--apply"])
+
+
+def _typed_words() -> Iterator[str]:
+    """The contenders and the options of this session as they were typed, by which it is opened again."""
+    ctx = click.get_current_context()
+    yield from ctx.params["contenders"]
+    for option in ctx.command.params:
+        typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if typed and option.name in OPENS:
+            yield max(option.opts, key=len)
+            yield from [] if ctx.params[option.name] is True else [str(ctx.params[option.name])]
+
+
+def _work(session: Session, dataset: str) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
@@ -248,7 +236,9 @@ def _work(session: Session) -> None:
         if key == "q":
             return
         note = click.prompt("note", default="", show_default=False, err=True) if key == "n" else note
-        if _done(key, session, note):
+        if key == "u":
+            _undo(session, dataset)
+        elif _done(key, session, note):
             note = ""
 
 
@@ -272,11 +262,27 @@ def _done(key: str, session: Session, note: str) -> bool:
     if key in ("s", "z"):
         session.skip() if key == "s" else session.nothing()
         return True
-    if key == "u":
-        session.undo()
-    elif key not in ("n", "\n"):
+    if key not in ("n", "\n"):
         click.echo(KEYS, err=True)
     return False
+
+
+def _undo(session: Session, dataset: str) -> None:
+    """Take the last judgment back and name it; where the data set has its label, say how to take that out."""
+    if not session.given:
+        tell("nothing is judged, so nothing is taken back")
+        return
+    last, pool = [*session.given.values()][-1], session.pool
+    session.undo()
+    tell(f"taken back: {_judged(last)}")
+    if session.pool is not pool and (command := _copy(session, dataset)):
+        tell(f"{labels_file(Path(dataset))} still holds it; to take it out: {command}")
+
+
+def _judged(one: Judgment) -> str:
+    if one.entry == NOTHING:
+        return f"{one.query}, nothing answers it"
+    return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
 
 
 def _card(found: Record) -> str:

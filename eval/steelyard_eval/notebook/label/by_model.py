@@ -23,9 +23,10 @@ from steelyard.memory.entry import Entry
 from steelyard.net.chat import Chat
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
+from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, read_judgments
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.pool import Pool
-from steelyard_eval.notebook.label.session import GRADES, Judgment, Pair, Session, read_judgments
+from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.tune.model_labels import ModelLabels
 
 PROMPT = "relevance-1"

@@ -13,9 +13,10 @@ from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.decide.steps import WEIGHTS, beside
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession
+from steelyard_eval.notebook.label.judgments import MEANING
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
-from steelyard_eval.notebook.label.session import MEANING, Session
+from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
 
 Record = dict[str, Any]
@@ -26,7 +27,7 @@ def desk(session: Session) -> Record:
     """All that is shown: the next pair, the counts, the comparisons, agreement; without a pair, what to do now."""
     pair = session.next
     duel = session.to_json() if isinstance(session, DuelSession) else None
-    labels, own = session.counted()
+    labels, own, new = session.counted()
     record: Record = {
         "judge": session.judge,
         "meaning": list(MEANING),
@@ -34,6 +35,7 @@ def desk(session: Session) -> Record:
         "left": session.left,
         "labels": labels,
         "own_labels": own,
+        "new_labels": new,
         "file": str(session.file),
         "qrels": str(session.qrels),
         "card": None if pair is None else _card(session, pair),

@@ -19,8 +19,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.contest import contest, gains_of, graded
 from steelyard_eval.decide.duel import ENOUGH, DuelStanding
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT
+from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled
-from steelyard_eval.notebook.label.session import JUDGE, Pair, Session
+from steelyard_eval.notebook.label.session import JUDGE, Session
 from steelyard_eval.recording.workspace import Workspace
 
 SECONDS = 15.0

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard_eval.notebook.label.session import GRADES, Judgment, Pair
+from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair
 
 
 def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.measures.statistics import ALPHA, POWER, mean_interval
 from steelyard_eval.notebook.label import sampling
+from steelyard_eval.notebook.label.judgments import GRADES
 from steelyard_eval.notebook.label.pool import Pool
-from steelyard_eval.notebook.label.session import GRADES
 
 ENOUGH = 30
 """Labels, below which no comparison is settled: what few stand for is a guess."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -94,6 +94,15 @@ class Pool:
     def places(self) -> dict[tuple[str, str], int]:
         """Pair of ids -> its index."""
         return {self.pair(at): at for at in range(len(self))}
+
+    def without(self, labels: Collection[tuple[str, str]]) -> Pool:
+        """The same pool, of a data set that lacks some labels."""
+        left = {
+            query: {id_: grade for id_, grade in own.items() if (query, id_) not in labels}
+            for query, own in self.dataset.qrels.items()
+        }
+        qrels = {query: own for query, own in left.items() if own}
+        return replace(self, dataset=replace(self.dataset, qrels=qrels))
 
 
 def pool(

@@ -6,14 +6,14 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON, write_texts
 from steelyard.base.inputs import read_text
@@ -21,29 +21,13 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole_queries
+from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, read_judgments
 from steelyard_eval.notebook.label.pool import Pool
 
-GRADES = (0, 1, 2, 3)
-MEANING = ("not relevant", "related", "relevant", "answers it")
-"""What the grades mean."""
 JUDGE = "judge"
-NOTHING = ""
-"""In place of the entry: nothing answers the query."""
 UNSURE = -2
 """In place of a grade: asked, and the judge cannot say."""
 QUERIES = "queries.jsonl"
-Pair = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Judgment:
-    """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC)."""
-
-    query: str
-    entry: str
-    grade: int | None
-    note: str
-    at: str
 
 
 class Session:
@@ -107,7 +91,8 @@ class Session:
         self.first = read_judgments(folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
-        self.order = self._second() if second_to else whole_queries.order(pool) if random else pool.order
+        self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
+        self.order = self._order()
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
         self.passed: list[Pair] = []
@@ -145,11 +130,13 @@ class Session:
         """The queries of which this judge says that nothing answers them."""
         return [query for query, entry in self.given if entry == NOTHING]
 
-    def counted(self) -> tuple[int, int]:
-        """The labels that the qrels file holds, and how many of them this judge gave."""
-        known, held = self.pool.dataset.qrels, self._labels(self.given)
-        own = sum(id_ not in known.get(query, {}) for query, grades in held.items() for id_ in grades)
-        return sum(map(len, held.values())), own
+    def counted(self) -> tuple[int, int, int]:
+        """The labels that the qrels file holds, how many this judge gave, how many of these are new."""
+        labels = self._labels(self.given)
+        graded = [pair for pair, one in self.given.items() if one.grade is not None]
+        own = [pair for pair in graded if _grade(labels, pair) is not None]
+        new = [pair for pair in own if _grade(labels, pair) != _grade(self.held, pair)]
+        return sum(map(len, labels.values())), len(own), len(new)
 
     def shown(self, pair: Pair) -> tuple[Query, Entry]:
         """The query and the entry of a pair; an entry that only a foreign list names has its id alone."""
@@ -189,14 +176,29 @@ class Session:
     def undo(self) -> Pair | None:
         """Take the last judgment back, and save; the pair is the next one again. None without any.
 
-        What was skipped since stays skipped.
+        Its label leaves the qrels file also where it was copied into the data set. What was skipped stays skipped.
         """
         if not self.given:
             return None
         *kept, last = self.given
+        if copied := self._copied(last):
+            self.pool = self.pool.without(copied)
+            order = self._order()
+            self.order = order[np.argsort(order != self.pool.places.get(last, -1), kind="stable")]
+            self._asked = {self.pool.pair(at) for at in order.tolist()}
         self._save({pair: self.given[pair] for pair in kept})
         self._at = 0
         return last
+
+    def _copied(self, last: Pair) -> list[Pair]:
+        """What the data set holds of a judgment: its label; where queries are drawn whole, those of its query."""
+        asked = [pair for pair in self.given if pair == last or (self.random and pair[0] == last[0])]
+        return [pair for pair in asked if self._is_own(pair)]
+
+    def _is_own(self, pair: Pair) -> bool:
+        """Whether the data set has the grade that this judge gave, and that no first judge gave as well."""
+        grade, first = self.given[pair].grade, self.first.get(pair)
+        return grade is not None and grade == _grade(self.held, pair) and (first is None or first.grade != grade)
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
@@ -214,6 +216,12 @@ class Session:
             without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
             found[without[self.pool.query] & (found == UNJUDGED)] = self.unsure
         return found
+
+    def _order(self) -> Indices:
+        """int64[n]: the pairs to ask, in order."""
+        if self.first:
+            return self._second()
+        return whole_queries.order(self.pool) if self.random else self.pool.order
 
     def _second(self) -> Indices:
         """int64[n]: what the first judge judged, in an order of its own."""
@@ -253,38 +261,5 @@ class Session:
         return merged
 
 
-def read_judgments(path: Path) -> dict[Pair, Judgment]:
-    """Read a judge's file, in the order given; empty where there is none."""
-    if not path.exists():
-        return {}
-    try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the judgments {shown(str(path), PATH_WIDTH)}: {reason}") from None
-    found = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line:
-            continue
-        try:
-            one = Judgment(**STRICT_JSON.decode(line))
-            if not _sound(one):
-                raise ValueError
-        except (TypeError, ValueError, RecursionError):
-            raise DataError(
-                f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
-                "entry, grade 0-3 or null, note and at. Mend the line or remove it"
-            ) from None
-        found[one.query, one.entry] = one
-    return found
-
-
-def _sound(one: Judgment) -> bool:
-    """Whether a judgment has the types that it says, and can be written as a line of qrels."""
-    texts = (one.query, one.entry, one.note, one.at)
-    if not all(isinstance(text, str) for text in texts):
-        return False
-    "".join(texts).encode()  # ValueError for what is no Unicode
-    graded = one.grade is None or (type(one.grade) is int and one.grade in GRADES)
-    names = [one.query] if one.entry == NOTHING and one.grade is None else [one.query, one.entry]
-    return graded and all(name.split() == [name] for name in names)
+def _grade(labels: Mapping[str, Mapping[str, int]], pair: Pair) -> int | None:
+    return labels.get(pair[0], {}).get(pair[1])

@@ -35,6 +35,9 @@ SHARE = 0.6
 """Of a query's words in the entry, from which on they are copied, where it has so many as a run."""
 LONGEST = 2_000
 QUERIES = "queries.jsonl"
+SHORTEST = 3
+"""Bytes: a key that was pressed is shorter, and a word in characters of its own is not."""
+SHORT = "a query of one or two letters finds nothing; u takes the last query back, an empty line goes on, q ends"
 COPIED = (
     "it has the entry's own words, and such a query favours search by words: ask as you would if you did not "
     "remember how it is written"
@@ -105,6 +108,11 @@ def copied(text: str, entry: Entry) -> bool:
         return True
     words = set(asked)
     return len(words) >= RUN and len(words & set(own)) >= SHARE * len(words)
+
+
+def refused(text: str, entry: Entry) -> str:
+    """Why a text is no query to be asked beside an entry; empty where it is one."""
+    return SHORT if len(text.encode()) < SHORTEST else COPIED if copied(text, entry) else ""
 
 
 def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:

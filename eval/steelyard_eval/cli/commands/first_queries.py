@@ -1,0 +1,62 @@
+"""The first queries of a data set, typed beside an entry that reminds of what there is."""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.memory.entry import Entry
+from steelyard_eval.cli.commands.options import put, tell
+from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.console import wrapped
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.notebook.label.write_queries import (
+    QUERIES,
+    WANTED,
+    logged_queries,
+    refused,
+    reminders,
+    save_queries,
+)
+
+INDENT = 9
+REMINDER = 300
+"""Characters of an entry that reminds of what there is."""
+
+
+def write_queries(data: Dataset, seed: int) -> None:
+    """The first queries: from the log, else by hand; none are written where nothing is answered."""
+    texts = logged_queries(data, seed)
+    if not texts:
+        click.echo(
+            f"{data.name} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
+            "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
+            err=True,
+        )
+        texts = _typed(data, seed)
+    if texts:
+        note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
+
+
+def _typed(data: Dataset, seed: int) -> list[str]:
+    texts: list[str] = []
+    for entry in reminders(data, seed):
+        put(None, False, wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
+        text = _asked(entry, texts)
+        if text == "q":
+            break
+        texts += [text] if text else []
+        if len(texts) == WANTED:
+            break
+    return texts
+
+
+def _asked(entry: Entry, texts: list[str]) -> str:
+    """A query that may be asked beside an entry; empty, or q. `u` takes the last of the texts back."""
+    while True:
+        text = click.prompt(f"query {len(texts) + 1}", default="", show_default=False, err=True).strip()
+        if text == "u":
+            tell(f"taken back: {texts.pop()}" if texts else "there is no query to take back")
+        elif text in ("", "q") or not (why := refused(text, entry)):
+            return str(text)
+        else:
+            tell(why)
