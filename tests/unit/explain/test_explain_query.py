@@ -171,6 +171,7 @@ def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_fro
     lost = only(found)["missing"][0]
     assert (lost["where"], lost["lists"]["fts"]["position"]) == ("not_ranked", 1)
     assert "nothing was returned" in str(found)
+    assert only(found)["emptied"] == "the query has no word that bm25 looks for"  # FTS found its word
 
 
 @pytest.mark.parametrize(
@@ -184,11 +185,6 @@ def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_fro
 def test_an_empty_list_names_the_words_that_no_entry_has(tmp_path, text, config, why):
     made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": text}, {"a": 1})
     assert why in " ".join(str(explain(made, "q", config, embedder="none")).split())
-
-
-def test_words_that_an_entry_has_are_not_told_as_missing(tmp_path):
-    made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": "keys lamps"}, {"a": 1})
-    assert "nothing found" not in str(explain(made, "q", "bm25", embedder="none"))
 
 
 def test_a_configuration_is_not_held_against_itself(tmp_path):
