@@ -32,6 +32,8 @@ class Manifest:
     system: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    imported: bool = False
+    """Whether an import wrote the set, and so knows of fields that only the store has."""
 
 
 _TEXT = FIELDS["text"]
@@ -65,7 +67,8 @@ def read_manifest(reader: FolderReader) -> Manifest:
     _check_recipe(reader, recipe)
     _check_files(reader, record.get("files"))
     sampled = read_sampled(reader, FILE, record.get("sampled"))
-    return Manifest(recipe=recipe, sampled=sampled, pool=read_pool(reader, FILE, record.get("pool")), **values)
+    pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
+    return Manifest(recipe=recipe, sampled=sampled, pool=pool, imported=imported, **values)
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:

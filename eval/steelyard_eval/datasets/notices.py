@@ -16,9 +16,15 @@ Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10
 
 
-def notices(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> Iterator[str]:
-    """Yield the notices on corpus, queries and judgments, in a fixed order."""
-    yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
+def notices(
+    entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades, imported: bool = False
+) -> Iterator[str]:
+    """Yield the notices on corpus, queries and judgments, in a fixed order.
+
+    Fields that only the store of an `imported` set has are meant to be there, but for what looks misspelt.
+    """
+    if not imported or _suggested(entries, FIELDS):
+        yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
     yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
     empty = [e for e in entries.items if not (e.text or e.l0 or e.l1)]
     titled = sum(bool(e.title) for e in empty)

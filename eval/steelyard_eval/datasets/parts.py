@@ -45,7 +45,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     if entries is None or queries is None:
         return Report(reader.told(), tuple(found), None)
     as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
-    found += [*clock, *notices(entries, queries, parts.qrels)]
+    found += [*clock, *notices(entries, queries, parts.qrels, manifest.imported)]
     if reader.faults:
         return Report(reader.told(), tuple(found), None)
     dataset = Dataset(

@@ -592,6 +592,14 @@ class TestNotices:
         )
         assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
 
+    def test_fields_of_a_store_that_was_imported_are_meant_unless_they_look_misspelt(self, tiny):
+        about = json.loads((tiny / "dataset.json").read_text())
+        write(tiny, "dataset.json", json.dumps(about | {"source": {"kind": "markdown", "path": "notes"}}))
+        assert self.notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
+        bare = [{key: value for key, value in entry.items() if key != "title"} for entry in ENTRIES]
+        (told,) = self.notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
+        assert told.endswith("'front_matter', 'titel'; did you mean 'title' by 'titel'?")
+
     def test_empty_text(self, tiny):
         entries = [ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3", "project": "other"}]
         assert self.notices(tiny, corpus=entries) == (
