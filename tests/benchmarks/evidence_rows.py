@@ -17,7 +17,7 @@ from steelyard_eval.decide.rule import (
     ONE_STRATEGY,
     Evidence,
     best,
-    proven,
+    passed,
 )
 
 GROUPS = {
@@ -136,8 +136,8 @@ def rule_row(own, others, grid30, n, count, usual=OVER_FUSION):
         ways = {
             "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
             "optimum": int(np.argmax(known.metric.mean(axis=1))),
-            "A, shipped": proven(known, ONE_STRATEGY),
-            "A, no table": proven(alone, ONE_STRATEGY),
+            "A, shipped": _proven(known),
+            "A, no table": _proven(alone),
             "B, tried": best(known),
         }
         for way, candidate in ways.items():
@@ -216,3 +216,9 @@ def _verdicts(rows):
             + share(kept, lambda row: row[3])
         ),
     }
+
+
+def _proven(evidence):
+    """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
+    passing = passed(evidence, ONE_STRATEGY)
+    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None

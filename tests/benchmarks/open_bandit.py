@@ -9,6 +9,7 @@ click rate of `random`, the uniform policy, is estimated from the log of `bts`.
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def campaigns(path: Path) -> list[dict[str, Any]]:
         rate = float(target.click.mean())
         around = normal_interval(rate, float(np.sqrt(rate * (1 - rate) / len(target))))
         rates = {"value": rate, "low": around.low, "high": around.high}
-        found.append({"campaign": name, "own": rates, "estimated": made.to_json()})
+        found.append({"campaign": name, "own": rates, "estimated": asdict(made)})
     return found
 
 

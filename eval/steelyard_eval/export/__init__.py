@@ -5,6 +5,8 @@ To add a target, write a module with a `TARGET` and list it here.
 
 from __future__ import annotations
 
+import re
+
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import MODEL as LSA
@@ -120,4 +122,5 @@ def _vectors(config: SearchConfig) -> list[str]:
         if own.model == LSA
         else "so use that model there, or tune again"
     )
-    return [f"tuned with the vectors of {own.model}, {there} with the vectors of the model that you use there"]
+    name = own.model if re.fullmatch(r"[A-Za-z0-9._/:-]+", own.model) else "one model"  # it may be anybody's file
+    return [f"tuned with the vectors of {name}, {there} with the vectors of the model that you use there"]

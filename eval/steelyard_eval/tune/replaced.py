@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.files import STRICT_JSON, canonical, write_text
+from steelyard.base.files import canonical, write_text
+from steelyard.base.inputs import read_bytes
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.rankings import spelled
@@ -21,7 +22,7 @@ def keep_back(dataset: Dataset, files: Mapping[Path, SearchConfig | None]) -> li
 
     What no kept run chose is copied beside it. A file that is replaced by the same search is passed over.
     """
-    new = [_search(STRICT_JSON.decode(canonical(one.to_json()))) for one in files.values() if one is not None]
+    new = [_search(one.to_json()) for one in files.values() if one is not None]
     lines = []
     for file in filter(Path.is_file, files):
         record, done = _record(file), "removed" if files[file] is None else "replaced"
@@ -39,9 +40,16 @@ def _again(dataset: Dataset, file: Path, record: object) -> str:
         command = spelled("runs", dataset, str(run), options={"--out": file})
         return f"it was of an earlier run; to have it again: {command}"
     names = (file.with_name(f"{file.name.removesuffix('.json')}.before-{number}.json") for number in count(1))
-    copy = next(name for name in names if not os.path.lexists(name))
-    write_text(copy, file.read_bytes())
+    held = read_bytes(file)
+    copy = next(name for name in names if not os.path.lexists(name) or _holds(name, held))
+    if not os.path.lexists(copy):
+        write_text(copy, held)
     return f"no kept run has what it held, which is now in {copy}"
+
+
+def _holds(copy: Path, held: bytes) -> bool:
+    """Whether a copy that is there already, such as that of a killed command, is the same."""
+    return copy.is_file() and copy.stat().st_size == len(held) and read_bytes(copy) == held
 
 
 def _runs(dataset: Dataset) -> list[KeptRun]:
@@ -62,4 +70,4 @@ def _record(file: Path) -> object:
 
 def _search(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds
     """A weights file without when and how it was chosen."""
-    return {**record, "provenance": None} if isinstance(record, dict) else record
+    return canonical({**record, "provenance": None}) if isinstance(record, dict) else record

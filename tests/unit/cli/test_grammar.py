@@ -42,7 +42,7 @@ LINES = {
     "context --system": "context mine.db token --system {}",
     "explain CONTENDER": "explain mine q0 soleri {}",
     "explain --contender": "explain mine q0 soleri --contender {}",
-    "explain --against": "explain mine q0 --against {}",
+    "explain --against": "explain mine q0 soleri --against {}",
     "export CONFIGURATION": "export {} --to qdrant",
     "floor CONFIGURATION": "floor mine {} --out f.json",
     "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
