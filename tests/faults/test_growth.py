@@ -93,6 +93,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/learn/use/simulated_transcripts.py": "writes sessions",
     "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
+    "steelyard_eval/tune/replaced.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
