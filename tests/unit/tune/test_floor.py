@@ -52,11 +52,13 @@ def test_from_labels_to_a_file_that_searches(folder, tmp_path):
 
 def test_the_command_writes_the_file_and_compare_counts_what_is_silent(folder, tmp_path, capsys):
     out = tmp_path / "w.json"
+    out.write_text("mine")
     assert main(["floor", str(folder), FUSED, "--embedder", "lsa", "--out", str(out)], standalone_mode=False) in (
         0,
         None,
     )
     assert "loses at most 10% of the relevant entries, 90% sure, from your 50 labels" in capsys.readouterr().out
+    assert (tmp_path / "w.before-1.json").read_text() == "mine"
     record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).to_json()
     floored, plain = record["silence"]
     assert (floored["none"], plain["none"]) == (24, 24)
