@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, scored_again, silenced
@@ -135,25 +135,29 @@ class SearchResult:
         )
 
 
-def hits_of(store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr) -> tuple[Hit, ...]:
-    """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile."""
+def hits_of(
+    store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr, scores: Floats
+) -> tuple[Hit, ...]:
+    """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile.
+
+    `scores` are those of the strategy, see `fuse`.
+    """
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     found = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in found]:
         raise VaultError(
             f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or run steelyard reindex"
         )
-    signals = _signals(table, strategy, ranking)
+    signals = _signals(table, strategy, ranking, ~np.isnan(scores[ranking.row]))
     scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
     return tuple(Hit(rank, float(score), plain(found[id_]), own) for rank, (id_, score, own) in scored)
 
 
-def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[str, float]]:
+def _signals(table: SignalTable, strategy: Expr, ranking: Ranking, fused: Bools) -> list[dict[str, float]]:
     """The signals that the strategy used, of each ranked row by name; 0 where the row was not returned.
 
-    A row that a finish stage added has no signals.
+    A row that a finish stage added, and that was not fused, has no signals.
     """
-    ranked = strategy.members(table, strategy.everywhere(table))[ranking.row]
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
@@ -163,5 +167,5 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking) -> list[dict[
                 home = table.home[ranking.row]
                 found = np.where(np.isnan(found) & (home >= 0), values[home], found)
             read[leaf.name] = np.where(np.isnan(found), 0.0, found).tolist()
-    rows = zip(*read.values(), strict=True) if read else ((),) * len(ranked)
-    return [dict(zip(read, row, strict=True)) if own else {} for own, row in zip(ranked, rows, strict=True)]
+    rows = zip(*read.values(), strict=True) if read else ((),) * len(fused)
+    return [dict(zip(read, row, strict=True)) if own else {} for own, row in zip(fused, rows, strict=True)]

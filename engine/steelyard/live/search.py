@@ -16,7 +16,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from steelyard.base.arrays import Bools
+from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
@@ -52,8 +52,15 @@ def _part(error: SteelyardError) -> str:
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
     """Mask the table to the configuration's depths, fuse and finish; return the masked table and the ranking."""
+    masked, _, ranking = _ranked(table, config, strategy)
+    return masked, ranking
+
+
+def _ranked(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Floats, Ranking]:
+    """See `rank_table`; with the fused scores between them."""
     masked = table.at_depth(config.depths)
-    return masked, finish(masked, fuse(masked, strategy), config.finish)
+    scores = fuse(masked, strategy)
+    return masked, scores, finish(masked, scores, config.finish)
 
 
 class Searcher:
@@ -180,8 +187,8 @@ class Searcher:
         lost += failed
         if lost:
             self._count(lost)
-        masked, ranking = rank_table(table, config, strategy)
-        hits = hits_of(self.store, masked, ranking, strategy)
+        masked, scores, ranking = _ranked(table, config, strategy)
+        hits = hits_of(self.store, masked, ranking, strategy, scores)
         found = SearchResult(
             hits,
             masked,

@@ -16,6 +16,7 @@ from steelyard.embedders.embed import Vectors
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.dots import dots
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
     UNKNOWN,
@@ -142,13 +143,13 @@ class _Rows:
 
     @classmethod
     def of(cls, ids: Sequence[str], matrix: Vectors) -> _Rows:
-        return cls(tuple(ids), matrix, np.sqrt(_dots(matrix)))
+        return cls(tuple(ids), matrix, np.sqrt(dots(matrix)))
 
     def cosine(self, vector: Vectors) -> Floats:
         """See `cosine`, of which these are the same bits."""
         _check_dimension(self.matrix, vector)
         query = vector.astype(np.float64)
-        return _quotient(_dots(self.matrix, query), self.lengths * np.sqrt((query * query).sum()))
+        return _quotient(dots(self.matrix, query), self.lengths * np.sqrt((query * query).sum()))
 
 
 class Unindexed:
@@ -241,28 +242,11 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     return _Rows.of((), matrix).cosine(vector)
 
 
-BLOCK = 1024
-"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
-
-
 def _best_first(scores: Floats) -> Indices:
     """The rows by falling score, ties in order. A sort that keeps the order of ties takes twice as long."""
     order = np.argsort(-scores)
     ranked = scores[order]
     return order if (ranked[1:] != ranked[:-1]).all() else np.argsort(-scores, kind="stable")
-
-
-def _dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
-    """float64[rows]: each row times the vector, or times itself; blocks change no bit of it."""
-    dots = np.empty(len(matrix))
-    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
-    for begin in range(0, len(matrix), BLOCK):
-        part = matrix[begin : begin + BLOCK]
-        rows = buffer[: len(part)]
-        np.copyto(rows, part)
-        np.multiply(rows, rows if vector is None else vector, out=rows)
-        np.sum(rows, axis=1, out=dots[begin : begin + BLOCK])
-    return dots
 
 
 def _quotient(dots: Floats, lengths: Floats) -> Floats:

@@ -65,4 +65,4 @@ def test_an_entry_that_is_gone_by_now_is_named(vault):
     vault.delete(["c"])
 
     with pytest.raises(VaultError, match="entry 'c' was deleted meanwhile; search again"):
-        hits_of(vault, found.table, found.ranking, found.strategy)
+        hits_of(vault, found.table, found.ranking, found.strategy, found.fused)

@@ -1,33 +1,10 @@
-"""The compiled loop of the scan over vectors in 8 bits a number.
-
-All compiled code is in this file, because numba's cache only notices changes to this file.
-"""
+"""The loop of the scan over vectors in 8 bits a number, to be compiled."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-OPTIONS: dict[str, Any] = {"nogil": True}
 SIGNATURE = "void(i1[:, ::1], i2[:, ::1], i4[:, ::1])"
-
-
-@cache
-def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
-    """Compile `add_products`, with the machine code cached in the package's or the user's cache folder.
-
-    Where neither can be written, or the cache is damaged, it is compiled in memory, in half a second.
-    """
-    try:
-        made = njit(cache=True, **OPTIONS)(add_products)
-        made.compile(SIGNATURE)
-    except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
-        made = njit(**OPTIONS)(add_products)
-        made.compile(SIGNATURE)
-    return made
 
 
 def add_products(codes, queries, products):

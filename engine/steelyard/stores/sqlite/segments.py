@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices, Vectors
+from steelyard.base.compiled import compiled
 from steelyard.stores.base import COSINE
 from steelyard.stores.sqlite.precision import PRECISIONS
+from steelyard.stores.sqlite.scan import SIGNATURE, add_products
 
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
@@ -196,11 +198,9 @@ class Codes(VectorSegment):
 
     def products(self, vectors: Sequence[Vectors]) -> NDArray[Any]:
         """The products of the whole numbers, int32."""
-        from steelyard.stores.sqlite.scan import compiled  # numba loads when it is needed
-
         levels = np.array([_levels(vector)[0] for vector in vectors])
         found = np.empty((len(vectors), len(self)), dtype=np.int32)
-        compiled()(self.codes, levels, found)
+        compiled(add_products, SIGNATURE)(self.codes, levels, found)
         return found
 
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
