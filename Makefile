@@ -29,7 +29,7 @@ demo: .venv/installed  ## compare, tune and report on the data set inside the pa
 test: lint types gate .venv/axe/axe.min.js  ## lint, types, the relevance gate, tests of the installed package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
 
-nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, ranx, small runs of the bench
+nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
 	$(BIN)/python -m pytest -m nightly tests
 
 gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json

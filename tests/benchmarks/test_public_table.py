@@ -22,7 +22,7 @@ def test_what_decides_a_column_is_as_it_was(data_root, name):
     )
 
 
-@pytest.mark.parametrize("name", ["madial", "locomo-sessions"])
+@pytest.mark.parametrize("name", ["madial", pytest.param("locomo-sessions", marks=pytest.mark.nightly)])
 def test_the_code_of_today_finds_the_same_figures(data_root, tmp_path, name):
     found = Lists.of(name, tmp_path)
     assert data_root.is_dir()

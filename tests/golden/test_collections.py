@@ -17,7 +17,8 @@ from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.weights.kernel import Form, Kernel
 
-SETS = ("scifact", "locomo", "cranfield", "beam-128k", "cosqa", "cacm")
+LARGE = ("scifact", "beam-128k", "cosqa")
+SETS = ("locomo", "cranfield", "cacm", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE))
 CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")
 
 

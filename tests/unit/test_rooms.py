@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,17 +27,20 @@ def room(module):
     return module.partition(".")[0]
 
 
+@cache
 def modules(folder):
-    """Every module below a folder by its dotted name from there."""
+    """Every module below a folder by its dotted name from there, with the nodes of its tree."""
+    found = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return found
 
 
-def imported(tree, package, known):
-    """Every module of the package that a syntax tree imports, wherever it does."""
-    for node in ast.walk(tree):
+def imported(nodes, package, known):
+    """Every module of the package that is imported somewhere in a module."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -49,10 +53,9 @@ def imported(tree, package, known):
 
 def arrows(folder):
     """From each room to those that it imports, with the modules where it does."""
-    trees = dict(modules(folder))
     drawn = defaultdict(set)
-    for module, tree in trees.items():
-        for target in imported(tree, folder.name, trees):
+    for module, nodes in modules(folder).items():
+        for target in imported(nodes, folder.name, modules(folder)):
             if room(module) != room(target):
                 drawn[room(module), room(target)].add(f"{module or folder.name} imports {target or folder.name}")
     return drawn
@@ -68,13 +71,13 @@ def upwards(folder, floors):
 
 def circles(folder):
     """Modules that import one another, directly or through others."""
-    trees = dict(modules(folder))
-    reached = {module: set(imported(tree, folder.name, trees)) & trees.keys() for module, tree in trees.items()}
-    for through in trees:  # Warshall: what is reached through one module more
-        for module in trees:
+    known = modules(folder)
+    reached = {module: set(imported(nodes, folder.name, known)) & known.keys() for module, nodes in known.items()}
+    for through in known:  # Warshall: what is reached through one module more
+        for module in known:
             if through in reached[module]:
                 reached[module] |= reached[through]
-    return sorted(module for module in trees if module in reached[module])
+    return sorted(module for module in known if module in reached[module])
 
 
 def inside(folder):
@@ -82,8 +85,8 @@ def inside(folder):
     ours = {Path(package).name for package in PACKAGES}
     return [
         f"{module}: {alias.name}"
-        for module, tree in modules(folder)
-        for function in ast.walk(tree)
+        for module, nodes in modules(folder).items()
+        for function in nodes
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ours
@@ -106,7 +109,7 @@ def test_no_modules_import_one_another(package):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_picture_has_every_room_once(package):
     """A new room needs a place in ARCHITECTURE.md, and a reason when it is the twenty-first."""
-    rooms = {room(module) for module, _ in modules(ROOT / package)} - {"", "__main__"}
+    rooms = {room(module) for module in modules(ROOT / package)} - {"", "__main__"}
     pictured = sorted(name for floor in FLOORS[package] for name in floor if name != "__main__")
     assert pictured == sorted(rooms)
     assert len(rooms) <= MOST_ROOMS
@@ -122,8 +125,8 @@ def test_every_public_class_has_a_name_of_its_own():
     names = Counter(
         node.name
         for package in PACKAGES
-        for _, tree in modules(ROOT / package)
-        for node in tree.body
+        for module in modules(ROOT / package).values()
+        for node in module[0].body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []

@@ -319,6 +319,13 @@ def _write(path, name):
         append(path, [impression(client_id=f"{name}{at}", user_query="one")])
 
 
+def test_exploring_alike_is_equal_whatever_was_drawn():
+    one, other = Explore(0.5, seed=3), Explore(0.5, seed=3)
+    one.coin()
+    assert one == other
+    assert repr(one) == "Explore(share=0.5, against=None, seed=3)"
+
+
 def test_processes_share_a_log(tmp_path):
     path = tmp_path / "log.jsonl"
     context = multiprocessing.get_context("fork" if sys.platform != "win32" else "spawn")

@@ -33,6 +33,15 @@ def logged(seed, sessions=2000):
     return lists, found, weighed(found, probabilities(lists, found, 0, SHARE))
 
 
+def test_few_queries_are_asked_often():
+    """By Zipf's law the n-th of N queries is asked in 1 / n of the cases of the first, so that is in 1 / H(N) of all."""
+    lists, grades = made()
+    found = simulate(lists, grades, 0, "pbm", 20_000, np.random.default_rng(1), zipf=1.0)
+    often = np.sort(np.bincount(found.query))[::-1] / 20_000
+    count = len(lists.pairs.queries)
+    assert often[:3] == pytest.approx(1 / np.arange(1, 4) / sum(1 / n for n in range(1, count + 1)), rel=0.1)
+
+
 def test_two_shows_by_hand():
     """Shown with 1/2 and acted upon, and shown with 1/4 and not, where the candidate has the first alone.
 

@@ -145,6 +145,10 @@ def test_a_system_without_a_linear_form_is_replayed(data, explorer):
     assert explorer.exploration.curve(0)["points"] == []
 
 
+def test_one_weight_is_enough(bench):
+    assert Exploration(bench, read_config("weighted_sum(1*bm25)"), "bm25").weights == [1.0]
+
+
 def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_path):
     explorer.exploration.weigh(0, 0.4)
     path = explorer.adopt(tmp_path / "w.json")

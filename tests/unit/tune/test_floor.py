@@ -1,8 +1,10 @@
 """Floors from a data set: from the command to the file and back into search."""
 
 import json
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
@@ -11,7 +13,9 @@ from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
+from steelyard_eval.decide.floors import Lists
 from steelyard_eval.tune.floor import find_floor, promises_of
+from steelyard_eval.tune.floor_document import sentence
 
 BM25 = "weighted_sum(1*bm25, normalize=theoretical)"
 FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
@@ -35,6 +39,15 @@ def written(place, unanswerable):
     (place / "qrels.txt").write_text("".join(f"q{at} 0 {name} 1\n" for at, name in enumerate(names[:50])))
     (place / "dataset.json").write_text(json.dumps({"name": "mine", "licence": "CC0-1.0", "as_of": "2026-01-01"}))
     return place
+
+
+def test_a_promise_that_holds_as_it_is_needs_no_floor():
+    claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
+    none = Lists(*[np.empty(0)] * len(fields(Lists)))
+    assert sentence(-math.inf, [claim], none) == (
+        "No floor is needed: 2% of the questions without an answer are answered as it is, and at most 10%, 90% sure, "
+        "from 60."
+    )
 
 
 def test_from_labels_to_a_file_that_searches(folder, tmp_path):

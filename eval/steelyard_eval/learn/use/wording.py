@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from steelyard_eval.compare.mentioned import SHORTEST
@@ -184,8 +185,13 @@ def file_name(path: str) -> str:
     return PurePosixPath(path.replace("\\", "/")).name
 
 
+@lru_cache(maxsize=10_000)  # a session names the same files over and over
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path.replace("\\", "/")).parts
+
+
 def is_same_file(path: str, related: str) -> bool:
     """Whether a path ends with the other one, folder by folder; a bare name is not enough."""
-    long, short = PurePosixPath(path.replace("\\", "/")).parts, PurePosixPath(related.replace("\\", "/")).parts
-    short = tuple(part for part in short if part not in (".", "/"))
+    long = _parts(path)
+    short = tuple(part for part in _parts(related) if part not in (".", "/"))
     return len(short) > 1 and long[-len(short) :] == short
