@@ -3,8 +3,7 @@
 import ir_measures
 import numpy as np
 import ranx
-
-from steelyard_eval.measures.runs import oracle
+from by_trec_eval import oracle
 
 NAMES = {"nDCG": "ndcg", "R": "recall", "Success": "hit_rate", "RR": "mrr"}
 """Families of measures, as ranx names them. RecallAll, which none of the three has, is a recall of 1."""

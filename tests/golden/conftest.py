@@ -4,3 +4,4 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for recomputed
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval

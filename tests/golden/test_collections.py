@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from by_trec_eval import oracle
 
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.measures.runs import oracle, write_run
+from steelyard_eval.measures.runs import write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged

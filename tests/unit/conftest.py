@@ -14,6 +14,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent / "weights"))  # for search_forms
 sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),

@@ -133,10 +133,6 @@ class Expr(ABC):
         """Iterate over this expression under each value of its own parameters that tuning tries."""
         yield self
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return its own parameters as numbers scaled to about 1, so that similar variants are close."""
-        return ()
-
     def describe(self) -> Description:
         """Describe the expression for exporters, which do not know its family."""
         return Description(f"{self} is not one fusion of lists")

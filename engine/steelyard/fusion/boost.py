@@ -107,10 +107,6 @@ class Boost(Family):
         if len(off) > 1 and off != self.factors:
             yield replace(self, factors=off)
 
-    def coordinates(self) -> tuple[float, ...]:
-        """The weights of the factors."""
-        return tuple(term.weight for term in self.factors)
-
     def describe(self) -> Description:
         """What it is."""
         names = ", ".join(str(term.expr) for term in self.factors)

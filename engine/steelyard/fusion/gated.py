@@ -71,10 +71,6 @@ class Gated(Sum):
         """Iterate over the gates that tuning tries."""
         yield from (replace(self, least=least) for least in sorted({*self.LEAST, self.least}))
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return the gate."""
-        return (self.least,)
-
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the first list that pass the gate."""
         gate = self.terms[0].expr

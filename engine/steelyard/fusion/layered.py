@@ -104,11 +104,6 @@ class Layered(WeightedTerms):
         )
         yield from dict.fromkeys(shapes)
 
-    def coordinates(self) -> tuple[float, ...]:
-        """The threshold, the lowest step, the cut."""
-        lowest = min((step for step in self.relax if step < self.threshold), default=self.threshold)
-        return (self.threshold, lowest, self.threshold if self.cut == STEP else float(self.cut or 0.0))
-
     def describe(self) -> Description:
         """State that it is not one fusion of lists."""
         return Description(

@@ -37,10 +37,6 @@ class Rbc(Sum):
         """Iterate over the values of phi that tuning tries."""
         yield from (replace(self, phi=phi) for phi in sorted({*self.PHI, self.phi}))
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return phi."""
-        return (self.phi,)
-
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         formula = f"(1 - phi) * phi^(rank in {column.label} - 1), 0 when not in the list"
         return ranked_column(table, column, present, lambda rank: (1 - self.phi) * self.phi ** (rank - 1), formula)

@@ -103,11 +103,6 @@ class Rrf(Sum):
             return sorted(product(pool, repeat=2))
         return sorted({(*own[:at], k, *own[at + 1 :]) for at in range(len(own)) for k in pool})
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return the order of magnitude of each k and the amount of the bonus."""
-        each = self.k if isinstance(self.k, tuple) else (self.k,)
-        return (*(float(np.log10(k + 1)) for k in each), self.bonus.amount if self.bonus else 0.0)
-
     def describe(self) -> Linear:
         """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""
         if isinstance(self.k, tuple):

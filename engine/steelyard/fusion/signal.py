@@ -70,10 +70,6 @@ class Signal(Expr):
             span = Duration(written.amount * factor, written.unit)
             yield replace(self, options=tuple((options | {"half_life": span}).items()))
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return the order of magnitude of each span of time."""
-        return tuple(float(np.log10(span.seconds)) for _, span in self.options if isinstance(span, Duration))
-
     def signals(self) -> frozenset[str]:
         """Return its own name."""
         return frozenset({self.name})

@@ -174,10 +174,6 @@ class NormalizedSum(Sum):
         own = self.signals() if self.normalize in WITH_ENDS else ()
         return super().reads_ends.union(name for name in own if fixed_ends(name) is None)
 
-    def coordinates(self) -> tuple[float, ...]:
-        """Return 1 for its normalisation and 0 for each other, so that all are equally far apart."""
-        return tuple(float(self.normalize == name) for name in NORMALIZERS)
-
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         return NORMALIZERS[self.normalize](table, column, present)
 

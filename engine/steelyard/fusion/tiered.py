@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from steelyard.base.arrays import Bools
 from steelyard.fusion.available import Available
 from steelyard.fusion.base import Expr, Fallback, Needs, join_needs
@@ -64,10 +62,6 @@ class Tiered(Family):
     def variants(self) -> Iterator[Expr]:
         """Iterate over the values of `min_results` that tuning tries."""
         yield from (replace(self, min_results=count) for count in sorted({*self.MIN_RESULTS, self.min_results}))
-
-    def coordinates(self) -> tuple[float, ...]:
-        """Return the order of magnitude of `min_results`."""
-        return (float(np.log10(self.min_results + 1)),)
 
     def describe(self) -> Fallback:
         """Describe it as a search with a fallback."""

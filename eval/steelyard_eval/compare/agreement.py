@@ -51,7 +51,7 @@ def overlap(one: Sequence[str], other: Sequence[str]) -> float:
     return len(first & second) / len(first | second) if first | second else 1.0
 
 
-def rank_biased(one: Sequence[str], other: Sequence[str], p: float = PERSISTENCE) -> float:
+def rank_biased(one: Sequence[str], other: Sequence[str]) -> float:
     """Rank-biased overlap of the first ten, extrapolated: Webber, Moffat and Zobel (TOIS 28, 2010), equation 30.
 
     >>> rank_biased(["a", "b"], ["a", "b"]), rank_biased(["a"], ["b"])
@@ -61,8 +61,8 @@ def rank_biased(one: Sequence[str], other: Sequence[str], p: float = PERSISTENCE
     if depth == 0:
         return 1.0
     shared = [len(set(one[:d]) & set(other[:d])) / d for d in range(1, depth + 1)]
-    total = sum(value * p**d for d, value in enumerate(shared, start=1))
-    return float(round(shared[-1] * p**depth + (1 - p) / p * total, 12))
+    total = sum(value * PERSISTENCE**d for d, value in enumerate(shared, start=1))
+    return float(round(shared[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * total, 12))
 
 
 def agreement(lists: Lists, queries: Sequence[Query]) -> Record:

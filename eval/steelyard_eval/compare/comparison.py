@@ -50,37 +50,18 @@ def compare(
 ) -> Comparison:
     """Compare contenders on the judged queries of a split; without any, say how far their lists agree.
 
+    The parameters are those of `Workbench.compare` and of `Workspace.open`, and these:
+
     Parameters
     ----------
     source : Dataset, str or Path
         The data set, or its folder.
     contenders : str, sequence, mapping, or one contender
-        What is compared: systems, strategies, weights files, TREC runs, endpoints, tables of lists, functions, in
-        any mixture; see `steelyard_eval.compare.contenders`. A string may name several, separated by commas; a
-        mapping is from labels. The systems of `SYSTEMS` by default; with a recording of lists, each list alone and
-        their RRF.
-    baseline : str, int or any contender
-        What the others are tested against: a label of the comparison, or its place in the order of contenders from
-        0, or one more contender, such as what you run today. The first contender by default.
-    metrics : str or sequence of str
-        Names of ir_measures; the first is the primary one, which alone is tested, with Holm's correction.
-    split : str
-        train, dev, test or all; by default the data set's `report_split`.
-    limit : int
-        Length of every list; the largest cutoff of the metrics by default.
-    embedder : str
-        See `Workspace.open`.
-    jobs : int or Executor
-        Processes that search, or where to submit it; the result is the same.
-    recording : str or Path
-        A folder that `record` wrote: contenders are replayed from it and nothing is searched.
-    runs : str or Path
-        Folder to write every list to as a TREC run.
+        See `steelyard_eval.compare.contenders`. The systems of `SYSTEMS` by default; with a recording of lists,
+        each list alone and their RRF.
     verify : bool
         Whether ir_measures computes every metric of the lists again; the document then holds the largest
         differences as `verification`.
-    seed : int
-        Seed of the tests.
     timed : bool
         Whether live searches are timed. Functions and endpoints are searched once, and timed during that.
     workspace : Workspace or function

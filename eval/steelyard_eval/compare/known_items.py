@@ -58,12 +58,12 @@ class Missed:
     missed: int
 
 
-def known_items(dataset: Dataset, seed: int = 0, count: int = ASKED) -> list[KnownItem]:
-    """A sentence of each of `count` entries, drawn by the seed; entries without one are left out."""
+def known_items(dataset: Dataset, seed: int = 0) -> list[KnownItem]:
+    """A sentence of each of `ASKED` entries, drawn by the seed; entries without one are left out."""
     rng = np.random.default_rng(seed)
     found: list[KnownItem] = []
     for at in rng.permutation(len(dataset.entries)).tolist():
-        if len(found) == count:
+        if len(found) == ASKED:
             break
         entry = dataset.entries[at]
         if sentences := list(_sentences(entry)):

@@ -21,7 +21,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion.base import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
-from steelyard_eval.common.progress_bar import Wrapper, bar
+from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for, smoothing
 from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -175,7 +175,6 @@ def grid(
     judgments: Judgments,
     metric: Measure,
     columns: int = COLUMNS,
-    progress: Wrapper | None = None,
 ) -> Grid:
     """Every setting under its own weights and many others, over all queries of the recording.
 
@@ -188,7 +187,7 @@ def grid(
         return cast(Grid, known)
     each = columns // len(settings)
     made = _forms(table, settings, judgments)
-    shown = (progress or bar("laying out weights"))(settings)
+    shown = bar("laying out weights")(settings)
     found = Grid.joined([_of(config, next(made), metric, each) for config in shown])
     if len(table) <= KEPT_ROWS:  # for the next command on this recording
         kept.append((asked, found))

@@ -99,23 +99,8 @@ def explain(
 ) -> QueryExplanation:
     """Explain one query of a data set under a configuration, and what a second one changes.
 
-    Parameters
-    ----------
-    source : Dataset, Workspace, str or Path
-        The data set, indexed already or not, or its folder.
-    query_id : str
-        One of its queries.
-    config : contender
-        A system, a strategy over the system `plain`, or a weights file; see `steelyard_eval.compare.contenders`.
-        By default what dataset.json names as `system`, else bm25.
-    against : contender
-        Any contender to compare it with; one that has lists only, such as a TREC run, is compared by ranks.
-    entry : str
-        An entry to explain in full, ranked or not.
-    limit : int
-        Length of the lists; 10 by default, or the limit of a weights file.
-    embedder : str
-        See `Workspace.open`; used for a data set that is not indexed yet.
+    The parameters are those of `Workbench.explain` and of `Workspace.open`; `source` is the data set, indexed
+    already or not, or its folder.
 
     Raises
     ------

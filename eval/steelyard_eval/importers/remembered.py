@@ -16,9 +16,9 @@ from steelyard.base.errors import MachineError
 from steelyard.base.files import canonical, write_text
 
 
-def remember(folder: Path, source: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> None:
+def remember(folder: Path, source: Mapping[str, Any]) -> None:
     """Keep that this user imported the source into the folder; a home that cannot be written is no error."""
-    place = _place(folder, environ)
+    place = _place(folder)
     text = canonical(dict(source))
     if _text(place) == text:
         return
@@ -29,19 +29,19 @@ def remember(folder: Path, source: Mapping[str, Any], environ: Mapping[str, str]
         return
 
 
-def is_remembered(folder: Path, source: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> bool:
+def is_remembered(folder: Path, source: Mapping[str, Any]) -> bool:
     """Whether this user imported this very source into the folder."""
-    return _text(_place(folder, environ)) == canonical(dict(source))
+    return _text(_place(folder)) == canonical(dict(source))
 
 
 def _text(place: Path) -> str:
     return place.read_text(encoding="utf-8") if place.is_file() else ""
 
 
-def _place(folder: Path, environ: Mapping[str, str]) -> Path:
+def _place(folder: Path) -> Path:
     """A file of the user's state for this folder."""
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
-    return state_folder(environ) / "imports" / f"{name}.json"
+    return state_folder() / "imports" / f"{name}.json"
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -75,19 +75,7 @@ def learn(
 ) -> Learned:
     """Learn weights from a feedback log and labels, and say whether they should replace those that are used today.
 
-    Parameters
-    ----------
-    feedback : str or Path
-        The log, JSON Lines, compressed or not; the data set's own by default.
-    current : any contender
-        What is used today; by default the policy that ranked most of the log, else the data set's system.
-    rule : str
-        `labels`: they decide, and acts sharpen them; or `adaptive`, the rule of Soleri's document, which never
-        ships.
-    labels : bool
-        Whether the labels of the data set decide, from 15 labelled questions on. Without, nothing ships.
-    embedder : str
-        See `Workspace.open`.
+    The parameters are those of `Workbench.learn` and of `Workspace.open`; the log may be compressed.
 
     Raises
     ------

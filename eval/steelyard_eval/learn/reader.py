@@ -7,7 +7,7 @@ a tenth of all (`clients`), so that nobody outvotes the rest. The log is read tw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,13 +121,10 @@ class Log:
         return Tally.sum(self.folds)
 
 
-def read_log(
-    path: str | Path | HeldLog, known: Known, now: float, progress: Callable[[int], object] | None = None
-) -> Log:
+def read_log(path: str | Path | HeldLog, known: Known, now: float) -> Log:
     """Read a log to its end; see the module.
 
-    `now` is the latest time that an impression can have, seconds UTC, give or take a day. `progress` is called
-    with the number of lines of each part.
+    `now` is the latest time that an impression can have, seconds UTC, give or take a day.
     """
     clients = Clients()
     for _, raw in lines_of(path):
@@ -138,10 +135,8 @@ def read_log(
         if line.hits:
             clients.saw(line)
     reading = _Reading(known, now, clients)
-    for at, (number, raw) in enumerate(lines_of(path), 1):
+    for number, raw in lines_of(path):
         reading.take(raw, number)
-        if progress and not at % CHUNK:
-            progress(CHUNK)
     return reading.finish()
 
 

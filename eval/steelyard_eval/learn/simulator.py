@@ -20,8 +20,6 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.grid import Block
-from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
-from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
@@ -99,7 +97,6 @@ def simulate(
     sessions: int,
     rng: np.random.Generator,
     *,
-    queries: Indices | None = None,
     explore: str = "none",
     share: float = SHARE,
     zipf: float = ZIPF,
@@ -112,14 +109,12 @@ def simulate(
     grades : float64[N]
         The grade of every row.
     policy : the candidate that ranks; model : one of `clicks.MODELS`; signal : the feature that attracts.
-    queries : int64[n]
-        Which queries are asked; all by default, in random order of frequency.
     explore : one of `EXPLORATIONS`, in a share of the sessions.
     """
     for name, valid in ((model, MODELS), (explore, EXPLORATIONS)):
         if name not in valid:
             raise ConfigError(f"there is no model or exploration {shown(name)}{nearest(name, valid)}")
-    asked = rng.permutation(np.arange(len(lists.pairs.queries)) if queries is None else queries)
+    asked = rng.permutation(np.arange(len(lists.pairs.queries)))
     weight = 1.0 / np.arange(1, len(asked) + 1) ** zipf
     query = asked[rng.choice(len(asked), sessions, p=weight / weight.sum())].astype(np.int64)
     row, explored, team = _shown(lists, query, policy, explore, share, rng)
@@ -137,18 +132,6 @@ def probabilities(lists: CandidateLists, sessions: Sessions, policy: int, share:
         equal = lists.top[:, sessions.query, place] == sessions.row[:, place]
         found[:, place] = (1 - share) * equal[policy] + share * equal.mean(axis=0)
     return found
-
-
-def cells_of(sessions: Sessions, lists: CandidateLists, kind: str = "clicked") -> Cells:
-    """The counts of sessions; every act of one kind."""
-    size = sessions.row.size
-    acts = np.zeros((size, len(KINDS)))
-    acts[:, CODE[kind]] = sessions.acted.ravel()
-    none = CODE[EVERYTHING_SHOWN]
-    acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
-    row = sessions.row.ravel()
-    place = np.tile(np.arange(PLACES), len(sessions))
-    return Cells.of(lists.pairs, row, place, np.ones(size), acts)
 
 
 def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:

@@ -37,12 +37,6 @@ class Measure:
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
 
     @property
-    def trec_name(self) -> str:
-        """The name in trec_eval, empty for what it does not compute; its recip_rank has no cutoff."""
-        family = _FAMILIES[self.family]
-        return family.whole if self.cutoff is None else family.cut.format(self.cutoff)
-
-    @property
     def kind(self) -> int:
         """How weight search computes it; ConfigError for one that is no function of the ranks of relevant rows."""
         return self._searched[0]
@@ -147,14 +141,12 @@ class _Family:
     """The declaration of a family of measures.
 
     `meaning` is what reports say of it, `searched` its kind and divisor in weight search (None where it rewards no
-    ranks), `whole` and `cut` are its names in trec_eval for the whole list and with a cutoff ('' for none).
+    ranks).
     """
 
     compute: Callable[[_Lists, int | None], Floats]
     meaning: str
     searched: tuple[int, str] | None
-    whole: str = ""
-    cut: str = ""
     needs_cutoff: bool = True
     alias: str = ""
     """Another name that ir_measures accepts."""
@@ -166,8 +158,6 @@ _FAMILIES = {
         _ndcg,
         "is 1 when the most relevant entries come first, and falls the later they come; 0 when none is found.",
         (GAIN, IDEAL),
-        "ndcg",
-        "ndcg_cut_{}",
         needs_cutoff=False,
         alias="NDCG",
     ),
@@ -175,15 +165,12 @@ _FAMILIES = {
         _recall,
         "is the share of the relevant entries that is in the list.",
         (HITS, RELEVANT),
-        cut="recall_{}",
         alias="Recall",
     ),
     "RR": _Family(
         _reciprocal_rank,
         "is 1 divided by the place of the first relevant entry.",
         (FIRST, CUTOFF),
-        "recip_rank",
-        "recip_rank",
         needs_cutoff=False,
         alias="MRR",
     ),
@@ -191,8 +178,6 @@ _FAMILIES = {
         _average_precision,
         "is the mean, over the relevant entries, of the precision at the place of each.",
         (PRECISIONS, RELEVANT),
-        "map",
-        "map_cut_{}",
         needs_cutoff=False,
         alias="MAP",
     ),
@@ -200,10 +185,9 @@ _FAMILIES = {
         _precision,
         "is the share of the places that have a relevant entry.",
         (HITS, CUTOFF),
-        cut="P_{}",
         alias="Precision",
     ),
-    "Success": _Family(_success, _ANY, (ANY, CUTOFF), cut="success_{}"),
+    "Success": _Family(_success, _ANY, (ANY, CUTOFF)),
     "Judged": _Family(
         _judged,
         "is the share of the places whose entry has a label at all; what has none counts as not relevant.",

@@ -1,4 +1,4 @@
-"""Reads and writes TREC runs, and evaluates them by trec_eval itself."""
+"""Reads and writes TREC runs."""
 
 from __future__ import annotations
 
@@ -161,31 +161,3 @@ def best_first(results: list[Scored]) -> list[Scored]:
     """
     with np.errstate(over="ignore"):  # beyond float32 a score is infinite, there as here
         return sorted(results, key=lambda one: (np.float32(one[1]), one[0].encode()), reverse=True)
-
-
-def oracle(
-    run: Mapping[str, Mapping[str, float]],
-    qrels: Mapping[str, Mapping[str, int]],
-    measures: Iterable[Measure],
-) -> dict[Measure, dict[str, float]]:
-    """Compute trec_eval's own values (through pytrec_eval) for each measure and query.
-
-    Covers every query of `qrels` that has judgments; 0 where the run does not answer it. Judged and
-    Recall* are not in trec_eval and are left out. trec_eval orders a run by float32 score, then by id
-    descending.
-    """
-    import pytrec_eval  # imported late: only checks need it
-
-    names = {measure: name for measure in measures if (name := measure.trec_name)}
-    # Grades below 0 hang or crash pytrec_eval; in trec_eval they have no gain.
-    clean = {q: {e: max(grade, 0) for e, grade in row.items()} for q, row in qrels.items() if row}
-    found = pytrec_eval.RelevanceEvaluator(clean, set(names.values())).evaluate(
-        {query: dict(scores) for query, scores in run.items()}
-    )
-    return {m: {q: _read(m, found.get(q, {}).get(name, 0.0)) for q in clean} for m, name in names.items()}
-
-
-def _read(measure: Measure, value: float) -> float:
-    """Return the value; RR@k is cut here, because trec_eval has no recip_rank at k: beyond k it is below 1/k."""
-    late = measure.family == "RR" and measure.cutoff is not None and value * measure.cutoff < 1 - 1e-9
-    return 0.0 if late else float(value)

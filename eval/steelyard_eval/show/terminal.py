@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -37,15 +37,15 @@ def compared(record: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def comparison(record: Mapping[str, Any], metrics: Sequence[str] = ()) -> str:
-    """Print the rows of a comparison: label, family, metrics (all by default), verdict, latency and cost.
+def comparison(record: Mapping[str, Any]) -> str:
+    """Print the rows of a comparison: label, family, metrics, verdict, latency and cost.
 
     The first metric is shown with its interval, the others without; the report has all intervals.
     """
     values = {(row["label"], row["metric"]): row for row in record["results"]}
     verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
     timing = {row["label"]: row for row in record["timing"]}
-    names = metrics or tuple(dict.fromkeys(row["metric"] for row in record["results"]))
+    names = list(dict.fromkeys(row["metric"] for row in record["results"]))
     rows = []
     for configuration in record["configurations"]:
         label = configuration["label"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 METRICS = ("R@10", "RR@10", "Judged@10")
 """Shown beside the metric that is decided on."""
-Record = dict[str, Any]
 
 
 class Recommendation(ChosenWeights):
@@ -90,33 +89,11 @@ def recommend(
 ) -> Recommendation:
     """Say which strategy and which weights to use, against what is used today, and what to expect of it.
 
-    Parameters
-    ----------
-    current : any contender
-        What is used today: a system, an expression, a weights file, a TREC run, an endpoint, a table of lists, a
-        function. What dataset.json names as `system` by default, else bm25.
-    metric : str
-        What is decided on.
-    limit : int
-        Length of the lists; the metric's cutoff by default.
-    embedder : str
-        See `Workspace.open`.
-    jobs : int or Executor
-        Processes that search, or where to submit it; the answer is the same.
-    seed : int
-        Of the folds.
-    timed : bool
-        Whether live search is timed.
-    recording : str or Path
-        A folder that `record` wrote, of one system or of lists of other engines: nothing is searched, and what it
-        does not hold is not tried. For lists `current` has to be named.
-    model_labels : ModelLabels
-        What a language model judged (`notebook.label.by_model.model_labels`). It makes labels of 20 queries and
-        more worth more where it agrees with them, and decides nothing by itself.
-    target, latency, embedding_calls : str, float, float
-        Choose only among what an export target expresses, what takes half of the searches at most so many
-        milliseconds live on this machine, what embeds at most so many of 100 queries. What that costs is in the
-        document, under "restriction".
+    The parameters are those of `Workbench.recommend`, of `Workspace.open`, and `now`, which gives the date of the
+    weights file. With a `recording` nothing is searched, and what it does not hold is not tried; for one of lists
+    `current` has to be named. What `model_labels` holds (`notebook.label.by_model.model_labels`) makes labels of
+    20 queries and more worth more where it agrees with them, and decides nothing by itself. What `target`,
+    `latency` and `embedding_calls` cost is in the document, under "restriction".
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public

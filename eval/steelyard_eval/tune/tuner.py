@@ -77,33 +77,9 @@ def tune(
     reported. With `ablate` the document has under "ablation" what signals, weights and labels are worth
     (`steelyard_eval.tune.ablation`).
 
-    Parameters
-    ----------
-    source : Dataset, str or Path
-        The data set, or its folder.
-    contender : configuration
-        What to start from: a system, a strategy or a weights file; `plain` by default, for a recording of lists
-        their RRF.
-    strategy : str
-        Another strategy over what the contender retrieves.
-    metric : str
-        The objective, by its name in ir_measures.
-    limit : int
-        Length of the lists; the cutoff of the metric by default.
-    embedder : str
-        See `Workspace.open`.
-    recording : str or Path
-        A folder that `record` wrote, with all queries: nothing is searched, and depths beyond it are not tried.
-    seed : int
-        Of the folds and of resampling.
-    ablate : bool
-        Whether the ablation is made.
-    target, latency, embedding_calls
-        What may be chosen; see `recommend`.
-    workspace : Workspace
-        The data set when it is indexed already.
-    now : function
-        The time in seconds UTC, for the date of the weights file.
+    `source` is the data set or its folder, `now` gives the date of the weights file; without a `contender` the
+    start is `plain`, for a recording of lists their RRF. The other parameters are those of `Workbench.tune`, and
+    of `Workspace.open`. With a `recording` depths beyond it are not tried.
 
     Ctrl-C ends the search of the optimum with the best found so far, and nothing ships: `whole` is false. After
     that it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or

@@ -11,6 +11,9 @@ from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
+from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
+from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.simulator import CandidateLists
 from steelyard_eval.learn.suggested import suggested
@@ -68,3 +71,15 @@ def decided(lists, grades, cells, queries):
 def truth(lists, grades):
     """float64[G]: the mean discounted gain of every candidate."""
     return lists.pairs.values(lists.top, grades).mean(axis=1)
+
+
+def cells_of(sessions, lists, kind="clicked"):
+    """The counts of sessions; every act of one kind."""
+    size = sessions.row.size
+    acts = np.zeros((size, len(KINDS)))
+    acts[:, CODE[kind]] = sessions.acted.ravel()
+    none = CODE[EVERYTHING_SHOWN]
+    acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
+    row = sessions.row.ravel()
+    place = np.tile(np.arange(PLACES), len(sessions))
+    return Cells.of(lists.pairs, row, place, np.ones(size), acts)

@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from made_world import decided, made, tried, truth
+from made_world import cells_of, decided, made, tried, truth
 
 from steelyard_eval.learn.clients import weights
 from steelyard_eval.learn.examination import examine
-from steelyard_eval.learn.simulator import Sessions, cells_of, simulate
+from steelyard_eval.learn.simulator import Sessions, simulate
 
 SESSIONS = 4000
 

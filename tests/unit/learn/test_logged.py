@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_world import made
+from made_world import cells_of, made
 
 from steelyard.memory.query import Query
 from steelyard_eval.cli.main import main
@@ -14,7 +14,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import _asked
 from steelyard_eval.learn.logged import Weighed, _rewards, valued
-from steelyard_eval.learn.simulator import cells_of, probabilities, simulate
+from steelyard_eval.learn.simulator import probabilities, simulate
 
 SHARE = 0.3
 

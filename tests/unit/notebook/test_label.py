@@ -23,7 +23,7 @@ from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.judgments import Judgment, read_judgments
 from steelyard_eval.notebook.label.kappa import agreement
-from steelyard_eval.notebook.label.open import open_session
+from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.outlook import standings
 from steelyard_eval.notebook.label.pool import pooled, searched
 from steelyard_eval.notebook.label.possible_hits import reachable
@@ -43,7 +43,7 @@ def data():
 def blank(data, tmp_path_factory):
     """The starter set as if nobody had judged it: a pool of it."""
     dataset = replace(data.dataset, qrels={})
-    return open_session(dataset, CONTENDERS, tmp_path_factory.mktemp("j"), workspace=lambda: data.workspace).pool
+    return open_judging(dataset, CONTENDERS, tmp_path_factory.mktemp("j"), workspace=lambda: data.workspace).pool
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ class TestStandings:
         assert standings(pool, seen)[0].needed is None
 
     def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
-        own = open_session(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
+        own = open_judging(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
         asked = {own.pool.pair(at) for at in own.order.tolist()}
 
         assert not any(entry in data.dataset.qrels.get(query, {}) for query, entry in asked)
@@ -607,7 +607,7 @@ class TestDrawn:
         return made
 
     def open(self, folder, out, seed=0):
-        return open_session(load(folder), "fts, bm25", out, seed=seed, random=True, embedder="lsa")
+        return open_judging(load(folder), "fts, bm25", out, seed=seed, random=True, embedder="lsa")
 
     def finish(self, session, grade=1):
         query = session.next[0]
@@ -664,7 +664,7 @@ class TestDrawn:
         source = folder / "queries.jsonl"
         rows = [json.loads(line) for line in source.read_text().splitlines()]
         source.write_text("".join(json.dumps({key: row["id"], "text": row["text"]}) + "\n" for row in rows))
-        session = open_session(data, "fts, bm25", tmp_path / "j", random=True, embedder="lsa")
+        session = open_judging(data, "fts, bm25", tmp_path / "j", random=True, embedder="lsa")
         query, _ = session.next
         session.nothing()
         said = tmp_path / "j" / "judge.queries.jsonl"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from by_trec_eval import oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from steelyard.table.signal_table import RETRIEVERS, SignalTable, entry_facts, q
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.decide.grid import grid
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.measures.runs import oracle, run_lines
+from steelyard_eval.measures.runs import run_lines
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.weights.kernel import Form, Kernel, forms, lanes

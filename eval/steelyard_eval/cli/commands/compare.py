@@ -10,6 +10,7 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
+    Handed,
     embedder_option,
     intents_option,
     jobs_option,
@@ -124,19 +125,10 @@ def compare(
     dataset: str,
     contenders: tuple[str, ...],
     more: tuple[str, ...],
-    metrics: str,
-    baseline: str | None,
-    recording: str | None,
-    split: str | None,
-    limit: int | None,
-    runs: str | None,
-    verify: bool,
     out: str | None,
     intents: str | None,
-    embedder: str,
-    jobs: int | Executor,
-    seed: int,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
 
@@ -150,20 +142,7 @@ def compare(
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     data = load(dataset, intents)
-    found = run_compare(
-        data,
-        contenders_of(contenders, more) or None,
-        metrics=listed(metrics),
-        baseline=baseline,
-        split=split,
-        limit=limit,
-        embedder=embedder,
-        jobs=jobs,
-        recording=recording,
-        runs=runs,
-        verify=verify,
-        seed=seed,
-    )
+    found = run_compare(data, contenders_of(contenders, more) or None, **options)
     document = found.to_json()
     keep(data, "compare", document)
     if out:
@@ -171,5 +150,5 @@ def compare(
     for notice in document["notices"]:
         note(notice)
     put(document, as_json, "\n".join([compared(document), *([f"\nwritten: {out}"] if out else [])]))
-    if verify:
+    if options["verify"]:
         refuse_differences(document["verification"])

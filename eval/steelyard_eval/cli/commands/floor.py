@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.options import embedder_option, json_option, limit_option, put, split_option
+from steelyard_eval.cli.commands.options import (
+    Handed,
+    embedder_option,
+    json_option,
+    limit_option,
+    put,
+    split_option,
+)
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
 from steelyard_eval.datasets import load
@@ -35,12 +42,9 @@ def floor(
     contender: str,
     lost: str,
     false: str | None,
-    on: str | None,
     out: str,
-    split: str | None,
-    limit: int | None,
-    embedder: str,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Find the score below which nothing should be shown, and write the weights file that has it.
 
@@ -54,10 +58,7 @@ def floor(
         contender or None,
         lost=None if lost == "none" else share_of(lost),
         false=None if false is None else share_of(false),
-        on=on,
-        split=split,
-        limit=limit,
-        embedder=embedder,
+        **options,
     )
     document = found.to_json()
     if document["floor"] is not None:

@@ -12,6 +12,7 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
     EmbedderName,
+    Handed,
     embedder_option,
     intents_option,
     json_option,
@@ -68,22 +69,18 @@ def gate(
     contenders: tuple[str, ...],
     more: tuple[str, ...],
     baseline: str,
-    budget: float,
-    strict: bool,
-    block_slices: bool,
     update: bool,
     because: str,
     accept_worse: bool,
+    strict: bool,
     markdown: str | None,
     junit: str | None,
     github: bool,
     out: str | None,
     intents: str | None,
     embedder: str | None,
-    split: str | None,
-    limit: int | None,
-    seed: int,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
 
@@ -92,9 +89,7 @@ def gate(
     written instead, and nothing is written where that would hide a decline.
     """
     data = load(dataset, intents)
-    own = Gate.of(
-        data, baseline, embedder, split=split, limit=limit, budget=budget, block_slices=block_slices, seed=seed
-    )
+    own = Gate.of(data, baseline, embedder, **options)
     named = contenders_of(contenders, more) or None
     if update:
         _update(own, named, because, accept_worse, as_json)

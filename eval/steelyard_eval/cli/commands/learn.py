@@ -8,6 +8,7 @@ from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.options import (
+    Handed,
     embedder_option,
     floor_option,
     intents_option,
@@ -133,7 +134,6 @@ def learn(
 @click.option("--share", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Of sessions explored.")
 @click.option(
     "--act",
-    "kind",
     default="clicked",
     show_default=True,
     type=click.Choice((*ACTS[:-1], "mixed")),
@@ -148,32 +148,14 @@ def learn(
 def simulate(
     dataset: str,
     policies: tuple[str, ...],
-    model: str,
-    sessions: int,
-    explore: str,
-    share: float,
-    kind: str,
-    signal: str | None,
     out: str,
     transcripts: str | None,
-    embedder: str,
-    seed: int,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Simulate a feedback log over labelled queries, with known truth and marked as simulated."""
     data = load(dataset)
-    found = simulate_log(
-        data,
-        policies or (data.system or "bm25",),
-        model=model,
-        sessions=sessions,
-        seed=seed,
-        explore=explore,
-        share=share,
-        act=kind,
-        signal=signal,
-        embedder=embedder,
-    )
+    found = simulate_log(data, policies or (data.system or "bm25",), **options)
     if transcripts:
         files = write_transcripts(data, found.lines, transcripts)
         out = f"{transcripts} ({len(files)} files)"

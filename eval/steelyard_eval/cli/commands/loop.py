@@ -7,7 +7,7 @@ import sys
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.options import embedder_option, json_option, put
+from steelyard_eval.cli.commands.options import Handed, embedder_option, json_option, put
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.learn.loop import WEIGHTS
 from steelyard_eval.learn.loop import loop as run_loop
@@ -38,14 +38,8 @@ def loop(
     dataset: str,
     sources: tuple[str, ...],
     current: str | None,
-    weights: str,
-    baseline: str,
-    reports: str,
-    adopt: bool,
-    strict: bool,
-    keep_queries: bool,
-    embedder: str,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Run the whole loop once: refresh the data set, read what use left behind, learn, recommend, gate, report.
 
@@ -54,18 +48,7 @@ def loop(
     codes: 0 fine, 1 what is in use got worse, 2 bad input, 3 the gate cannot tell
     under --strict.
     """
-    found = run_loop(
-        dataset,
-        sources,
-        current,
-        weights=weights,
-        baseline=baseline,
-        reports=reports,
-        adopt=adopt,
-        strict=strict,
-        keep_queries=keep_queries,
-        embedder=embedder,
-    )
+    found = run_loop(dataset, sources, current, **options)
     for own in found.record["use"]:
         note(summary(own))
     put(found.to_json(), as_json, str(found))

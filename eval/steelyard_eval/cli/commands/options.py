@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from concurrent.futures import Executor
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 import click
 
 from steelyard.base.escape import harmless
 from steelyard_eval.recording.scheduler import scheduled
+
+Handed: TypeAlias = Any
+"""Options that a command hands on, by their names, to the function of the workbench that does its work.
+
+They are declared twice: for the command by `click.option`, and in Python by that function.
+"""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 limit_option = click.option("--limit", type=click.IntRange(1, 10_000), help="How many results.")

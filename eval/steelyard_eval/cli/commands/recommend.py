@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -12,6 +12,7 @@ from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
+    Handed,
     embedder_option,
     floor_option,
     intents_option,
@@ -34,24 +35,43 @@ from steelyard_eval.tune import tune as run_tune
 from steelyard_eval.tune.floor import floored
 from steelyard_eval.tune.recommendation import recommend as run_recommend
 
-for_option = click.option(
-    "--for",
-    "target",
-    type=click.Choice(list(TARGETS)),
-    help="Choose only what this system expresses, so that `steelyard export` writes it for that.",
+_CHOICE = (
+    click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC),
+    click.option("--out", type=click.Path(), default="search-weights.json", show_default=True),
+    click.option(
+        "--for",
+        "target",
+        type=click.Choice(list(TARGETS)),
+        callback=lambda ctx, param, value: value or "",
+        help="Choose only what this system expresses, so that `steelyard export` writes it for that.",
+    ),
+    click.option(
+        "--latency",
+        type=click.FloatRange(0),
+        metavar="MS",
+        help="Choose only where half of the searches take at most so many milliseconds on this machine.",
+    ),
+    click.option(
+        "--embedding-calls",
+        type=click.FloatRange(0, 100),
+        metavar="N",
+        help="Choose only what embeds at most N of 100 queries; 0 is keywords alone.",
+    ),
+    floor_option,
+    recording_option,
+    limit_option,
+    intents_option,
+    embedder_option,
+    seed_option,
+    json_option,
 )
-latency_option = click.option(
-    "--latency",
-    type=click.FloatRange(0),
-    metavar="MS",
-    help="Choose only where half of the searches take at most so many milliseconds on this machine.",
-)
-calls_option = click.option(
-    "--embedding-calls",
-    type=click.FloatRange(0, 100),
-    metavar="N",
-    help="Choose only what embeds at most N of 100 queries; 0 is keywords alone.",
-)
+
+
+def choosing(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of both: on what is decided, what may be chosen, where it goes."""
+    for option in reversed(_CHOICE):
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -59,37 +79,18 @@ calls_option = click.option(
 @click.argument("contender", default="", metavar="[CONFIGURATION]", type=completion.CONFIGURATION)
 @by_option
 @click.option("--strategy", type=completion.STRATEGY, help="Another strategy over what that retrieves.")
-@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
-@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option("--ablate", is_flag=True, help="Measure what each signal, each weight and more labels are worth.")
-@for_option
-@latency_option
-@calls_option
-@floor_option
-@recording_option
-@limit_option
-@intents_option
-@embedder_option
-@seed_option
-@json_option
+@choosing
 def tune(
     dataset: str,
     contender: str,
     by: str,
     strategy: str | None,
-    metric: str,
     out: str,
-    ablate: bool,
-    target: str | None,
-    latency: float | None,
-    embedding_calls: float | None,
     floor: str | None,
-    recording: str | None,
-    limit: int | None,
     intents: str | None,
-    embedder: str,
-    seed: int,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Choose the settings and weights of one strategy, estimate their gain, and write search-weights.json.
 
@@ -102,21 +103,8 @@ def tune(
         raise click.UsageError(f"{contender} and {by} are two to start from; name one")
     regular_target(Path(out))
     data = load(dataset, intents)
-    found = run_tune(
-        data,
-        contender or by or None,
-        strategy,
-        metric=metric,
-        limit=limit,
-        embedder=embedder,
-        recording=recording,
-        seed=seed,
-        ablate=ablate,
-        target=target or "",
-        latency=latency,
-        embedding_calls=embedding_calls,
-    )
-    found, floors = floored(found, data, floor, embedder)
+    found = run_tune(data, contender or by or None, strategy, **options)
+    found, floors = floored(found, data, floor, options["embedder"])
     keep(data, "tune", found.to_json(), found.weights)
     for notice in (*found.record["notices"], *floors):
         note(notice)
@@ -146,8 +134,6 @@ def _trend(data: Dataset) -> Runs | None:
     type=completion.CONTENDER,
     help="What you use today: a system, a strategy, a weights file. The data set's own, else bm25, by default.",
 )
-@click.option("--metric", default="nDCG@10", show_default=True, type=completion.METRIC)
-@click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @click.option(
     "--report",
     "folder",
@@ -155,35 +141,18 @@ def _trend(data: Dataset) -> Runs | None:
     help="Write HTML, Markdown, JSON and a summary for a pull request to this folder.",
 )
 @click.option("--model-labels", type=click.Path(), metavar="FILE", help="What judge --model wrote.")
-@for_option
-@latency_option
-@calls_option
-@floor_option
-@recording_option
-@limit_option
-@intents_option
-@embedder_option
 @jobs_option
-@seed_option
-@json_option
+@choosing
 def recommend(
     dataset: str,
     current: str | None,
-    metric: str,
     out: str,
     folder: str | None,
     model_labels: str | None,
-    target: str | None,
-    latency: float | None,
-    embedding_calls: float | None,
     floor: str | None,
-    recording: str | None,
-    limit: int | None,
     intents: str | None,
-    embedder: str,
-    jobs: int | Executor,
-    seed: int,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Say which strategy and which weights to use instead of what you use today, and what to expect of them.
 
@@ -193,21 +162,9 @@ def recommend(
     """
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)
-    found = run_recommend(
-        data,
-        current,
-        metric=metric,
-        limit=limit,
-        embedder=embedder,
-        jobs=jobs,
-        seed=seed,
-        recording=recording,
-        model_labels=read_model_labels(model_labels, data) if model_labels else None,
-        target=target or "",
-        latency=latency,
-        embedding_calls=embedding_calls,
-    )
-    found, floors = floored(found, data, floor, embedder)
+    labels = read_model_labels(model_labels, data) if model_labels else None
+    found = run_recommend(data, current, model_labels=labels, **options)
+    found, floors = floored(found, data, floor, options["embedder"])
     found, files = found.saved(out, data)
     document = found.to_json()
     keep(data, "recommend", document, found.weights)

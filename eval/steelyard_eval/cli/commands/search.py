@@ -18,6 +18,7 @@ from steelyard.results import SearchResult
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import DEFAULT, by_option
 from steelyard_eval.cli.commands.options import (
+    Handed,
     filter_option,
     json_option,
     limit_option,
@@ -92,12 +93,8 @@ def search(
     tags: tuple[str, ...],
     domain: str,
     intent: str,
-    priorities: tuple[str, ...],
-    scopes: tuple[str, ...],
     semantic: str,
-    model: str,
     detect_intent: bool,
-    threshold: float | None,
     direct: bool,
     dimension: str,
     rewrite: bool,
@@ -106,6 +103,7 @@ def search(
     client: str,
     explain: bool,
     as_json: bool,
+    **options: Handed,
 ) -> None:
     """Search a vault, or several as tiers of one memory.
 
@@ -118,13 +116,10 @@ def search(
         [vault_file(path, tenant) for path in vaults],
         RankedBy.of(by or ("plain" if strategy else DEFAULT), strategy),
         limit,
-        priorities,
-        scopes,
-        model=model,
         changed=numbers,
-        threshold=threshold,
         rewrite=rewrite,
         direct=direct,
+        **options,
     )
     with opened as searcher:
         scope = parse_filters(filters)

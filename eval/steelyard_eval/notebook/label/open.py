@@ -31,38 +31,16 @@ def open_judging(
     embedder: str = "auto",
     workspace: Callable[[], Workspace] | None = None,
 ) -> Session:
-    """A duel where no contender is named, or the second judge of one; else what `open_session` opens."""
-    opened = workspace or (lambda: Workspace.open(dataset, embedder))
-    if contenders is not None or random:
-        given = USUAL if contenders is None else contenders
-        return open_session(
-            *(dataset, given, folder, judge, second_to, split, seed),
-            random=random,
-            queries=queries,
-            workspace=opened,
-        )
-    if not second_to:
-        return open_duel(dataset, folder, judge, split, seed, workspace=opened)
-    return Session(duel_pool(dataset, split, seed, opened()), folder, judge, second_to)
+    """A duel where no contender is named, or the second judge of one; else the pool of what contenders find.
 
-
-def open_session(
-    dataset: Dataset,
-    contenders: GivenMany,
-    folder: Path,
-    judge: str = JUDGE,
-    second_to: str = "",
-    split: str | None = None,
-    seed: int = 0,
-    *,
-    random: bool = False,
-    queries: Collection[str] = (),
-    embedder: str = "auto",
-    workspace: Callable[[], Workspace] | None = None,
-) -> Session:
-    """Pool the contenders over the queries of a split, all by default, or some by id; see `Session` and `pool`."""
-    named = distinct(read_all(contenders))
+    The pool is over the queries of a split, all by default, or some by id; see `Session` and `pool`.
+    """
     opened = workspace or (lambda: Workspace.open(dataset, embedder))
+    if contenders is None and not random:
+        if not second_to:
+            return open_duel(dataset, folder, judge, split, seed, workspace=opened)
+        return Session(duel_pool(dataset, split, seed, opened()), folder, judge, second_to)
+    named = distinct(read_all(USUAL if contenders is None else contenders))
     space = opened() if any(isinstance(one, Named) for one in named) else None
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
     return Session(pool(dataset, named, space, asked, seed), folder, judge, second_to, random=random)
