@@ -52,6 +52,13 @@ class KeptLists:
         found: T = self._found[key]
         return found
 
+    def first(self, key: Hashable, depth: int, find: Callable[[], list[Found]]) -> list[Found]:
+        """The first places of what was found under a key as deep or deeper, or is found now."""
+        if self._found.get(key, (0, []))[0] < depth:
+            self._found.pop(key, None)
+        whole = self.get(key, lambda: (depth, find()))[1]
+        return [found for found in whole if found.position <= depth]
+
 
 class Sources:
     """Builds each retriever and scorer once, and embeds each query once for each model.
@@ -119,7 +126,7 @@ class Sources:
             find = partial(self._find, name, scoped, depth, lists)
             if kept is None or kind.after or depth is None:
                 return same_copies(find(), lists)
-            return same_copies(kept.get(self._key(name, depth, scoped), find), lists)
+            return same_copies(kept.first(self._key(name, scoped), depth, find), lists)
         except EmbedderError:
             raise
         except SteelyardError as error:

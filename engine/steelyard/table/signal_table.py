@@ -254,6 +254,15 @@ class SignalTable:
         ConfigError
             For a depth below 1 or beyond the recorded depth.
         """
+        key = ("depths", *sorted(depths.items()))
+        found: SignalTable | None = self.derived.get(key)
+        if found is None:
+            found = self._masked(depths)
+            if found is not self and len(self) <= KEPT_ROWS:  # another strategy finds there what this one computes
+                self.derived[key] = found
+        return found
+
+    def _masked(self, depths: Mapping[str, int | None]) -> SignalTable:
         recorded = self.fingerprint.get("max_depth", {})
         kept = SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in kept}

@@ -12,7 +12,7 @@ from math import ceil, comb, sqrt
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import norm
+from scipy.special import ndtri  # scipy.stats takes half a second to import
 
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.log_schema import LogLine, decode
@@ -150,7 +150,7 @@ def searches_needed(wins: float, losses: float) -> int | None:
 
 def _decided(beyond: float) -> int:
     """Decided searches that tell a share that far from a half from a half."""
-    spread = 0.5 * float(norm.ppf(1 - SURE / 2)) + sqrt(0.25 - beyond**2) * float(norm.ppf(POWER))
+    spread = 0.5 * float(ndtri(1 - SURE / 2)) + sqrt(0.25 - beyond**2) * float(ndtri(POWER))
     return ceil((spread / beyond) ** 2)
 
 

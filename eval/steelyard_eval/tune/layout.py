@@ -13,9 +13,10 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import LAYERS, SignalTable
 from steelyard_eval.decide.grid import Grid, alone, grid, measured
 from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.select import only
 from steelyard_eval.tune.families import Start
@@ -183,14 +184,25 @@ def grid_over(
 def record_all(
     source: Source, queries: Sequence[Query], starts: Sequence[Start], qrels: Qrels | None = None
 ) -> tuple[Measured, ...]:
-    """One recording for all systems that retrieve alike, with the data set's labels, or others."""
-    found = []
+    """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
+    set's labels, or others.
+    """
+    found: list[Measured] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]
+    known = source.dataset.qrels if qrels is None else qrels
     for group in share([part[0] for part in parts]):
-        configs = [config for at in group for config in parts[at]]
-        known = source.dataset.qrels if qrels is None else qrels
-        found.append(Measured.of(known, source.record(queries, configs)))
+        alike = [parts[at] for at in group]
+        wide = [config for part in alike if _wide(part) for config in part]
+        others = [config for part in alike if not _wide(part) for config in part]
+        # Layers are indexed for their recording, and what was found before another index is not used again.
+        made = [Measured.of(known, source.record(queries, own)) for own in (wide, others) if own]
+        found += made[::-1]
     return tuple(found)
+
+
+def _wide(configs: Sequence[SearchConfig]) -> bool:
+    """Whether they read layers. These give every entry a row, over which all others would be laid out in vain."""
+    return not set(LAYERS).isdisjoint(needed(configs))
 
 
 def serving(recordings: Sequence[Measured], config: SearchConfig) -> Measured:
@@ -201,6 +213,7 @@ def serving(recordings: Sequence[Measured], config: SearchConfig) -> Measured:
             agree(config, known.table.fingerprint)
         except ConfigError:
             continue
-        return known
+        if set(needed([config])) & set(LAYERS) <= known.table.columns.keys():
+            return known
     agree(config, last.table.fingerprint)
     return last

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.sources import KeptLists, Sources
@@ -62,6 +63,25 @@ def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew()
     shared.store.upsert([Entry("new", text=queries[0].text)])
     assert "new" not in first.entries
     assert "new" in record(shared, queries, [config]).entries
+
+
+def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, fts, vector)"))
+    shared, queries = Workspace.open(data), data.queries[:12]
+    deep, shallow = (
+        replace(config, retrievers={name: replace(own, depth=depth) for name, own in config.retrievers.items()})
+        for depth in (30, 7)
+    )
+    record(shared, queries, [deep])
+    with monkeypatch.context() as patch:
+        patch.setattr(Sources, "_find", lambda *_: pytest.fail("it searched"))
+        table = record(shared, queries, [shallow])
+
+    same(table, record(Workspace.open(data), queries, [shallow]))
+    other = Workspace.open(data)
+    record(other, queries, [shallow])
+    same(record(other, queries, [deep]), record(shared, queries, [deep]))
 
 
 def test_the_oldest_goes_first(monkeypatch):

@@ -153,6 +153,20 @@ def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, 
     assert len({made.grid.config(at).strategy.weights for at in range(len(made.grid))}) > 10
 
 
+def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, queries):
+    """A layer has a value for every entry, so that a recording with one has a row for every query and entry."""
+    words, layers = config_of("weighted_sum(1*bm25, 1*fts)"), config_of("layered(0.2*l0, 0.3*l1, 0.5*l2)")
+    tried = [Start("words", words, (words,)), Start("layers", layers, (layers,))]
+    narrow, wide = layout.record_all(Live(space), queries, tried)
+    together = record(space, queries, [words, layers])
+
+    assert narrow.table.columns.keys() == {"bm25", "fts"}
+    assert len(narrow.table) < len(wide.table) == len(together)
+    for config, own in ((words, narrow), (layers, wide)):
+        assert layout.serving((narrow, wide), config) is own
+        assert replay(own.table, config).ranked.lists() == replay(together, config).ranked.lists()
+
+
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):
     tried = [start.config.strategy.keyword for start in starts(Live(space), queries, 10)]
     # CombSUM is a weighted sum by another name; the sigmoid of gated suits one scale of BM25
