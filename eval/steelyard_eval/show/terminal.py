@@ -77,7 +77,6 @@ def tests(record: Mapping[str, Any]) -> str:
                 "p (Holm)": f"{row['p_holm']:.4f}",
                 "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
                 "detectable": "-" if row["mde"] is None else f"{row['mde']:.4f}",
-                "queries needed": row["queries_needed"],
             }
             for row in record["comparisons"]
         ]

@@ -143,7 +143,7 @@ def test_without_labels_check_says_what_to_do(tiny):
     last = run("check", tiny).stdout.splitlines()[-1]
     assert last == (
         "tiny: 4 entries, 2 queries, none judged; no faults, but without judgments nothing can be measured; "
-        f"label 20 queries: steelyard judge {tiny} --random"
+        f"judge 80 pairs, and they count: steelyard judge {tiny}"
     )
 
 
