@@ -124,12 +124,12 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     if less:
         looks, whose = ("it looks", "its") if len(less) == 1 else ("they look", "their")
         found.append(
-            f"{_some(less)} may be better than {looks} beside {baseline}: fewer of {whose} first ten hits are "
+            f"{_some(less)} may be better than {looks} against {baseline}: fewer of {whose} first ten hits are "
             f"judged than the {base:.0%} of {baseline}, {missed}"
         )
     if more:
         found.append(
-            f"{baseline} may be better than it looks beside {_some(more)}: only {base:.0%} of its first ten hits "
+            f"{baseline} may be better than it looks against {_some(more)}: only {base:.0%} of its first ten hits "
             f"are judged, {missed}"
         )
     return found

@@ -49,9 +49,9 @@ def test_hits_that_are_judged_less_often_are_told_on_either_side():
     judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
     less, more = of(judged=judged)
     missed = "and an unjudged hit counts as a miss"
-    assert less.startswith("b may be better than it looks beside a: ")
+    assert less.startswith("b may be better than it looks against a: ")
     assert less.endswith(f"fewer of its first ten hits are judged than the 80% of a, {missed}")
-    assert more == f"a may be better than it looks beside c: only 80% of its first ten hits are judged, {missed}"
+    assert more == f"a may be better than it looks against c: only 80% of its first ten hits are judged, {missed}"
 
 
 def test_vectors_of_lsa_are_told():
