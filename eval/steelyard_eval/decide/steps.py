@@ -9,6 +9,7 @@ from steelyard_eval.common.answer import Step
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
@@ -21,7 +22,7 @@ def beside(path: Path) -> Path:
 
 def today(path: Path) -> Path:
     """search-weights.current.json for search-weights.json."""
-    return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
+    return path.with_name(f"{path.name.removesuffix('.json')}{CURRENT}")
 
 
 def using(path: Path) -> str:

@@ -88,7 +88,8 @@ def mismatch(
     words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
     texts = {name: f"the {name} changed{words[name]}" for name in differing}
     texts["digests"] = "; ".join(
-        f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now" for name, (before, now) in differing.items()
+        f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now"
+        for name, (before, now) in differing.items()
     )
     findings = [
         {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()

@@ -360,6 +360,23 @@ def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vau
     assert after.qrels == before.qrels
 
 
+def test_first_labels_from_the_store_end_the_claim_that_queries_were_drawn(vault, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(vault, mine)
+    about = json.loads((mine / "dataset.json").read_text())
+    (mine / "dataset.json").write_text(json.dumps(about | {"sampled": "random"}))
+    import_store(vault, mine)
+    assert load(mine).sampled == "random"  # no query has labels that had none
+
+    whole = (mine / "qrels.txt").read_text().splitlines()
+    first = whole[0].split()[0]
+    (mine / "qrels.txt").write_text("".join(f"{line}\n" for line in whole if line.split()[0] != first))
+    done = import_store(vault, mine)
+    assert load(mine).sampled == "by hand"
+    told = "1 query has its first labels from the store, so dataset.json no longer says 'random' of all"
+    assert told in done.notes
+
+
 def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(store_copy, tmp_path):
     place = store_copy("spec-kit")
     whole = import_store(place, tmp_path / "whole").counts["labels"]
