@@ -91,7 +91,7 @@ def mismatch(
         f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now"
         for name, (before, now) in differing.items()
     )
-    findings = [
+    findings: list[Record] = [
         {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()
     ]
     findings[-1]["digests"] = {name: {"before": one, "now": other} for name, (one, other) in differing.items()}

@@ -81,7 +81,7 @@ def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) ->
     dataset = pool.dataset
     own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
     said = stated(dataset.sampled, dataset.pool)
-    mixed = not dataset.qrels or any(query not in dataset.qrels for query, _ in given)
+    mixed = any(query not in dataset.qrels for query, _ in given)
     untrue = not fair(pool) if random else fair(pool) and mixed
     return {name: value for name, value in own.items() if said[name] is None or untrue}
 
