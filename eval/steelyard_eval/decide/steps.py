@@ -65,7 +65,7 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
         return judging(
             dataset, f"label the {counted(left, 'query', 'queries')} without labels; others will help, too"
         )
-    return judging(dataset, f"label about {counted(rough(wanted), 'more query', 'more queries')} {purpose}")
+    return judging(dataset, f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}")
 
 
 def rough(more: int) -> int:

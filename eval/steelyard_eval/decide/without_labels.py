@@ -70,7 +70,7 @@ class Advice:
         if self.pairs:
             return judging(dataset, f"judge {self.more} more pairs, and they count", pairs=True)
         if self.labels_needed:
-            return labelling(dataset, self.labels_needed, "and they decide")
+            return labelling(dataset, self.labels_needed, ", and they decide")
         begin = "" if dataset.queries else "write queries and "
         return judging(dataset, begin + dataset.first_pairs, pairs=True)
 

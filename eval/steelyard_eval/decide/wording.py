@@ -47,7 +47,7 @@ def answer_of(
 
 
 def _labels(decision: Decision, dataset: Dataset) -> Step:
-    return labelling(dataset, decision.more, "to settle it" if decision.verdict == "try" else "to halve that")
+    return labelling(dataset, decision.more, " to settle it" if decision.verdict == "try" else " to halve that")
 
 
 def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> str:

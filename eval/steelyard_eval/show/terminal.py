@@ -227,7 +227,7 @@ def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_c
         "p50 ms": took.get("p50_ms"),
         "embeddings": took.get("embedding_calls"),
         "index MB": _megabytes(took),
-        "best for its cost": "*" if took.get("pareto") else "",
+        "unbeaten": "*" if took.get("pareto") else "",
     }
 
 

@@ -30,11 +30,11 @@ def labelled(count, queries=30):
     ],
 )
 def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, what):
-    assert labelling(labelled(judged), wanted, "to settle it").what == what
+    assert labelling(labelled(judged), wanted, " to settle it").what == what
 
 
 def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge():
-    found = labelling(labelled(30), 90, "to settle it")
+    found = labelling(labelled(30), 90, " to settle it")
     assert found.what == "every query has labels, and only others can tell more: add some to queries.jsonl"
     assert found.command == ""
 

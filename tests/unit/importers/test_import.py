@@ -393,6 +393,14 @@ def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(sto
     assert len((tmp_path / "mine" / "qrels.txt").read_text().splitlines()) < whole
 
 
+def test_after_an_import_labels_that_were_there_before_are_used(notes, tmp_path):
+    words = ["import", str(notes), str(tmp_path / "mine")]
+    assert "next: steelyard judge" in CliRunner().invoke(main, words).stdout
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 keys 1\n")
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "x"}\n')
+    assert "next: steelyard recommend" in CliRunner().invoke(main, words).stdout
+
+
 def test_a_label_of_minus_one_survives(notes, tmp_path):
     import_store(notes, tmp_path / "mine")
     (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')

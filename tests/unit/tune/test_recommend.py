@@ -363,7 +363,7 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
 
     assert ended.exit_code == 0
     assert " ".join(ended.stdout.split("\n\n")[0].split()) == record["sentence"]
-    assert "best for its cost" in ended.stdout
+    assert "unbeaten" in ended.stdout
     assert str(SearchConfig.load(out).effective) == record["chosen"]["strategy"]
     page = (tmp_path / "report" / "report.html").read_text()
     assert record["sentence"].removeprefix("Ship: ") in page

@@ -90,8 +90,14 @@ def _tell(done: Import, as_json: bool) -> None:
     put(
         done.to_json(),
         as_json,
-        f"{first}\nnext: steelyard {'recommend' if 'labels' in done.counts else 'judge'} {done.folder}",
+        f"{first}\nnext: steelyard {'recommend' if _has_labels(Path(done.folder)) else 'judge'} {done.folder}",
     )
+
+
+def _has_labels(folder: Path) -> bool:
+    """Whether a folder has any, from the store or from before."""
+    qrels = folder / "qrels.txt"
+    return qrels.is_file() and qrels.stat().st_size > 0
 
 
 def _list(as_json: bool) -> None:
