@@ -116,14 +116,14 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     return closest(word, names) or (f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else "")
 
 
-def closest(word: str, names: Iterable[str]) -> str:
+def closest(word: str, names: Iterable[str], alike: float = 0.6) -> str:
     """Return ``; did you mean 'x'?`` for the closest name; empty where none is close.
 
     >>> closest("search-weight.json", ["dataset.json", "search-weights.json"]), closest("zzz", ["fts"])
     ("; did you mean 'search-weights.json'?", '')
     """
     folded = {name.casefold(): name for name in sorted(map(visible, names), reverse=True)}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1)
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=alike)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 

@@ -283,11 +283,16 @@ _told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     made: list[Retriever] = []
     for space, embed in parts.vectors(name):
-        if space.layer != name and name not in _told.setdefault(parts.store, set()):
+        if space.layer != name and _layered(parts) and name not in _told.setdefault(parts.store, set()):
             _told[parts.store].add(name)
             _log.warning("there are no vectors of the layer %s, so the vectors of the text are used for it", name)
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
+
+
+def _layered(parts: Parts) -> bool:
+    """Whether there are vectors of any layer; where there are none, nobody misses one."""
+    return any(space.layer in ("l0", "l1") for space, _ in parts.store.spaces())
 
 
 def _layer(name: str) -> RetrieverKind:

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
-from steelyard_eval.common.console import painted, width, wrapped
+from steelyard_eval.common.console import brief, painted, width, wrapped
 from steelyard_eval.common.markup import legible, markdown, markdown_code
 
 Record = Mapping[str, Any]
@@ -72,7 +72,7 @@ def chosen(record: Record) -> str:
 def in_terminal(record: Record) -> str:
     """The answer of a document as text for a terminal."""
     steps = map(step_in_terminal, _steps(record))
-    formula = wrapped(visible(record["formula"]), 4) if record.get("formula") else ""
+    formula = wrapped(visible(brief(record["formula"])), 4) if record.get("formula") else ""
     beside = wrapped(visible(record.get("beside") or ""))
     return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula, beside)))
 
@@ -94,7 +94,7 @@ def in_markdown(record: Record) -> str:
 def below_in_markdown(record: Record) -> str:
     """What stands below the sentence, as Markdown."""
     steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in _steps(record)]
-    formula = markdown_code(record["formula"]) if record.get("formula") else ""
+    formula = markdown_code(brief(record["formula"])) if record.get("formula") else ""
     beside = markdown(record.get("beside") or "")
     return "\n\n".join(filter(None, ("\n".join(steps), formula, beside)))
 
@@ -112,7 +112,7 @@ def below_in_html(record: Record) -> Markup:
         for step in _steps(record)
     ]
     listed = Markup("<ul class='steps'>{}</ul>").format(Markup("").join(steps)) if steps else Markup("")
-    formula = Markup("<p>{}</p>").format(code(legible(record["formula"]))) if record.get("formula") else ""
+    formula = Markup("<p>{}</p>").format(code(legible(brief(record["formula"])))) if record.get("formula") else ""
     beside = Markup("<p>{}</p>").format(legible(record["beside"])) if record.get("beside") else ""
     return listed + escape(formula) + escape(beside)
 

@@ -20,8 +20,6 @@ PERSISTENCE = 0.9
 """The probability that a reader goes on to the next place: 86% of the weight of RBO lies in the first ten."""
 SHOWN = 10
 """Queries that are named as the first to label."""
-FIRST = 40
-"""Labelled queries that settle something, where configurations disagree."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +83,13 @@ def agreement(lists: Lists, queries: Sequence[Query]) -> Record:
     }
 
 
-def in_words(disagreement: float | None, queries: int) -> str:
-    """What follows from a disagreement: what it is, and how many queries to judge; None is of one contender."""
+def in_words(disagreement: float | None) -> str:
+    """What follows from a disagreement; None is of one contender."""
     if disagreement is None:
-        return (
-            "without labels nothing can be said of quality, and one contender disagrees with nothing; name a "
-            f"second one, or judge about {min(FIRST, queries)} queries"
-        )
+        return "without labels nothing can be said of quality, and one contender disagrees with nothing"
     return (
         "without labels nothing can be said of quality, only that configurations disagree on "
-        f"{disagreement:.0%} of the first ten by rank-biased overlap; judge about {min(FIRST, queries)} queries, "
-        "those they disagree on first"
+        f"{disagreement:.0%} of the first ten (by rank-biased overlap)"
     )
 
 

@@ -34,7 +34,7 @@ def answer(
     low, high = top.get("low"), top.get("high")
     known = low is not None and high is not None  # a document of others may leave them out
     gain = Gain(top["delta"], low, high, top.get("worse") if known else None)
-    change = in_words(gain, metric, "beside it" if verdict == "worse" else f"over {today}")
+    change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
     sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
     formula = next((one["strategy"] for one in record["configurations"] if one["label"] == label), "")
     shown = formula if verdict != "worse" and formula != label else ""

@@ -11,6 +11,7 @@ from typing import Any
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
+from steelyard_eval.common.answer import Conclusion
 from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
@@ -24,6 +25,7 @@ from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import tuned_here
+from steelyard_eval.decide.steps import judging
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
@@ -168,8 +170,9 @@ def _warnings(case: ComparisonCase) -> list[str]:
 def _alike(case: ComparisonCase) -> Record:
     """How far the lists agree, and what to label first, for queries without judgments."""
     found = agreement({row.label: row.ranked.lists() for row in case.rows}, case.chosen)
-    words = in_words(found["disagreement"], len(case.chosen))
-    return {"sentence": f"Keep {case.baseline} for now: {words}.", **found}
+    told = f"Keep {case.baseline} for now: {in_words(found['disagreement'])}."
+    step = judging(case.dataset, case.dataset.first_pairs, pairs=True)
+    return {**Conclusion(told, (step,)).to_json(), **found}
 
 
 def _results(case: ComparisonCase) -> list[Record]:

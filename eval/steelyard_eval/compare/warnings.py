@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -21,8 +20,6 @@ FEW = 25
 """Judged queries below which hardly anything is told apart."""
 COARSE = 0.1
 """A detectable difference above which most comparisons end without an answer."""
-USUAL = 0.05
-"""A difference that is worth seeing."""
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
 JUDGED = Measure("Judged", 10)
@@ -58,20 +55,17 @@ def warnings(
 
 
 def _few(queries: Sequence[Query], comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many queries would do: as many times more as the detectable difference squared is too large."""
+    """What so few queries miss; how many to label is the answer's to say."""
     detectable = [row["mde"] for row in comparisons if row["mde"]]
     count, units = len(queries), len(set(unit_numbers(queries).tolist()))
     if not detectable:
-        return (
-            [f"{count} judged queries tell little apart; label at least {FEW}, better 60"] if units < FEW else []
-        )
+        return [f"{count} judged queries tell little apart"] if units < FEW else []
     usual = median(detectable)
     if units >= FEW and usual <= COARSE:
         return []
-    more = math.ceil(count * (usual / USUAL) ** 2)
     return [
         f"{count} judged queries are few: between these configurations a difference below about {usual:.2f} is "
-        f"likely to be missed; to see one of {USUAL} takes about {more} judged queries"
+        f"likely to be missed"
     ]
 
 
@@ -130,12 +124,12 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     if less:
         looks, whose = ("it looks", "its") if len(less) == 1 else ("they look", "their")
         found.append(
-            f"{_some(less)} may be better than {looks} beside {baseline}: fewer of {whose} first ten hits are "
+            f"{_some(less)} may be better than {looks} against {baseline}: fewer of {whose} first ten hits are "
             f"judged than the {base:.0%} of {baseline}, {missed}"
         )
     if more:
         found.append(
-            f"{baseline} may be better than it looks beside {_some(more)}: only {base:.0%} of its first ten hits "
+            f"{baseline} may be better than it looks against {_some(more)}: only {base:.0%} of its first ten hits "
             f"are judged, {missed}"
         )
     return found

@@ -18,6 +18,8 @@ INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
 UNNAMED = "bm25"
 """What is taken to rank a data set today, where nothing names it."""
+PAIRS = 80
+"""Judged pairs of a query and an entry from which on they count (docs/start.md)."""
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -114,11 +116,22 @@ class Dataset:
         """The last line of a check without faults: the sizes and, where nothing is judged, what that means."""
         if self.qrels:
             return f"{visible(self.name)}: {self.sizes}; no faults"
-        todo = f"label 20 queries: {'data.judge()' if self.in_memory else f'{self._judge} --random'}"
+        todo = f"{self.first_pairs}: {'data.judge()' if self.in_memory else self._judge}"
         todo = todo if self.queries else self._without_queries
         return (
             f"{visible(self.name)}: {self.sizes}; no faults, but without judgments nothing can be measured; {todo}"
         )
+
+    @property
+    def first_pairs(self) -> str:
+        """What to do where nothing is judged, in words: never more pairs than there are."""
+        pairs = (len(self.queries) - self.set_apart) * len(self.entries) or PAIRS
+        return f"judge {counted(min(PAIRS, pairs), 'pair')}, and they count"
+
+    @property
+    def unlabelled(self) -> int:
+        """How many queries could still be given labels."""
+        return sum(query.id not in self.qrels and query.split != LOGGED for query in self.queries)
 
     @property
     def _judge(self) -> str:

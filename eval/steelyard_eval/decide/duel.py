@@ -16,13 +16,14 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.datasets.dataset import PAIRS
 
 PLACES = 10
 DUELLING = 6
 """Contenders that the next pair is to tell apart."""
 STIFF = 1.0
 """Standard deviation of the model's coefficients around those of public collections."""
-ENOUGH = 80
+ENOUGH = PAIRS
 """Judged pairs below which the default stands."""
 SURE = 0.008
 """The verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)."""
@@ -135,6 +136,11 @@ class DuelStanding:
     def error(self) -> float:
         """By how much what is not judged can move the lead over a rival: the largest standard error."""
         return float(np.sqrt(self._open.sum(axis=1).max(initial=0.0)))
+
+    @property
+    def enough(self) -> int:
+        """Judged pairs below which the default stands: `ENOUGH`, or all where there are fewer."""
+        return min(ENOUGH, len(self.judged))
 
     @property
     def stands(self) -> bool:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from steelyard_eval.common.answer import Step
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
@@ -20,7 +22,7 @@ def beside(path: Path) -> Path:
 
 def today(path: Path) -> Path:
     """search-weights.current.json for search-weights.json."""
-    return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
+    return path.with_name(f"{path.name.removesuffix('.json')}{CURRENT}")
 
 
 def using(path: Path) -> str:
@@ -39,16 +41,38 @@ def exporting(path: Path, target: str) -> str:
     return shlex.join(["steelyard", "export", str(path), "--to", target])
 
 
-def to_do(
-    verdict: str, dataset: Dataset, remedy: str = "", *, labels: bool = True, pairs: bool = False
-) -> tuple[Step, ...]:
-    """What to do under a verdict: which file to search with, and what would settle the rest.
-
-    `remedy` says it in words, `labels` whether more of them are one, and `pairs` whether of single pairs.
-    """
-    words = () if pairs else ("--random",)
-    judge = (spelled("judge", dataset, *words, options={}) or "") if labels else ""
-    more = Step(remedy or "label more of your queries", judge)
+def to_do(verdict: str, last: Step) -> tuple[Step, ...]:
+    """What to do under a verdict: which file to search with and, `last`, what would settle the rest."""
     if verdict == "ship":
         return (Step("search with it", using(WEIGHTS)),)
-    return (Step("try it", using(beside(WEIGHTS))), more) if verdict == "try" else (more,)
+    return (Step("try it", using(beside(WEIGHTS))), last) if verdict == "try" else (last,)
+
+
+def judging(dataset: Dataset, what: str, *, pairs: bool = False) -> Step:
+    """Give labels: to single pairs, or to whole queries that are drawn at random."""
+    words = () if pairs else ("--random",)
+    return Step(what, spelled("judge", dataset, *words, options={}) or "")
+
+
+def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
+    """Label so many more queries, but never more than there are; None: how many is not known."""
+    left = dataset.unlabelled
+    if not left:
+        return Step("every query has labels, and only others can tell more: add some to queries.jsonl")
+    if wanted is None:
+        return judging(dataset, "label more of your queries")
+    if rough(wanted) > left:
+        return judging(
+            dataset, f"label the {counted(left, 'query', 'queries')} without labels; others will help, too"
+        )
+    return judging(dataset, f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}")
+
+
+def rough(more: int) -> int:
+    """A number of queries that are still needed, in two digits.
+
+    >>> rough(37), rough(183)
+    (40, 180)
+    """
+    step = 10 ** max(len(str(more)) - 2, 1 if more >= 20 else 0)
+    return max(step, round(more / step) * step)

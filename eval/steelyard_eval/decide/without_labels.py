@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
-from steelyard_eval.common.answer import Conclusion, name_of
+from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.duel import ENOUGH
 from steelyard_eval.decide.public import (
     DEFAULT,
     PublicGains,
@@ -19,7 +19,7 @@ from steelyard_eval.decide.public import (
     measured_with,
     public_table,
 )
-from steelyard_eval.decide.steps import to_do
+from steelyard_eval.decide.steps import judging, labelling, to_do
 
 FEWEST = 20
 """Labelled queries from which on labels choose better than the default; five do not (docs/start.md)."""
@@ -47,23 +47,37 @@ ASKED = frozenset({"tags", "domain"})
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do without proof: in a sentence, and what would decide.
+    """What to do without proof, in a sentence.
 
-    `attempt` is the default under try, `shown` what public collections showed, `pairs` whether to judge by duel.
+    `attempt` is the default under try, `shown` what public collections showed; `labelled` and `pairs` are what was
+    judged: different questions, and single pairs by duel; `more` pairs count.
     """
 
     verdict: Literal["try", "keep"]
     sentence: str
-    remedy: str
     attempt: SearchConfig | None = None
     shown: PublicGains | None = None
-    pairs: bool = False
+    labelled: int = 0
+    pairs: int = 0
+    more: int = 0
 
     def answer(self, dataset: Dataset, formula: str) -> Conclusion:
         """The same as an answer; `formula` is what is worth trying."""
-        begin = "write queries and " if self.pairs and not dataset.queries else ""
-        steps = to_do(self.verdict, dataset, begin + self.remedy, pairs=self.pairs)
-        return Conclusion(self.sentence, steps, formula)
+        return Conclusion(self.sentence, to_do(self.verdict, self._last(dataset)), formula)
+
+    def _last(self, dataset: Dataset) -> Step:
+        """What to judge until labels count."""
+        if self.pairs:
+            return judging(dataset, f"judge {self.more} more pairs, and they count", pairs=True)
+        if self.labels_needed:
+            return labelling(dataset, self.labels_needed, ", and they decide")
+        begin = "" if dataset.queries else "write queries and "
+        return judging(dataset, begin + dataset.first_pairs, pairs=True)
+
+    @property
+    def labels_needed(self) -> int | None:
+        """How many more queries to label; None where it is pairs."""
+        return max(FEWEST - self.labelled, 1) if self.labelled and not self.pairs else None
 
     def to_json(self) -> dict[str, Any] | None:
         """What public collections showed, as plain JSON values."""
@@ -79,6 +93,7 @@ def advise(
     labelled: int = 0,
     pairs: int = 0,
     facts: Sequence[str] = (),
+    more: int = 1,
 ) -> Advice:
     """What to do with a current configuration of which the labels prove nothing.
 
@@ -89,26 +104,26 @@ def advise(
     model : the model of the vectors; empty without any.
     sha256 : of the data set, which says nothing about itself if it is one of the public collections.
     labelled : how many different questions have labels, fewer than `FEWEST`.
-    pairs : how many pairs were judged, where they were chosen by duel.
+    pairs, more : how many pairs were judged, where they were chosen by duel, and how many more are needed.
     facts : by what it ranks here and could not rank there (`lacked`), so that its figures there are of
         something else.
     """
     lead, own = _lead(labelled, pairs), name_of(label)
-    then, by_pair = _next(labelled, pairs), bool(pairs) or not labelled
+    advice = partial(Advice, labelled=labelled, pairs=pairs, more=more)
     if reason := _nothing_known(label, config, model):
-        return Advice("keep", f"Keep {own}: {lead}. {reason}", then, pairs=by_pair)
+        return advice("keep", f"Keep {own}: {lead}. {reason}")
     shown = None if config is None or facts else public_table().against(config, model, sha256)
     if shown is None:
         why = f"ranks by {', '.join(facts)}, which public collections lack" if facts else NOT_RUN
         told = f"Keep {own}: {lead}, and it {why}."
-        return Advice("keep", told, then, pairs=by_pair)
+        return advice("keep", told)
     if not shown.likely:
         told = shown.in_words("it", OTHER)
         said = f"Keep {own}: {lead}; {told}{measured_with(model)}."
-        return Advice("keep", said, then, shown=shown, pairs=by_pair)
+        return advice("keep", said, shown=shown)
     told = shown.in_words(own)
     attempt = default_config(config, limit, model)
-    return Advice("try", f"Try: {lead}; {told}{measured_with(model)}.", then, attempt, shown, by_pair)
+    return advice("try", f"Try: {lead}; {told}{measured_with(model)}.", attempt, shown)
 
 
 def lacked(config: SearchConfig | None, dataset: Dataset) -> list[str]:
@@ -148,9 +163,3 @@ def _lead(labelled: int, pairs: int) -> str:
         return NOTHING
     counted = f"{pairs} judged pairs" if pairs else f"{labelled} labelled queries"
     return f"the {counted} of your notes prove nothing yet"
-
-
-def _next(labelled: int, pairs: int) -> str:
-    if pairs or not labelled:
-        return f"judge {max(ENOUGH - pairs, 1)}{' more' if pairs else ''} pairs, and they count"
-    return f"label {max(FEWEST - labelled, 1)} more queries, and they decide"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
-from steelyard_eval.common.answer import LONGEST, Conclusion, name_of
+from steelyard_eval.common.answer import LONGEST, Conclusion, Step, name_of
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import to_do
+from steelyard_eval.decide.steps import labelling, to_do
 
 PERHAPS = 0.3
 """Odds of a loss from which on a gain is no longer called likely."""
@@ -42,9 +42,12 @@ def answer_of(
     decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str
 ) -> Conclusion:
     """The answer that a decision is; `fewest` as for `sentence`, `formula` what was decided on."""
-    refusal = decision.refusal
-    steps = to_do(decision.verdict, dataset, refusal.remedy if refusal else "", labels=refusal is None)
-    return Conclusion(sentence(decision, current, metric, fewest), steps, formula)
+    last = Step(decision.refusal.remedy) if decision.refusal else _labels(decision, dataset)
+    return Conclusion(sentence(decision, current, metric, fewest), to_do(decision.verdict, last), formula)
+
+
+def _labels(decision: Decision, dataset: Dataset) -> Step:
+    return labelling(dataset, decision.more, " to settle it" if decision.verdict == "try" else " to halve that")
 
 
 def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> str:
@@ -59,20 +62,17 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
         return f"Ship: {in_words(decision.gain, metric, f'expected over {own}')}."
     if decision.verdict == "ship":
         likely = f"better than {own} ({odds(decision.gain)})"
-        return f"Ship: {likely}; how much better takes {fewest} labelled queries to tell."
+        return f"Ship: {likely}; how much better these few labels cannot tell."
     if decision.verdict == "try" and decision.refusal:
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
     if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
         lost = f"it lost on labels held back ({odds(decision.gain)} by those)"
-        return f"Try: it leads by your labels and public collections together, but {lost}{_more(decision)}."
+        return f"Try: it leads by your labels and public collections together, but {lost}."
     if decision.verdict == "try":
         sure = "likely" if (decision.gain.worse or 0) <= PERHAPS else "perhaps"
-        return f"Try: {sure} better than {own} ({odds(decision.gain)}), not proven{_more(decision)}."
-    return (
-        f"Keep {own}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure); "
-        f"about {rough(decision.more)} more labelled queries would halve that."
-    )
+        return f"Try: {sure} better than {own} ({odds(decision.gain)}), not proven."
+    return f"Keep {own}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure)."
 
 
 def in_words(gain: Gain, metric: str, over: str) -> str:
@@ -90,10 +90,6 @@ def in_words(gain: Gain, metric: str, over: str) -> str:
     else:
         sure = ", and so few queries say nothing of others"
     return f"{gain.mean:+.3f} {metric} {over}{sure}"
-
-
-def _more(decision: Decision) -> str:
-    return "" if decision.more is None else f"; about {rough(decision.more)} more labelled queries would settle it"
 
 
 def odds(gain: Gain) -> str:
@@ -120,14 +116,3 @@ def one_in(probability: float) -> str:
     number = round(1 / probability)
     step = 10 ** (len(str(number)) - 1) if number >= 20 else 1
     return f"1 in {round(number / step) * step:,}"
-
-
-def rough(more: int | None) -> str:
-    """A rough number of queries that are still needed, in two digits.
-
-    >>> rough(37), rough(183)
-    ('40', '180')
-    """
-    number = more or 1
-    step = 10 ** max(len(str(number)) - 2, 1 if number >= 20 else 0)
-    return f"{max(step, round(number / step) * step):,}"

@@ -15,6 +15,7 @@ Record = Mapping[str, Any]
 WIDEST_HEAD = 18
 STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
 LONGEST_STAGE = 80
+USUAL_LIMIT = 10
 MOST_MISSING = 12
 """The number of missing entries that are shown; the JSON document has all of them."""
 
@@ -59,7 +60,7 @@ def _query(record: Record) -> TextTable:
 
 def _listed(about: Record, query: Record) -> TextTable:
     """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
-    entries = about["entries"]
+    entries = about["entries"][: _most(about)]
     columns: dict[str, list[str]] = {
         "rank": [str(entry["rank"]) for entry in entries],
         "entry": [entry["id"] for entry in entries],
@@ -67,13 +68,34 @@ def _listed(about: Record, query: Record) -> TextTable:
         "score": _numbers([entry["score"] for entry in entries], _decimals(entries)),
     }
     columns |= _finished(entries)
-    legend = _add_signals(columns, entries)
+    silent = _silent(entries)
+    legend = _add_signals(columns, [_without(entry, silent) for entry in entries])
     columns |= _factors(entries)
     columns[""] = [entry["headline"] for entry in entries]
     lines = [*_about(about), *_read(about, query), *legend]
+    lines += [f"0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
     if not entries:
         return TextTable([*lines, "nothing was returned"])
     return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _most(about: Record) -> int:
+    """Rows that are shown of a list that goes on beyond its limit, as some systems' do."""
+    return about.get("limit") or USUAL_LIMIT
+
+
+def _silent(entries: Sequence[Record]) -> list[str]:
+    """The signals that are 0 for all of several entries, and add 0 to their scores."""
+    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
+    added = {one["signal"] for entry in entries for one in entry["contributions"] if one["contribution"]}
+    told = {name for entry in entries for name, own in entry["signals"].items() if own["value"] != 0}
+    return [name for name in names if len(entries) > 1 and name not in added | told]
+
+
+def _without(entry: Record, silent: Sequence[str]) -> Record:
+    signals = {name: value for name, value in entry["signals"].items() if name not in silent}
+    terms = [one for one in entry["contributions"] if one["signal"] not in silent]
+    return {**entry, "signals": signals, "contributions": terms}
 
 
 def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
@@ -160,11 +182,20 @@ def _about(about: Record) -> list[str]:
     extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
     lines = [
         f"{role}{about['label']}   {brief(about['strategy'])}",
-        f"{values}   listed {len(about['entries'])} of {about['ranked']} ranked   {extent}",
+        f"{values}   {_extent(about)}   {extent}",
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     lines += [f"sorted again by {_start(brief(stage))}" for stage in scoring]
     return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
+
+
+def _extent(about: Record) -> str:
+    """How many entries the list has, of how many that have a score."""
+    listed = len(about["entries"])
+    if not about["ranked"]:
+        return "nothing found"
+    first = f", the first {_most(about)} here" if listed > _most(about) else ""
+    return f"lists {listed} of {about['ranked']} that have a score{first}"
 
 
 def _start(stage: str) -> str:
@@ -187,8 +218,7 @@ def _missing(about: Record) -> list[TextTable]:
     missing = about["missing"]
     if not missing:
         return []
-    rest = len(missing) - MOST_MISSING
-    more = f"; {rest} more are in the JSON document" if rest > 0 else ""
+    more = _left_out(len(missing), MOST_MISSING)
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
     return [
         TextTable([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)
@@ -203,7 +233,13 @@ def _changes(record: Record) -> TextTable:
     counts = {kind: sum(c["kind"] == kind for c in record["changes"]) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     lines = [f"changes: {summary}", STANDING] if record["changes"] else [f"changes: {summary}"]
-    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows, 3)
+    most = max(map(_most, record.get("configurations") or ({},)))
+    lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
+    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows[:most], 3)
+
+
+def _left_out(count: int, most: int) -> str:
+    return f"; {count - most} more are in the JSON document" if count > most else ""
 
 
 _KINDS = ("stayed", "moved", "entered", "left")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, closest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.finish import Cut, Floor, Mmr
@@ -42,6 +42,9 @@ TARGETS: dict[str, Target] = {
     )
 }
 
+ALIKE = 0.85
+"""How alike, from 0 to 1, a name is to a target that it is taken for."""
+
 __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
 
 
@@ -62,7 +65,8 @@ def export(config: SearchConfig, to: str) -> Export:
         everything that would be lost, the search for what can be exported, and a strategy that can.
     """
     if to not in TARGETS:
-        raise ConfigError(f"there is no export for {shown(to)}, only for {', '.join(TARGETS)}")
+        close = closest(to, TARGETS, ALIKE)  # of so few names: `solr` is no misspelt `soleri`
+        raise ConfigError(f"there is no export for {shown(to)}, only for {', '.join(TARGETS)}{close}")
     try:
         return say(config, TARGETS[to])
     except Lost as lost:

@@ -17,6 +17,7 @@ from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.decide.provenance import tuned_here
+from steelyard_eval.decide.steps import labelling
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
@@ -26,6 +27,8 @@ from steelyard_eval.recording.select import intents_of
 
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
+DIGITS = 12
+"""Of a hash, where it is to be read; the document has it whole."""
 _ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents, dates, groups or tags"}
 """What changed where entries, or texts and filters of queries, are the same."""
 
@@ -85,11 +88,13 @@ def mismatch(
     words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
     texts = {name: f"the {name} changed{words[name]}" for name in differing}
     texts["digests"] = "; ".join(
-        f"{name} {before} in the baseline, {now} now" for name, (before, now) in differing.items()
+        f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now"
+        for name, (before, now) in differing.items()
     )
-    findings = [
+    findings: list[Record] = [
         {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()
     ]
+    findings[-1]["digests"] = {name: {"before": one, "now": other} for name, (one, other) in differing.items()}
     what = " and ".join(differing)
     return {
         **_head(gate),
@@ -175,7 +180,7 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
             return (Step(step, _explaining(gate, lost, contest)),)
         return ()
     if verdict == "inconclusive":
-        return (Step("label more queries", spelled("judge", gate.dataset, "--random", options={}) or ""),)
+        return (labelling(gate.dataset, None, ""),)
     return (Step("for a baseline of this platform", gate.rebaseline),) if verdict == "mismatch" else ()
 
 

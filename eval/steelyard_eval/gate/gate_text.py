@@ -42,7 +42,7 @@ def _row(row: Record, catches: str) -> dict[str, Any]:
         "nDCG@10": f"{row['metrics'][0]['now']:.4f}",
         "change [95%]": change(row) if row["lists_changed"] else "none",
         "touched": f"{row['touched']:.0%}",
-        catches: percent(power["caught"]) + (" asleep" if power["asleep"] else ""),
+        catches: percent(power["caught"]) + (" (misses most)" if power["asleep"] else ""),
         "why": "" if row["reason"] in SAME and row["verdict"] == "pass" else row["text"],
     }
 
@@ -84,9 +84,7 @@ def trust(record: Record) -> str:
         f"that is neither better nor worse in about {percent(alarms)}, each for its worst contender."
     )
     if power["asleep"]:
-        seen += (
-            f" It is asleep for {', '.join(power['asleep'])}: it would miss most such drops; label more queries."
-        )
+        seen += f" It would miss most such drops of {', '.join(power['asleep'])}: too few queries have labels."
     return seen
 
 

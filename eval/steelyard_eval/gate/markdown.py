@@ -36,7 +36,7 @@ def _table(record: Record) -> Iterator[str]:
     yield f"|{'---|' * len(heads)}"
     for row in record["contenders"]:
         power = row["power"]
-        asleep = " (asleep)" if power["asleep"] else ""
+        asleep = " (misses most)" if power["asleep"] else ""
         cells = (
             code(row["label"]),
             f"{MARKS[row['verdict']]} {row['verdict']}",

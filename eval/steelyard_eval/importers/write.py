@@ -24,6 +24,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.source import ForeignStore, decoded
@@ -70,10 +71,16 @@ def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | N
     notes += faults + unusable
     feedback, manifest = imported.feedback, dict(about)
     if old is not None:
-        labels = _old_labels(old) | labels
+        before = _old_labels(old)
+        new = len({query for query, _ in labels} - {query for query, _ in before})
+        labels = before | labels
         queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
         feedback = _joined(_records(old, FEEDBACK), feedback)
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
+        if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
+            count = counted(new, "query has its first labels", "queries have their first labels")
+            notes.append(f"{count} from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all")
+            manifest["sampled"] = "by hand"
     known = {entry.id for entry in entries}
     present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}

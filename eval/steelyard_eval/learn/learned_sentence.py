@@ -16,10 +16,15 @@ from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.measures.statistics import exact_interval
 
 WANTED = 30
-"""Labelled queries that are asked for."""
-ASK = f"judge {WANTED} queries of the log drawn at random (steelyard judge --from-log)"
+"""Labelled queries that are asked for, where the log has so many."""
 SURE = 2.0
 """Errors by which labels contradict acts."""
+
+
+def ask(case: LogCase) -> str:
+    """What would decide, in words."""
+    count = min(WANTED, len(case.cells.queries))
+    return f"judge {count} queries of the log drawn at random (steelyard judge --from-log)"
 
 
 def answer(found: LogDecision) -> Conclusion:
@@ -27,19 +32,19 @@ def answer(found: LogDecision) -> Conclusion:
     case = found.case
     if found.recommended is not None:
         return found.recommended.answer
-    own, dataset = name_of(case.label), case.space.dataset
+    own = name_of(case.label)
     if case.listless:
         refusal = unlisted(case)
-        return Conclusion(f"Keep {own}: {refusal.reason}.", to_do("keep", dataset, refusal.remedy, labels=False))
+        return Conclusion(f"Keep {own}: {refusal.reason}.", (Step(refusal.remedy),))
     seen = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
     if found.candidate is None:
         if won := case.interleaved(preferred=True):
             return _preferred(found, *won[0])
         told = f"Keep {own}: no candidate gains in every view of {seen}."
-        return Conclusion(told, to_do("keep", dataset, f"{ASK} to settle it", labels=False))
+        return Conclusion(told, (Step(f"{ask(case)} to settle it"),))
     gain = float(found.gains[found.candidate].mean())
     told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {own}, and may follow something else than worth."
-    steps = to_do("try", dataset, f"{ASK}, and they decide", labels=False)
+    steps = to_do("try", Step(f"{ask(case)}, and they decide"))
     return Conclusion(told, (*steps, *_turns(found)), named(found.config(found.candidate)))
 
 
@@ -48,7 +53,7 @@ def _preferred(found: LogDecision, duel: Duel, config: SearchConfig) -> Conclusi
     low, high = exact_interval(duel.wins, duel.decided)
     share = f"{duel.wins / duel.decided:.0%} [{low:.0%}, {high:.0%}] of {duel.decided:,} decided searches"
     told = f"Try: taking turns with {name_of(found.case.label)} it won {share}. Acts may follow something else."
-    steps = to_do("try", found.case.space.dataset, f"{ASK}, and they decide", labels=False)
+    steps = to_do("try", Step(f"{ask(found.case)}, and they decide"))
     return Conclusion(told, steps, named(config))
 
 

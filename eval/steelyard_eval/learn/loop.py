@@ -31,6 +31,7 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.recommendation import recommend
+from steelyard_eval.tune.replaced import write_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,7 @@ def loop(
     proposal = chosen.config if chosen.record["verdict"] == "ship" else chosen.attempt
     gate = _gate(data, Path(baseline), embedder, clock, notes)
     verdict, why = _gated(chosen, proposal, gate, notes)
-    files = _written(Path(weights), verdict, proposal, adopt)
+    files = _written(Path(weights), verdict, proposal, adopt, data, notes)
     evidence = _evidence(learned, recommended, gate[1] if gate else None)
     record = {
         "schema_version": 1,
@@ -279,19 +280,16 @@ def _gated(
     return "try", "Try: do not ship it, for the gate says that it is worse."
 
 
-def _written(weights: Path, verdict: str, proposal: SearchConfig | None, adopt: bool) -> list[str]:
+def _written(
+    weights: Path, verdict: str, proposal: SearchConfig | None, adopt: bool, data: Dataset, notes: list[str]
+) -> list[str]:
     """Write what is proposed, where that differs from what is there; a proposal of an earlier run is removed."""
     ship = weights.with_name(f"{weights.name.removesuffix('.json')}.ship.json")
     wanted = {ship: verdict == "ship", beside(weights): verdict == "try", weights: adopt and verdict == "ship"}
-    found = []
-    for path, is_wanted in wanted.items():
-        if is_wanted and proposal is not None:
-            if _in_use(path) != proposal:
-                proposal.save(path)
-            found.append(str(path))
-        elif path != weights:
-            path.unlink(missing_ok=True)
-    return found
+    files = {path: proposal if own else None for path, own in wanted.items() if own or path != weights}
+    moved = {path: one for path, one in files.items() if one is None or _in_use(path) != one}
+    notes += write_weights(moved, data)
+    return [str(path) for path, one in files.items() if one is not None]
 
 
 def _evidence(learned: Learned | None, recommended: ChosenWeights, gating: Gating | None) -> list[Record]:

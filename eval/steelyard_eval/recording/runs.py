@@ -48,6 +48,8 @@ CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, t
 """What the content of a part may be, where it is not a hash by id."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ROWS = 40
+CURRENT = ".current.json"
+"""How the file ends that has what is run while another one is tried."""
 
 
 class KeptRow(TypedDict):
@@ -99,6 +101,11 @@ class KeptRun:
         """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
         own = self.facts.get("weights") or {}
         return own.get("attempt") or own.get("config") or None
+
+    def file(self, path: Path) -> Record | None:
+        """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
+        own = self.facts.get("weights") or {}
+        return own.get("config") if path.name.endswith(CURRENT) else self.chosen
 
     @property
     def best(self) -> Record | None:

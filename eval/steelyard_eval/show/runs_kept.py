@@ -19,6 +19,7 @@ from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.spans import Span
+from steelyard_eval.tune.replaced import write_and_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,17 +85,21 @@ class Runs(Result):
 
     def chosen(self, run: int) -> SearchConfig:
         """What a run chose, under try what to try; ConfigError where it chose nothing, or is not kept."""
+        return self.file(run, WEIGHTS)
+
+    def file(self, run: int, path: Path) -> SearchConfig:
+        """What a run has for a weights file: for `*.current.json` what was run then, else what it chose."""
         own = find_run(self.runs, run)
-        if own.chosen is None:
+        record = own.file(path)
+        if record is None:
             which = ", ".join(str(one.id) for one in self.runs if one.chosen is not None)
             known = f"; kept are those of {which}" if which else ""
             raise ConfigError(f"run {run}, {own.kind}, keeps no weights; name one of recommend or tune{known}")
-        return SearchConfig.from_json(own.chosen, f"run {run} of {self.dataset.name}")
+        return SearchConfig.from_json(record, f"run {run} of {self.dataset.name}")
 
     def save_weights(self, run: int, path: str | Path) -> Path:
-        """Write what a run chose (see `chosen`) to this file, which is returned, and nothing beside it."""
-        self.chosen(run).save(path)
-        return Path(path)
+        """Write what a run has for this file (see `file`), which is returned; what it replaces is copied first."""
+        return write_and_log({Path(path): self.file(run, Path(path))})[0]
 
     def changed(self, before: int, after: int) -> list[str]:
         """What changed between two runs, a line each: data, labels, code, weights, means, ranked queries."""

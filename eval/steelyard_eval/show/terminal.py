@@ -76,8 +76,7 @@ def tests(record: Mapping[str, Any]) -> str:
                 "p": f"{row['p']:.4f}",
                 "p (Holm)": f"{row['p_holm']:.4f}",
                 "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
-                "detectable": "-" if row["mde"] is None else f"{row['mde']:.4f}",
-                "queries needed": row["queries_needed"],
+                "would show from": "-" if row["mde"] is None else f"{row['mde']:.4f}",
             }
             for row in record["comparisons"]
         ]
@@ -226,9 +225,9 @@ def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_c
         if gain is None
         else f"{gain['mean']:+.3f} {ends(gain['low'], gain['high'], '+.3f')}",
         "p50 ms": took.get("p50_ms"),
-        "embedded": took.get("embedding_calls"),
-        "MB": _megabytes(took),
-        "Pareto": "*" if took.get("pareto") else "",
+        "embeddings": took.get("embedding_calls"),
+        "index MB": _megabytes(took),
+        "unbeaten": "*" if took.get("pareto") else "",
     }
 
 

@@ -10,7 +10,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.results import Reported
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
-from steelyard_eval.tune.replaced import keep_back
+from steelyard_eval.tune.replaced import write_and_log, write_weights
 
 Record = dict[str, Any]
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
@@ -42,8 +42,12 @@ class ChosenWeights(Reported):
         return {name: None if one is None else one.to_json() for name, one in files.items()}
 
     def save_weights(self, path: str | Path) -> list[Path]:
-        """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written."""
-        return save_weights(path, self.config, self.attempt)
+        """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
+
+        What an earlier run left beside it is removed, or it would be taken for what this one says; `path` itself
+        stays as it was under try. What is replaced or removed is copied first, and that is logged.
+        """
+        return write_and_log(_files(path, self.config, self.attempt))
 
     def saved(self: ChosenT, path: str | Path, dataset: Dataset) -> tuple[ChosenT, list[str]]:
         """The same answer about these files, which are written; a line each on what is in it.
@@ -58,31 +62,17 @@ class ChosenWeights(Reported):
         moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
-        before = keep_back(dataset, _files(target, self.config, self.attempt))
-        written = self.save_weights(target)
+        files = _files(target, self.config, self.attempt)
+        before = write_weights(files, dataset)
+        written = [file for file, config in files.items() if config is not None]
         other = (
             "what to try"
             if self.record["verdict"] == "try"
             else f"the best that may be chosen {to and 'for '}{to}"
         )
         lines = [f"{one}: {other if one == beside(target) else own}" for one in written]
-        return replace(self, record={**self.record, "steps": steps}), lines + before
-
-
-def save_weights(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> list[Path]:
-    """Write `config` to the path; with an `attempt`, write both beside it, by names that tell which is which.
-
-    Returns what was written: `path` alone, or `*.current.json` and `*.try.json`. Then `path` stays as it was. What
-    an earlier run left beside it is removed, or it would be taken for what this one says.
-    """
-    files = _files(path, config, attempt)
-    for file, one in files.items():
-        if one is not None:
-            one.save(file)
-    for file, one in files.items():
-        if one is None:
-            file.unlink(missing_ok=True)
-    return [file for file, one in files.items() if one is not None]
+        said = {"steps": steps, **({"replaced": before} if before else {})}
+        return replace(self, record={**self.record, **said}), lines + before
 
 
 def _files(

@@ -16,7 +16,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
-from steelyard_eval.decide.duel import ENOUGH
+from steelyard_eval.decide.duel import DuelStanding
 from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.priors import known
@@ -150,19 +150,29 @@ class RecommendationCase:
             usual,
             self._refusal,
         )
-        table = public_table()
-        few = Few.of(self.layout.grid.keys(table.rows), table, self.source.model, self.source.dataset.sha256)
-        if self.source.dataset.sampled == "duel" and few is not None:
-            return self._duelled(found, few)
+        few = self._few
+        if self._duel is not None and few is not None:
+            return self._duelled(found, few, self._duel)
         return self._reconsidered(found, few, questions(self.queries))
+
+    @cached_property
+    def _few(self) -> Few | None:
+        table = public_table()
+        return Few.of(self.layout.grid.keys(table.rows), table, self.source.model, self.source.dataset.sha256)
+
+    @cached_property
+    def _duel(self) -> DuelStanding | None:
+        """Where contenders stand by pairs that were chosen by duel."""
+        if self.source.dataset.sampled != "duel" or self._few is None:
+            return None
+        return duel_standing(self._few, self.layout, self.source, self.queries)
 
     def _reconsidered(self, found: Decision, few: Few | None, labelled: int) -> tuple[Decision, bool]:
         return reconsidered(found, self.evidence, self.gates, few, self.advice, labelled, self.usual, self.seed)
 
-    def _duelled(self, found: Decision, few: Few) -> tuple[Decision, bool]:
-        """What single pairs show that were judged by duel; below `ENOUGH` of them, public collections."""
-        standing = duel_standing(few, self.layout, self.source, self.queries)
-        if standing.judged.sum() < ENOUGH:
+    def _duelled(self, found: Decision, few: Few, standing: DuelStanding) -> tuple[Decision, bool]:
+        """What single pairs show that were judged by duel; below enough of them, public collections."""
+        if standing.judged.sum() < standing.enough:
             return self._reconsidered(found, few, 0)
         top = int(standing.leaders[0])
         used = self.layout.grid.config(int(few.rows[top])) == self.config
@@ -174,7 +184,13 @@ class RecommendationCase:
         dataset, asked = self.source.dataset, questions(self.queries)
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
         facts, model = lacked(self.config, dataset), self.source.model
-        return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, facts)
+        more = 0 if self._duel is None else self._duel.more
+        return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, facts, more)
+
+    @property
+    def labels_needed(self) -> int | None:
+        """How many more queries to label; None where it is pairs, or not known."""
+        return self.advice.labels_needed if self.public else self.decision.more
 
     @property
     def decision(self) -> Decision:

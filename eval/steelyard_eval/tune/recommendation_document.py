@@ -48,6 +48,7 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         **case.answer.to_json(),
         "public": case.advice.to_json() if case.public else None,
         **decided(decision, str(case.metric), len(case.queries), case.stated),
+        "labels_needed": case.labels_needed,
         "whole": case.layout.whole,
         "model_labels": _model(case),
         "current": _configuration(case, board.current),

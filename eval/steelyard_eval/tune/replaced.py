@@ -1,7 +1,8 @@
-"""What a command does to weights files that are there already: nothing that they hold is lost."""
+"""The one way to write weights files: nothing that those which are there already hold is lost."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from itertools import count
@@ -16,11 +17,35 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRun, kept
 
+Files = Mapping[Path, SearchConfig | None]
+"""What each file is to hold; None for one that is to be removed."""
+_log = logging.getLogger(__name__)
 
-def keep_back(dataset: Dataset, files: Mapping[Path, SearchConfig | None]) -> list[str]:
+
+def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
+    """Write these files, and remove those that are None; a line on each that was replaced, see `keep_back`."""
+    lines = keep_back(dataset, files)
+    for file, one in files.items():
+        if one is not None:
+            one.save(file)
+    for file, one in files.items():
+        if one is None:
+            file.unlink(missing_ok=True)
+    return lines
+
+
+def write_and_log(files: Files) -> list[Path]:
+    """The same for Python, where the lines are logged; returns what was written."""
+    for line in write_weights(files):
+        _log.warning(line)
+    return [file for file, one in files.items() if one is not None]
+
+
+def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     """Say of each of these files that is replaced, or removed where it is None, how to have it again.
 
-    What no kept run chose is copied beside it. A file that is replaced by the same search is passed over.
+    What no kept run of the data set has is copied beside it, without one all. A file that is replaced by the same
+    search is passed over.
     """
     new = [_search(one.to_json()) for one in files.values() if one is not None]
     lines = []
@@ -33,10 +58,10 @@ def keep_back(dataset: Dataset, files: Mapping[Path, SearchConfig | None]) -> li
     return lines
 
 
-def _again(dataset: Dataset, file: Path, record: object) -> str:
-    """How to have a file again: by the last kept run that chose what it holds, else from a copy that is made."""
-    run = next((run.id for run in reversed(_runs(dataset)) if run.chosen == record), None)
-    if run is not None:
+def _again(dataset: Dataset | None, file: Path, record: object) -> str:
+    """How to have a file again: by the last kept run that has what it holds, else from a copy that is made."""
+    run = next((run.id for run in reversed(_runs(dataset)) if run.file(file) == record), None)
+    if run is not None and dataset is not None:
         command = spelled("runs", dataset, str(run), options={"--out": file})
         return f"it was of an earlier run; to have it again: {command}"
     names = (file.with_name(f"{file.name.removesuffix('.json')}.before-{number}.json") for number in count(1))
@@ -52,10 +77,10 @@ def _holds(copy: Path, held: bytes) -> bool:
     return copy.is_file() and copy.stat().st_size == len(held) and read_bytes(copy) == held
 
 
-def _runs(dataset: Dataset) -> list[KeptRun]:
+def _runs(dataset: Dataset | None) -> list[KeptRun]:
     """The kept runs; a file of them that is damaged costs a copy and not the result."""
     try:
-        return [] if dataset.in_memory else kept(dataset)
+        return [] if dataset is None or dataset.in_memory else kept(dataset)
     except DataError:
         return []
 

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
@@ -91,7 +92,7 @@ class Workbench:
     def compare(
         self,
         contenders: GivenMany | None = None,
-        *,
+        *more: Given,
         baseline: Given | int | None = None,
         metrics: str | Sequence[str] = METRICS,
         split: str | None = None,
@@ -144,6 +145,8 @@ class Workbench:
         DataError
             For a run or a recording that is damaged or belongs to another data set.
         """
+        if more:
+            raise ConfigError("compare takes one list of contenders; write compare([first, second])")
         return self._kept(
             "compare",
             compare(

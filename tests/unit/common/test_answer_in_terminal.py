@@ -1,6 +1,6 @@
 """A step in a terminal can be done by copying it."""
 
-from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.answer import in_html, in_markdown, in_terminal, step_in_terminal
 
 LONG = f"steelyard recommend /home/{'deep/' * 30}notes --current 'rrf(bm25, vector)'"
 
@@ -17,3 +17,13 @@ def test_words_alone_are_folded_and_short_steps_stay_on_a_line(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert step_in_terminal({"what": "search", "command": "steelyard search"}) == "search: steelyard search"
     assert max(map(len, step_in_terminal({"what": "words " * 30, "command": ""}).split("\n"))) <= 60
+
+
+def test_a_half_life_is_read_in_four_digits():
+    said = {
+        "sentence": "Try.",
+        "steps": [],
+        "formula": "weighted_sum(1*fts, 0.2*recency(half_life=68.96756393652842h))",
+    }
+    for face in (in_terminal, in_markdown, in_html):
+        assert "half_life=68.97h" in str(face(said))

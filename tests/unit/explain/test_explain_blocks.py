@@ -2,7 +2,7 @@
 
 from steelyard_eval.common.console import GAP
 from steelyard_eval.explain.explanation_text import _pages
-from steelyard_eval.explain.text_tables import _changes, _finished
+from steelyard_eval.explain.text_tables import _changes, _finished, _listed
 
 
 def finished(score, fused, combine, **parts):
@@ -31,6 +31,29 @@ def test_changes_are_counted_by_their_kind():
     change |= {"headline": "", "standing": True}
     block = _changes({"changes": [change | {"kind": kind} for kind in kinds]})
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
+
+
+def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_at_the_limit():
+    def entry(at, tags):
+        signals = {"bm25": {"value": 9.0 - at, "position": at}, "tags": {"value": tags, "position": None}}
+        terms = [{"weight": 0.1, "signal": "tags", "contribution": 0.1 * tags}]
+        facts = {"rank": at, "id": f"e{at}", "grade": None, "score": 9.0 - at, "factor": None, "headline": ""}
+        return facts | {"signals": signals, "contributions": terms}
+
+    about = {"label": "mine", "role": "only", "strategy": "bm25", "system": "mine", "metrics": None, "limit": 2}
+    about |= {"depths": {}, "finish": [], "intent": "", "matched": "", "ranked": 7}
+    block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
+    assert block.heads == ["rank", "entry", "grade", "score", "bm25", ""]
+    assert [row[1] for row in block.rows] == ["e1", "e2"]
+    assert block.lines[-1] == "0 for all of these: tags"
+    assert "lists 3 of 7 that have a score, the first 2 here" in block.lines[1]
+    assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads
+
+    change = {"kind": "left", "before": 1, "after": None, "id": "a", "grade": None, "by": None}
+    change |= {"headline": "", "standing": None, "why": ""}
+    block = _changes({"changes": [change] * 3, "configurations": [about]})
+    assert len(block.rows) == 2
+    assert block.lines[0].endswith("3 left; 1 more are in the JSON document")
 
 
 def test_columns_fill_a_table_to_the_last_character_of_the_terminal(monkeypatch):

@@ -725,7 +725,8 @@ def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights: Path, tmp_path:
     assert (refused.exit_code, unknown.exit_code) == (2, 2)
     assert refused.stdout == unknown.stdout == ""
     assert "normalize=minmax has no counterpart" in refused.stderr
-    # Not the nearest name: `solr` is not a misspelt `soleri`.
+    assert "did you mean 'elasticsearch'?" in run(weights, "--to", "elasticserch").stderr
+    assert "did you mean" not in run(weights, "--to", "solr").stderr  # it is not a misspelt `soleri`
     assert "there is no export for 'quadrant', only for echovault, " in unknown.stderr
     assert all(f" {name}" in unknown.stderr for name in TARGETS)
     assert out.read_text() == "old"

@@ -360,6 +360,23 @@ def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vau
     assert after.qrels == before.qrels
 
 
+def test_first_labels_from_the_store_end_the_claim_that_queries_were_drawn(vault, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(vault, mine)
+    about = json.loads((mine / "dataset.json").read_text())
+    (mine / "dataset.json").write_text(json.dumps(about | {"sampled": "random"}))
+    import_store(vault, mine)
+    assert load(mine).sampled == "random"  # no query has labels that had none
+
+    whole = (mine / "qrels.txt").read_text().splitlines()
+    first = whole[0].split()[0]
+    (mine / "qrels.txt").write_text("".join(f"{line}\n" for line in whole if line.split()[0] != first))
+    done = import_store(vault, mine)
+    assert load(mine).sampled == "by hand"
+    told = "1 query has its first labels from the store, so dataset.json no longer says 'random' of all"
+    assert told in done.notes
+
+
 def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(store_copy, tmp_path):
     place = store_copy("spec-kit")
     whole = import_store(place, tmp_path / "whole").counts["labels"]
@@ -374,6 +391,14 @@ def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(sto
     assert "1 label left out, whose grade is not one of -1 to 4" in done.notes
     assert [note for note in done.notes if note.endswith("left out, whose query is not there")]
     assert len((tmp_path / "mine" / "qrels.txt").read_text().splitlines()) < whole
+
+
+def test_after_an_import_labels_that_were_there_before_are_used(notes, tmp_path):
+    words = ["import", str(notes), str(tmp_path / "mine")]
+    assert "next: steelyard judge" in CliRunner().invoke(main, words).stdout
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 keys 1\n")
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "x"}\n')
+    assert "next: steelyard recommend" in CliRunner().invoke(main, words).stdout
 
 
 def test_a_label_of_minus_one_survives(notes, tmp_path):

@@ -735,6 +735,13 @@ class TestDrawn:
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
         assert desk(session)["state"] == {}
 
+    def test_a_set_says_that_queries_were_drawn_only_while_all_that_have_labels_were(self):
+        pool, _ = small()
+        known = replace(pool, dataset=replace(pool.dataset, sampled="random", qrels={"q0": {"m00": 1}}))
+        assert "sampled" not in whole_queries.to_state(known, False, [("q0", "m01")])
+        assert whole_queries.to_state(known, False, [("q0", "m01"), ("q1", "m01")])["sampled"] == "duel"
+        assert "sampled" not in whole_queries.to_state(known, True, [("q1", "m01")])
+
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()
         order = whole_queries.order(pool)

@@ -89,6 +89,15 @@ def test_the_text_stands_for_an_l2_that_the_set_has_not_and_it_is_said_once(tmp_
     assert said == ["there are no vectors of the layer l2, so the vectors of the text are used for it"]
 
 
+def test_nothing_is_said_of_layers_where_nobody_gave_any(tmp_path, caplog):
+    dataset, _ = write(tmp_path / "set", ("text",))
+    space = Workspace.open(dataset)
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy("l2"))
+    with caplog.at_level(logging.WARNING):
+        record(space, dataset.queries, [config])
+    assert [line.message for line in caplog.records] == []
+
+
 @pytest.mark.parametrize("fields", [{"l0": "one abstract", "l1": "an overview"}, {}], ids=["layered", "plain"])
 def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
     dataset, _ = write(tmp_path / "set", (), **fields)

@@ -370,8 +370,26 @@ def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, mon
         "same.json: removed, it was of an earlier run",
     ]
     assert SearchConfig.load("none.before-1.json") == weights("vector")
+    used = Path("w.current.json")  # of a try the file beside it has what was run
+    weights("vector").save(used)
+    assert "steelyard runs" in keep_back(data, {used: None})[0]
+    assert sy.load(folder).runs().file(1, used) == weights("vector")
     (folder / FOLDER / FILE).write_bytes(b"no database")
     assert "now in run.before-1.json" in keep_back(data, {files[0]: None})[0]
+
+
+def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkeypatch, caplog):
+    monkeypatch.chdir(folder)
+    keep(sy.load(folder).dataset, "tune", document(), {"config": weights("fts").to_json(), "attempt": None})
+    out = Path("w.json")
+    weights("bm25").save(out)
+    assert sy.load(folder).runs().save_weights(1, out) == out
+    assert SearchConfig.load("w.before-1.json") == weights("bm25")
+    assert "which is now in w.before-1.json" in caplog.text
+    weights("vector").save(out)
+    ended = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(out), "--json"])
+    (line,) = json.loads(ended.stdout)["replaced"]
+    assert "which is now in w.before-2.json" in line
 
 
 def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):

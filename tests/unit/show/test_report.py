@@ -536,7 +536,7 @@ MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("ft
         ),
         (
             [compared("vector", -0.1, "worse")],
-            "Keep your fts: vector is -0.100 nDCG@10 beside it, 95% sure of -0.120 to -0.080; 1 in 100 that it "
+            "Keep your fts: vector is -0.100 nDCG@10 against it, 95% sure of -0.120 to -0.080; 1 in 100 that it "
             "is better.",
             "",
         ),

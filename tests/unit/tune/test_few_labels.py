@@ -187,8 +187,8 @@ def evidence(current, default, third, n):
 
 
 FEW = Few(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
-TRY = Advice("try", "", "", attempt=object(), shown=PublicGains(np.array([0.1])))
-KEEP = Advice("keep", "", "")
+TRY = Advice("try", "", attempt=object(), shown=PublicGains(np.array([0.1])))
+KEEP = Advice("keep", "")
 
 
 def test_the_default_stands_until_the_posterior_of_another_one_is_ahead():

@@ -21,7 +21,6 @@ from steelyard_eval.decide.rule import best, folds
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune import tune, tuner
-from steelyard_eval.tune.attempt import save_weights
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.optimum import in_silence, optimum
 from steelyard_eval.tune.task import prepare
@@ -343,7 +342,7 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
     out = tmp_path / "w.json"
     found = tune(few, "plain", "weighted_sum(0*bm25, 1*importance, normalize=minmax)", workspace=space)
     out.write_text("in use")
-    files = save_weights(out, found.config, found.attempt)
+    files = found.save_weights(out)
 
     assert found.record["verdict"] == "try"
     assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
@@ -353,7 +352,7 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
     out.unlink()
     with pytest.raises(ConfigError, match=r"w\.json' is not there, but '.*w\.try\.json' is; name that"):
         SearchConfig.load(out)
-    assert save_weights(out, found.config, None) == [out]
+    assert replace(found, attempt=None).save_weights(out) == [out]
     assert SearchConfig.load(out).strategy.weights == (0, 1)
     assert not any(file.exists() for file in files)
 

@@ -19,7 +19,7 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
 from steelyard_eval.datasets import load
 from steelyard_eval.tune.floor import find_floor, share_of
-from steelyard_eval.tune.replaced import keep_back
+from steelyard_eval.tune.replaced import write_weights
 
 
 @click.command()
@@ -62,9 +62,7 @@ def floor(
     )
     document = found.to_json()
     if document["floor"] is not None:
-        before = keep_back(data, {Path(out): found.config})
-        found.save_weights(out)
-        for line in (f"written: {out}", *before):
+        for line in (f"written: {out}", *write_weights({Path(out): found.config}, data)):
             note(line)
     columns = {
         "questions": "questions",

@@ -16,6 +16,7 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers import Import, Options, import_store, importers
 from steelyard_eval.importers import refresh as import_again
+from steelyard_eval.tune.replaced import write_weights
 
 KIND = "The kind of store, where it is not to be recognised; see --list."
 COLUMN = "The column or key that stands for a field of entries, such as text=content; repeatable."
@@ -61,8 +62,8 @@ def import_(
     if source is None or out is None:
         raise click.UsageError("name the SOURCE and the folder OUT that is written; --list shows the kinds")
     if config := _weights(source):
-        config.save(out)
-        put(config.to_json(), as_json, f"written: {out}\n{config.strategy}")
+        told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
+        put(config.to_json(), as_json, f"written: {out}\n{config.strategy}{told}")
         return
     _tell(import_store(source, out, kind, Options(_pairs(columns), sql, headings, unit, corrections)), as_json)
 
@@ -89,8 +90,14 @@ def _tell(done: Import, as_json: bool) -> None:
     put(
         done.to_json(),
         as_json,
-        f"{first}\nnext: steelyard {'recommend' if 'labels' in done.counts else 'judge'} {done.folder}",
+        f"{first}\nnext: steelyard {'recommend' if _has_labels(Path(done.folder)) else 'judge'} {done.folder}",
     )
+
+
+def _has_labels(folder: Path) -> bool:
+    """Whether a folder has any, from the store or from before."""
+    qrels = folder / "qrels.txt"
+    return qrels.is_file() and qrels.stat().st_size > 0
 
 
 def _list(as_json: bool) -> None:

@@ -204,7 +204,7 @@ def _copy(session: Session, dataset: str) -> str:
     file = labels_file(Path(dataset))
     if file is None:
         return ""
-    unstated = whole_queries.to_state(session.pool, session.random) and not session.statement()
+    unstated = whole_queries.to_state(session.pool, session.random, session.given) and not session.statement()
     if not unstated and not holds_hash(file.parent, file.name):
         return shlex.join(["cp", str(session.qrels), str(file)])
     return shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words(), "--apply"])

@@ -10,7 +10,7 @@ from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.runs import find_run
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune.replaced import keep_back
+from steelyard_eval.tune.replaced import write_weights
 
 
 @click.command()
@@ -34,13 +34,14 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_j
         put(found.to_json(), as_json, str(found))
     elif other is None:
         own = find_run(found.runs, run)
-        text = "\n".join(_written(found, run, Path(out))) if out else found.one(run)
-        put({"run": own.id, "at": own.at, "kind": own.kind, **own.facts}, as_json, text)
+        written = _written(found, run, Path(out)) if out else []
+        more = {"replaced": written[1:]} if written[1:] else {}
+        document = {"run": own.id, "at": own.at, "kind": own.kind, **own.facts, **more}
+        put(document, as_json, "\n".join(written) or found.one(run))
     else:
         changes = found.changed(run, other)
         put({"before": run, "after": other, "changes": changes}, as_json, "\n".join(changes))
 
 
 def _written(found: Runs, run: int, out: Path) -> list[str]:
-    before = keep_back(found.dataset, {out: found.chosen(run)})
-    return [f"written: {found.save_weights(run, out)}", *before]
+    return [f"written: {out}", *write_weights({out: found.file(run, out)}, found.dataset)]

@@ -25,6 +25,7 @@ from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weigh
 from steelyard_eval.notebook.explorer.query_list import described, top
 from steelyard_eval.notebook.explorer.trial import Trial
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.tune.replaced import write_and_log
 
 POINTS = 160
 """Places at which a curve is drawn."""
@@ -162,8 +163,8 @@ class Exploration:
         config = self.config
         proof = self.bench.proof(config)
         after = None if proof is None else (proof.values(self.weights), self._held_out())
-        adopted(self.bench, config, self.values, self.current.values, after).save(path)
-        return Path(path)
+        chosen = adopted(self.bench, config, self.values, self.current.values, after)
+        return write_and_log({Path(path): chosen})[0]
 
     # What is shown
 

@@ -45,7 +45,7 @@ def apply(session: Session) -> list[Path]:
 def _stated(session: Session, name: str, labels: bytes) -> dict[Path, str]:
     """dataset.json with how the labels were chosen and the hash of their file, where it lacks either."""
     folder = session.pool.dataset.path
-    said = whole_queries.to_state(session.pool, session.random)
+    said = whole_queries.to_state(session.pool, session.random, session.given)
     record = FolderReader(folder).json_object(MANIFEST) or {}
     if holds_hash(folder, name):
         said["files"] = {**record["files"], name: sha256(labels).hexdigest()}

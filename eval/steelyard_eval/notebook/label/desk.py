@@ -42,7 +42,7 @@ def desk(session: Session) -> Record:
         "comparisons": [] if session.first or duel else [asdict(one) for one in _standings(session)],
         "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
-        "state": whole_queries.to_state(session.pool, session.random),
+        "state": whole_queries.to_state(session.pool, session.random, session.given),
         "written": bool(session.statement()),
         "drawn": _drawn(session) if session.random else None,
     }

@@ -17,7 +17,7 @@ from steelyard_eval.compare.contenders import Contender, distinct, read_all, usa
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.contest import contest, gains_of, graded
-from steelyard_eval.decide.duel import ENOUGH, DuelStanding
+from steelyard_eval.decide.duel import DuelStanding
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled
@@ -63,10 +63,10 @@ class DuelSession(Session):
         count = int(standing.judged.sum())
         leader = pool.labels[int(standing.leaders[0])]
         return {
-            "leader": leader if count >= ENOUGH or DEFAULT not in pool.labels else DEFAULT,
+            "leader": leader if count >= standing.enough or DEFAULT not in pool.labels else DEFAULT,
             "leads": leader,
             "judged": count,
-            "enough": ENOUGH,
+            "enough": standing.enough,
             "error": standing.error,
             "stands": standing.stands,
             "more": standing.more,

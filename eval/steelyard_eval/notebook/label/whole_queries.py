@@ -7,7 +7,7 @@ they were drawn, so where judging stops says nothing about them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -72,14 +72,18 @@ def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indice
     return found
 
 
-def to_state(pool: Pool, random: bool) -> dict[str, object]:
+def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) -> dict[str, object]:
     """What dataset.json should say of the labels that are collected, where it says nothing.
 
-    Beside `random` queries also where it says something else.
+    Beside `random` queries also where it says something else; beside others also where it says that queries were
+    drawn, which is no longer true once one of those that are `given` labels had none.
     """
+    dataset = pool.dataset
     own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
-    said = stated(pool.dataset.sampled, pool.dataset.pool)
-    return {name: value for name, value in own.items() if said[name] is None or (random and not fair(pool))}
+    said = stated(dataset.sampled, dataset.pool)
+    mixed = any(query not in dataset.qrels for query, _ in given)
+    untrue = not fair(pool) if random else fair(pool) and mixed
+    return {name: value for name, value in own.items() if said[name] is None or untrue}
 
 
 def statement(pool: Pool, random: bool) -> dict[Path, str]:

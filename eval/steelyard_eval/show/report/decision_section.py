@@ -74,10 +74,7 @@ def promised(record: Record) -> tuple[Block, ...]:
 
 
 def _unproven(record: Record) -> tuple[tuple[str, str], ...]:
-    return (
-        ("nothing beats the current one by more than", number(record.get("bound"))),
-        ("more labelled queries needed", number(record.get("labels_needed"), 0)),
-    )
+    return (("nothing beats the current one by more than", number(record.get("bound"))),)
 
 
 def tuned(record: Record, alone: bool) -> tuple[Block, ...]:

@@ -96,7 +96,6 @@ def _row(record: Record) -> Row:
         "corrected p": _p(record.get("p_holm")),
         "wins / ties / losses": amount(None, text=counts),
         "detectable": amount(record.get("mde")),
-        "queries needed": amount(record.get("queries_needed"), 0),
         "verdict": Cell(record["verdict"], record.get("why") or "", colour=COLOURS.get(record["verdict"], "")),
     }
 

@@ -119,7 +119,7 @@ def _contender(row: Record) -> Row:
         "change": amount(base["delta"], signed=True, ends=base),
         "p worse": amount(base.get("p_worse"), text=p_value(base.get("p_worse"))),
         "lists changed": amount(row["lists_changed"], text=f"{row['lists_changed']} of {row['queries']}"),
-        "catches": _share(power["caught"], "asleep" if power["asleep"] else ""),
+        "catches": _share(power["caught"], "misses most" if power["asleep"] else ""),
         "finding": row["text"],
     }
 
@@ -173,7 +173,7 @@ def _trust(record: Record) -> Iterator[Block]:
     if power["asleep"]:
         names = ", ".join(power["asleep"])
         yield Paragraph(
-            f"Asleep for {names}: most drops of {power['drop']:g} would pass. Label more queries.", "warning"
+            f"Most drops of {power['drop']:g} of {names} would pass: too few queries have labels.", "warning"
         )
     drops = f"share of drops of {power['drop']:g} that it catches, for the worst contender"
     alarms = "share of harmless changes that it blocks, for the worst contender"

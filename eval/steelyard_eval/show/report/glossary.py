@@ -29,7 +29,6 @@ COLUMNS = {
     "corrected p": "p after Holm's correction: with many challengers one looks good by chance.",
     "wins / ties / losses": "the number of queries on which the challenger is better, equal and worse.",
     "detectable": "the smallest true difference that as many queries would show in 4 of 5 cases.",
-    "queries needed": "about how many queries would show the difference that was seen, in 4 of 5 cases.",
     "category": "the kind of query, as the data set names it.",
     "queries": "how many queries the row is about.",
     "before": "the mean of what is used today, or of the baseline.",

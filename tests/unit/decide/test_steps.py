@@ -1,0 +1,47 @@
+"""The last step of an answer: one number of labels, and never more than there are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard_eval.decide.duel import Duels
+from steelyard_eval.decide.steps import labelling
+
+
+def labelled(count, queries=30):
+    """A set of `queries`, of which so many are judged."""
+    asked = {f"q{at}": "x" for at in range(queries)}
+    made = sy.load({"a": "x", "b": "y"}, asked, {"q0": ["a"]}).dataset
+    return replace(made, qrels={f"q{at}": {"a": 1} for at in range(count)})
+
+
+@pytest.mark.parametrize(
+    ("judged", "wanted", "what"),
+    [
+        (8, 12, "label about 12 more queries to settle it"),
+        (8, 22, "label about 20 more queries to settle it"),
+        (29, 1, "label about 1 more query to settle it"),
+        (8, 90, "label the 22 queries without labels; others will help, too"),
+        (2, 28, "label the 28 queries without labels; others will help, too"),  # 30 in two digits, and 28 are left
+        (29, 90, "label the 1 query without labels; others will help, too"),
+        (8, None, "label more of your queries"),
+    ],
+)
+def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, what):
+    assert labelling(labelled(judged), wanted, " to settle it").what == what
+
+
+def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge():
+    found = labelling(labelled(30), 90, " to settle it")
+    assert found.what == "every query has labels, and only others can tell more: add some to queries.jsonl"
+    assert found.command == ""
+
+
+def test_no_more_pairs_are_asked_for_than_there_are():
+    assert labelled(0).first_pairs == "judge 60 pairs, and they count"  # 30 queries by 2 entries
+    assert labelled(0, 50).first_pairs == "judge 80 pairs, and they count"
+    worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
+    duels = Duels(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
+    assert duels.standing(np.full(3, np.nan)).enough == 3
