@@ -27,6 +27,15 @@ def test_a_comparison_draws_every_figure(comparison, what):
     assert axes.get_xlabel()
 
 
+def test_axes_keep_their_margins_in_inches():
+    with canvas.drawing(2.0, left=0.5, below=0.4, above=0.1) as (figure, axes):
+        box = axes.get_position().transformed(figure.transFigure)
+    width, height = figure.get_size_inches()
+    inches = [value / figure.dpi for value in (box.x0, box.y0, box.x1, box.y1)]
+    assert height == 2.0
+    assert inches == pytest.approx([0.5, 0.4, width - 0.1, 1.9])
+
+
 def test_an_unknown_figure_is_refused_with_the_known_ones(comparison):
     with pytest.raises(
         ConfigError, match=r"no figure 'categorys'.*did you mean 'categories'\?.*means, differences"
