@@ -246,10 +246,11 @@ def _tuned(workspace, dataset, queries, folder):
 
 
 def time_all(datasets, kinds):
-    """Measure every contender on every collection, into the file that the pages read."""
+    """Measure the tables that the file which the pages read has no times of; each is kept as soon as it is there."""
     known = _timing()
     for name, dataset in datasets.items():
-        for kind in kinds if name not in CORRECTED else ():
+        missing = [kind for kind in kinds if kind not in known.get(name, {})]
+        for kind in missing if name not in CORRECTED else ():
             known.setdefault(name, {})[kind] = _timed(dataset, kind)
             write_text(TIMING, canonical(known))
             print(name, kind, known[name][kind], flush=True)
@@ -637,7 +638,9 @@ def main():
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")
     parser.add_argument("--kept", action="store_true", help="only the tables whose lists are recorded")
-    parser.add_argument("--time", action="store_true", help="measure times and make no table anew")
+    parser.add_argument(
+        "--time", action="store_true", help="measure the times that are missing, and make no table anew"
+    )
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     parser.add_argument("--out", type=Path, default=DOCS)

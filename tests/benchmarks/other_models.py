@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from published import best_of, best_passages, both, content_words, fts5, passages, ranked, relevance, unit
+from published import best_of, content_words, fts5, ranked, unit
 from ranked_lists import data
 
 from steelyard.base.fields import format_time
@@ -73,10 +73,9 @@ def locomo(model):
     """By ranking the means of one model: sessions of all three conversations, and turns of one's own."""
     sessions, turns = few(load(data("locomo-sessions"))), few(load(data("locomo")))
     asked = model.vectors("asked", "queries", [query.text for query in sessions.queries])
-    parts = [part for entry in sessions.entries for part in passages(entry.text)]
-    cosine = np.maximum(best_passages(sessions, model.vectors("told", "passages", parts), asked), 0)
     dated = [f"[{format_time(one.created_at)[:10]}] {one.title}: {one.text}" for one in turns.entries]
     by_turn = unit(asked) @ unit(model.vectors("told", "dated", dated)).T
+    cosine = np.maximum(best_of(sessions, turns, by_turn, 1), 0)
     own = np.array([[query.id.startswith(f"{one.project}:") for one in turns.entries] for query in turns.queries])
     words = np.where(own, fts5(dated, [content_words(query.text) for query in turns.queries]), 0)
     low, high = (np.where(own, by_turn, edge) for edge in (np.inf, -np.inf))
@@ -84,8 +83,7 @@ def locomo(model):
     half = words / np.maximum(words.max(axis=1, keepdims=True), 1e-9) + (by_turn - low) / (high - low)
     inside = [[query.id.startswith(f"{one.project}:") for one in sessions.entries] for query in sessions.queries]
     return {
-        "passages": means(sessions, cosine),
-        "both": means(sessions, both(cosine, relevance(sessions))),
+        "best turn": means(sessions, cosine),
         "turns": means(turns, np.where(own, by_turn + 1, 0)),
         "turns and words": means(turns, np.where(own, half + 1, 0)),
         "three turns": means(sessions, np.where(inside, best_of(sessions, turns, by_turn, 3) + 1, 0)),

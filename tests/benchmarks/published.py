@@ -1,17 +1,17 @@
 """Searches of LoCoMo's sessions that other programs published figures of, by what their sources do.
 
 Only what decides the figure: graph-memory takes a question's first eight words, deja-vu adds up how rare the words
-are that a session holds at all, basic-memory searches by vectors of passages and, since #994, by words as well.
+are that a session holds at all, basic-memory searches by vectors of turns and, since #994, by words as well.
 """
 
 import math
 import re
 import sqlite3
+from datetime import UTC, datetime
 from itertools import groupby
 
 import numpy as np
 
-from steelyard.embedders.minilm import MiniLmInt8Embedder
 from steelyard_eval.measures.runs import Ranked
 
 LIMIT = 30
@@ -42,26 +42,38 @@ def content_words(text):
     return " OR ".join(f'"{word}"' for word in words if word not in MORE_STOP_WORDS)
 
 
+def bare(text):
+    """basic-memory's words of a question, without the signs at their ends."""
+    return [word for word in (word.strip("?!.,;:") for word in text.split()) if word]
+
+
 def strict(text):
-    """basic-memory's first query: all words."""
-    return " ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+    """basic-memory's first query: the start of every word; a phrase where a word has a sign in it."""
+    if all(word.isalnum() for word in bare(text)):
+        return " AND ".join(f"{word}*" for word in bare(text))
+    return '"' + " ".join(bare(text)).replace('"', '""') + '"*'
 
 
 def relaxed(text):
     """basic-memory's second query, where the first finds nothing: the start of any word that says something."""
-    words = (word.strip("?!.,;:'\"") for word in text.split())
-    return " OR ".join(f"{word}*" for word in words if word.isalnum() and word.lower() not in MORE_STOP_WORDS)
+    words = (word for word in bare(text) if word.isalnum() and word.lower() not in MORE_STOP_WORDS)
+    return " OR ".join(f"{word}*" for word in words)
 
 
-def fts5(texts, queries):
-    """float64[Q, D]: BM25 of SQLite's FTS5 with its own tokenizer; 0 where nothing matches."""
-    queries = list(queries)
+def fts5(texts, queries, titles=None):
+    """float64[Q, D]: BM25 of SQLite's FTS5 with its own tokenizer; 0 where nothing matches.
+
+    With titles either may match, as basic-memory asks; what a title matches, SQLite scores by the title alone.
+    """
+    queries, titles = list(queries), titles or [""] * len(texts)
     found = np.zeros((len(queries), len(texts)))
     with sqlite3.connect(":memory:") as database:
-        database.execute("CREATE VIRTUAL TABLE f USING fts5(text)")
-        database.executemany("INSERT INTO f(rowid, text) VALUES (?, ?)", enumerate(texts))
+        database.execute("CREATE VIRTUAL TABLE f USING fts5(title, text)")
+        rows = zip(range(len(texts)), titles, texts, strict=True)
+        database.executemany("INSERT INTO f(rowid, title, text) VALUES (?, ?, ?)", rows)
+        sql = "SELECT rowid, -bm25(f) FROM f WHERE title MATCH ?1 OR text MATCH ?1"
         for at, query in enumerate(queries):
-            for row, score in database.execute("SELECT rowid, -bm25(f) FROM f WHERE f MATCH ?", (query or '""',)):
+            for row, score in database.execute(sql, (query or '""',)):
                 found[at, row] = score
     return found
 
@@ -108,26 +120,17 @@ def best_of(sessions, turns, cosines, best):
     return found
 
 
-def passages(text):
-    """basic-memory's passages: whole lines, of 900 characters together, or of one line."""
-    found = [""]
-    for line in text.split("\n"):
-        if found[-1] and len(found[-1]) + len(line) > 900:
-            found.append("")
-        found[-1] += f"\n{line}" if found[-1] else line
-    return found
-
-
-def best_passages(sessions, vectors, asked):
-    """float64[Q, D]: the cosine of a session's best passage."""
-    starts = np.cumsum([0, *(len(passages(entry.text)) for entry in sessions.entries)])[:-1]
-    return np.maximum.reduceat(unit(asked) @ unit(vectors).T, starts, axis=1)
+def when(entry):
+    """The time of a session as LoCoMo writes it, of which basic-memory's harness makes title and heading."""
+    time = datetime.fromtimestamp(entry.created_at, UTC)
+    return f"{time:%I:%M %p on %d %B, %Y}".lstrip("0").replace("on 0", "on ")
 
 
 def relevance(sessions):
     """float64[Q, D]: basic-memory's share of the best BM25; of any word where no session has every word."""
-    texts, queries = [entry.text for entry in sessions.entries], [query.text for query in sessions.queries]
-    exact, any_word = fts5(texts, map(strict, queries)), fts5(texts, map(relaxed, queries))
+    titles, queries = [when(entry) for entry in sessions.entries], [query.text for query in sessions.queries]
+    texts = [f"{title}\n{entry.text}" for title, entry in zip(titles, sessions.entries, strict=True)]
+    exact, any_word = (fts5(texts, map(form, queries), titles) for form in (strict, relaxed))
     words = np.where(exact.any(axis=1, keepdims=True), exact, any_word)
     return words / np.maximum(words.max(axis=1, keepdims=True), 1e-9)
 
@@ -176,8 +179,6 @@ def rankings(sessions, turns):
     scope = np.array([query.id.partition(":")[0] for query in sessions.queries])[:, None] == own[None, :]
     everywhere = np.ones_like(scope)
     cosine, share = np.maximum(best_turns(sessions, turns), 0), relevance(sessions)
-    by_passage = MiniLmInt8Embedder().embed([part for entry in sessions.entries for part in passages(entry.text)])
-    best_passage = np.maximum(best_passages(sessions, by_passage, sessions.query_vectors["minilm"]), 0)
     found = {
         "fts5, eight words": (fts5(texts, map(eight_words, queries)), scope),
         "fts5, every word": (fts5(texts, map(every_word, queries)), scope),
@@ -185,7 +186,6 @@ def rankings(sessions, turns):
         "best turn": (cosine, scope),
         "best three turns": (np.maximum(best_turns(sessions, turns, 3), 0), scope),
         "best turn, unscoped": (cosine, everywhere),
-        "best passage, unscoped": (best_passage, everywhere),
         "fts5 relaxed, unscoped": (share, everywhere),
         "max + 0.3 min, unscoped": (both(cosine, share), everywhere),
         "ten chunks of six turns": (first_chunks(sessions, turns, scope, 10), scope),

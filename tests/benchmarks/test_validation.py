@@ -14,17 +14,9 @@ from steelyard_eval.measures.metrics import parse_measures
 TURNS = (("c:D1:1", "s1", "rivers run"), ("c:D1:2", "s1", "boats float"), ("c:D2:1", "s2", "rivers freeze"))
 
 
-class Axes:
-    """In place of MiniLM: a text is a vector along the first axis if it has rivers, else along the second."""
-
-    def embed(self, texts):
-        return np.array([[1.0, 0, 0] if "rivers" in text else [0, 1.0, 0] for text in texts])
-
-
 @pytest.fixture
-def locomo(tmp_path, monkeypatch):
+def locomo(tmp_path):
     """Two sessions of three turns, three questions, and vectors along the axes."""
-    monkeypatch.setattr(published, "MiniLmInt8Embedder", Axes)
     sets = {"turns": TURNS, "sessions": (("c:s1", "", "rivers run\nboats float"), ("c:s2", "", "rivers freeze"))}
     for unit, entries in sets.items():
         folder = tmp_path / unit
@@ -33,7 +25,8 @@ def locomo(tmp_path, monkeypatch):
             '{"name": "tiny", "licence": "CC0", "as_of": "2026-01-01", "text_for_embedding": "{text}"}'
         )
         lines = (
-            f'{{"id": "{id_}", "project": "c", "source": "{source}", "text": {text!r}}}'.replace("'", '"')
+            f'{{"id": "{id_}", "project": "c", "source": "{source}", "created_at": "2023-05-08T13:56:00",'
+            f' "text": {text!r}}}'.replace("'", '"')
             for id_, source, text in entries
         )
         (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
@@ -52,8 +45,22 @@ def test_graph_memory_asks_for_any_of_the_first_eight_words():
     assert published.eight_words('a "b" c d e f g h i') == " OR ".join(f'"{word}"' for word in "abcdefgh")
 
 
-def test_basic_memory_relaxes_a_question_to_the_starts_of_its_words():
-    assert published.relaxed("When did Melanie paint a sunrise?") == "Melanie* OR paint* OR sunrise*"
+def test_basic_memory_asks_for_the_starts_of_all_words_then_of_any():
+    assert published.strict("When did Mel paint?") == "When* AND did* AND Mel* AND paint*"
+    assert published.strict('Is "art-deco" good?') == '"Is ""art-deco"" good"*'
+    assert published.relaxed("When did Mel's sister paint a sunrise?") == "sister* OR paint* OR sunrise*"
+
+
+def test_a_session_is_titled_by_its_time_as_the_release_writes_it(locomo):
+    # session_1_date_time of conv-26 is "1:56 pm on 8 May, 2023"; FTS5 reads both cases alike
+    assert published.when(locomo[0].entries[0]).lower() == "1:56 pm on 8 may, 2023"
+
+
+def test_a_session_whose_title_matches_has_the_score_of_its_title_alone():
+    texts, titles = ["rain", "rain rain", "sun"], ["8 May", "9 June", "10 June"]
+    may, rain, any_word = published.fts5(texts, ["may*", "rain*", "may* OR rain*"], titles)
+    assert may[0] > 0 and rain[0] > 0
+    assert any_word.tolist() == [may[0], rain[1], 0]
 
 
 def test_deja_vu_adds_how_rare_the_words_are_that_a_session_holds_of_two_at_least():
@@ -68,22 +75,6 @@ def test_deja_vu_adds_how_rare_the_words_are_that_a_session_holds_of_two_at_leas
 def test_a_session_stands_where_its_best_turn_stands(locomo):
     assert published.best_turns(*locomo).tolist() == [[1, 0], [0, 1], [1, 0]]
     assert published.best_turns(*locomo, best=2).tolist() == [[0.5, 0], [0, 1], [0.5, 0]]
-
-
-def test_a_passage_is_whole_lines_of_900_characters_together():
-    lines = ["a" * 500, "b" * 400, "c" * 10, "d" * 2000, "e"]
-    # a line that would make it longer begins the next one, and a longer line stands alone
-    assert published.passages("\n".join(lines)) == ["a" * 500 + "\n" + "b" * 400, "c" * 10, "d" * 2000, "e"]
-
-
-def test_a_session_stands_where_its_best_passage_stands(locomo):
-    # the questions' vectors are the second, the third and the first axis; each session is one passage, with rivers
-    asked = locomo[0].query_vectors["minilm"]
-    assert published.best_passages(locomo[0], Axes().embed(["rivers"] * 2), asked).tolist() == [
-        [0, 0],
-        [0, 0],
-        [1, 1],
-    ]
 
 
 def test_a_chunk_is_six_turns_that_share_one_and_the_last_turn_again(locomo):
