@@ -479,7 +479,9 @@ class TestCommand:
         }
 
     def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated):
-        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        with (unstated / "queries.jsonl").open("a") as queries:
+            queries.write('{"id": "q2", "text": "no such word"}\n')
+        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
         words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "-o", str(unstated / "j"), "--judge", "ann"]
         found = CliRunner().invoke(main, words, input="2q")
@@ -488,14 +490,25 @@ class TestCommand:
         named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
         assert named == ["steelyard", *words[:4], "--out", *words[5:], "--apply"]
         done = CliRunner().invoke(main, named[1:])
-        assert done.stdout == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}\n"
-        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
-        assert json.loads((unstated / "dataset.json").read_text()) == {
-            "name": "x",
-            "sampled": "duel",
-            "pool": {"contenders": ["fts", "rrf(fts, bm25, k=60)"], "depth": 10},
-        }
+        written, _, told = done.stdout.partition("\n")
+        assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
+        assert " ".join(told.split()) == (
+            'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
+            "verdict is try at most. judge --random labels queries that may ship; without that line it is as before"
+        )
+        assert load(unstated).qrels["q2"] == {"m1": 1}
+        assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x", "sampled": "duel"}
         assert "to use them" not in CliRunner().invoke(main, words, input="q").stdout
+
+    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        before = (unstated / "dataset.json").read_bytes()
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        found = CliRunner().invoke(main, words, input="2q")
+        assert f"to use them: cp {unstated / 'j' / 'judge.qrels.txt'} {unstated / 'qrels.txt'}" in found.stdout
+        assert CliRunner().invoke(main, [*words, "--apply"]).stdout == f"written: {unstated / 'qrels.txt'}\n"
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
+        assert (unstated / "dataset.json").read_bytes() == before
 
     def test_what_other_hands_labelled_since_is_kept_where_it_is_replaced(self, unstated):
         (unstated / "qrels.txt").write_text("q1 m1 1\n")
@@ -741,6 +754,12 @@ class TestDrawn:
         assert "sampled" not in whole_queries.to_state(known, False, [("q0", "m01")])
         assert whole_queries.to_state(known, False, [("q0", "m01"), ("q1", "m01")])["sampled"] == "duel"
         assert "sampled" not in whole_queries.to_state(known, True, [("q1", "m01")])
+
+    def test_labels_of_queries_that_have_some_change_nothing_that_a_set_leaves_open(self):
+        pool, _ = small()
+        known = replace(pool, dataset=replace(pool.dataset, qrels={"q0": {"m00": 1}}))
+        assert whole_queries.to_state(known, False, [("q0", "m01")]) == {}
+        assert whole_queries.to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.apply import apply, labels_file
@@ -131,8 +132,10 @@ def judge(
         embedder=embedder,
     )
     if applies:
+        stated = whole_queries.to_state(session.pool, session.random, session.given)
         written = [str(path) for path in apply(session)]
-        put({"written": written}, as_json, f"written: {', '.join(written)}")
+        lines = [f"written: {', '.join(written)}", *map(wrapped, _now_stated(stated, written))]
+        put({"written": written, "stated": stated}, as_json, "\n".join(lines))
         return
     if not as_json:
         _work(session, dataset)
@@ -197,6 +200,15 @@ def _where(found: Record, session: Session, dataset: str) -> str:
         f"saved in {found['qrels']}: {counted(found['labels'], 'label', 'labels')}, {found['own_labels']} of them "
         f"yours{without}{copy}"
     )
+
+
+def _now_stated(stated: Record, written: Sequence[str]) -> Iterator[str]:
+    """What dataset.json says from now on of queries that nobody drew, because it decides what may ship."""
+    if stated.get("sampled") == "duel" and any(Path(name).name == MANIFEST for name in written):
+        yield (
+            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
+            "verdict is try at most. judge --random labels queries that may ship; without that line it is as before"
+        )
 
 
 def _copy(session: Session, dataset: str) -> str:

@@ -75,14 +75,16 @@ def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indice
 def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) -> dict[str, object]:
     """What dataset.json should say of the labels that are collected, where it says nothing.
 
-    Beside `random` queries also where it says something else; beside others also where it says that queries were
-    drawn, which is no longer true once one of those that are `given` labels had none.
+    Beside `random` queries also where it says something else. Others leave a set as it is whose queries had labels
+    before; once one of those that are `given` labels had none, they were not drawn, as is said or taken for granted.
     """
     dataset = pool.dataset
     own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
     said = stated(dataset.sampled, dataset.pool)
     mixed = any(query not in dataset.qrels for query, _ in given)
-    untrue = not fair(pool) if random else fair(pool) and mixed
+    if dataset.qrels and not random:
+        return {"sampled": own["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
+    untrue = random and not fair(pool)
     return {name: value for name, value in own.items() if said[name] is None or untrue}
 
 
