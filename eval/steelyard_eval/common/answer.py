@@ -69,6 +69,14 @@ def chosen(record: Record) -> str:
     return next(same, "")
 
 
+def place_of_choice(record: Record) -> str:
+    """Why what is worth a try is not the first row of a recommendation; empty for all else."""
+    labels = [row["label"] for row in record.get("leaderboard", ())]
+    at = labels.index(chosen(record)) if record.get("verdict") == "try" and chosen(record) in labels else 0
+    why = "where labels are few, what public collections showed decides with them"
+    return f"What was chosen is row {at + 1} here: {why} (docs/start.md)." if at else ""
+
+
 def in_terminal(record: Record) -> str:
     """The answer of a document as text for a terminal."""
     steps = map(step_in_terminal, _steps(record))

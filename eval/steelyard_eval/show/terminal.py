@@ -10,7 +10,7 @@ from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
-from steelyard_eval.common.answer import CHOSEN, chosen, in_terminal
+from steelyard_eval.common.answer import CHOSEN, chosen, in_terminal, place_of_choice
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
@@ -188,7 +188,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
     if record["promise_stated"]:
         note += f"; the gain above, made out of fold over {record['promise']['queries']} queries, is not"
-    parts = [in_terminal(record), table(rows), wrapped(f"{note}.")]
+    parts = [in_terminal(record), table(rows), wrapped(f"{note}. {place_of_choice(record)}".rstrip())]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 

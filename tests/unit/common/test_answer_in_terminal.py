@@ -1,6 +1,6 @@
 """A step in a terminal can be done by copying it."""
 
-from steelyard_eval.common.answer import in_html, in_markdown, in_terminal, step_in_terminal
+from steelyard_eval.common.answer import in_html, in_markdown, in_terminal, place_of_choice, step_in_terminal
 
 LONG = f"steelyard recommend /home/{'deep/' * 30}notes --current 'rrf(bm25, vector)'"
 
@@ -27,3 +27,19 @@ def test_a_half_life_is_read_in_four_digits():
     }
     for face in (in_terminal, in_markdown, in_html):
         assert "half_life=68.97h" in str(face(said))
+
+
+def test_a_try_that_is_not_the_first_row_says_what_else_decided():
+    rows = [{"label": "soleri, tuned"}, {"label": "weighted sum, tuned"}]
+    record = {
+        "verdict": "try",
+        "leaderboard": rows,
+        "chosen": {"strategy": "b"},
+        "configurations": [
+            {"label": "soleri, tuned", "strategy": "a"},
+            {"label": "weighted sum, tuned", "strategy": "b"},
+        ],
+    }
+    assert place_of_choice(record).startswith("What was chosen is row 2 here: where labels are few, ")
+    assert place_of_choice(record | {"verdict": "ship"}) == ""
+    assert place_of_choice(record | {"leaderboard": rows[::-1]}) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.answer import CHOSEN, chosen
+from steelyard_eval.common.answer import CHOSEN, chosen, place_of_choice
 from steelyard_eval.common.markup import number, system_name
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import CostPoint
@@ -68,7 +68,7 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
     more = f" {rest} more are in the table of all metrics." if rest else ""
     caption = (
         f"Best {results['primary']} first, with 95% intervals; differences and verdicts are on "
-        f"{results['primary']}{against}.{optimism}{more}"
+        f"{results['primary']}{against}.{optimism}{more} {place_of_choice(results)}".rstrip()
     )
     return table("Leaderboard", caption, _rows(results), _at_baseline(results, notable(results)))
 
