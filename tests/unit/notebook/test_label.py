@@ -494,7 +494,7 @@ class TestCommand:
         assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
         assert " ".join(told.split()) == (
             'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
-            "verdict is try at most. judge --random labels queries that may ship; without that line it is as before"
+            "verdict is try at most. judge --random labels what may ship; without that line it is as before"
         )
         assert load(unstated).qrels["q2"] == {"m1": 1}
         assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x", "sampled": "duel"}

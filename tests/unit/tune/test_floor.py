@@ -45,8 +45,8 @@ def test_a_promise_that_holds_as_it_is_needs_no_floor():
     claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
     none = Lists(*[np.empty(0)] * len(fields(Lists)))
     assert sentence(-math.inf, [claim], none) == (
-        "No floor is needed: 2% of the questions without an answer are answered as it is, and at most 10%, 90% sure, "
-        "from 60."
+        "No floor is needed: 2% of the questions without an answer are answered as it is, and at most 10%, "
+        "90% sure, from 60."
     )
 
 

@@ -207,7 +207,7 @@ def _now_stated(stated: Record, written: Sequence[str]) -> Iterator[str]:
     if stated.get("sampled") == "duel" and any(Path(name).name == MANIFEST for name in written):
         yield (
             f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
-            "verdict is try at most. judge --random labels queries that may ship; without that line it is as before"
+            "verdict is try at most. judge --random labels what may ship; without that line it is as before"
         )
 
 

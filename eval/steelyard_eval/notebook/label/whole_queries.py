@@ -75,8 +75,8 @@ def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indice
 def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) -> dict[str, object]:
     """What dataset.json should say of the labels that are collected, where it says nothing.
 
-    Beside `random` queries also where it says something else. Others leave a set as it is whose queries had labels
-    before; once one of those that are `given` labels had none, they were not drawn, as is said or taken for granted.
+    Beside `random` queries also where it says something else. Others leave a set as it is whose queries had
+    labels before; once one of those that are `given` labels had none, they were not drawn, whatever is said.
     """
     dataset = pool.dataset
     own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
