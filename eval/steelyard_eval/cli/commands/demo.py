@@ -18,5 +18,5 @@ def demo(out: str, as_json: bool) -> None:
     """Recommend, report and write weights for the data set that comes with the package."""
     found, files, learn = run_demo(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files], "learn": learn}
-    told = f"What its simulated feedback log says by itself: {learn}"
-    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], "", found.sentence, "", told]))
+    told = ["", found.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
+    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], *told]))
