@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(demonstration, "workshop", starter)  # it is larger, and `make demo` runs it
     document = json.loads(run("demo", "--out", tmp_path / "a", "--json").stdout)
-    run("demo", "--out", tmp_path / "b")
+    told = run("demo", "--out", tmp_path / "b").stdout
 
     labels = {row["label"] for row in document["leaderboard"]}
     assert labels >= {
@@ -170,10 +171,14 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     }
     assert document["current"]["label"] == "echovault"
     names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names >= {"report.html", "report.md", "report.json", "timing.json", "search-weights.json", "learned"}
-    assert document["learned"]["verdict"] == "try"
-    for name in ("report.json", "search-weights.json", "learned/report.json", "learned/search-weights.try.json"):
+    assert names >= {"report.html", "report.md", "report.json", "timing.json", "search-weights.json"}
+    for name in ("report.json", "search-weights.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+    told = told.rstrip().splitlines()[-1]
+    assert told == f"What its simulated feedback log says by itself: {document['learn'].replace('/a/', '/b/')}"
+    assert run(*shlex.split(document["learn"])[1:]).exit_code == 0
+    assert (tmp_path / "a" / "learned" / "search-weights.try.json").is_file()  # acts alone never ship
 
 
 # Bad input

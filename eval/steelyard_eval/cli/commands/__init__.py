@@ -18,7 +18,7 @@ COMMANDS = {
     "check": "Validate a data set and report every fault at once.",
     "compare": "Compare systems, strategies, weights files, runs, endpoints.",
     "context": "Print relevant entries, filled up with recent ones.",
-    "demo": "Do the main jobs on the data set that comes with the package.",
+    "demo": "Do the main job on the data set that comes with the package.",
     "doctor": "Check this machine, and vault files page by page.",
     "explain": "Explain one query, signal by signal.",
     "export": "Translate a search-weights.json for another system.",
