@@ -34,7 +34,7 @@ def logged(seed, sessions=2000):
 
 
 def test_few_queries_are_asked_often():
-    """By Zipf's law the n-th of N queries is asked 1 / n as often as the first, which is asked in 1 / H(N) of all."""
+    """By Zipf's law the n-th of N queries is asked 1 / n as often as the first, that in 1 / H(N) of all."""
     lists, grades = made()
     found = simulate(lists, grades, 0, "pbm", 20_000, np.random.default_rng(1), zipf=1.0)
     often = np.sort(np.bincount(found.query))[::-1] / 20_000
