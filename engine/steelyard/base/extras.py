@@ -24,10 +24,14 @@ EXTRAS = {
 """Extra of the distribution -> modules it brings."""
 
 
+def missing_modules(extra: str) -> list[str]:
+    """The modules of an extra that cannot be imported here."""
+    return [module for module in EXTRAS[extra] if find_spec(module) is None]
+
+
 def require(extra: str, what: str) -> None:
     """MachineError, naming the extra, when a module of it cannot be imported."""
-    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
-    if missing:
+    if missing := missing_modules(extra):
         raise MachineError(
             f"{what} needs {', '.join(missing)}, not installed here; run pip install 'steelyard[{extra}]'"
         )

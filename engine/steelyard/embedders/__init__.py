@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder, resumable
-from steelyard.embedders.kinds import KINDS, open_embedder
+from steelyard.embedders.kinds import KINDS, installed, open_embedder
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.settings import ApiSettings, detect
 from steelyard.embedders.wordllama import WordLlamaEmbedder
@@ -24,6 +24,7 @@ __all__ = [
     "Secret",
     "WordLlamaEmbedder",
     "detect",
+    "installed",
     "open_embedder",
     "resumable",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
-from steelyard.base.extras import require
+from steelyard.base.extras import missing_modules, require
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
@@ -21,6 +21,17 @@ KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "a
 """Kind -> the extra it needs."""
 LIVE_ATTEMPTS, LIVE_TIMEOUT = 2, 10.0
 """A search that waits has keywords to fall back to; indexing has not, and is more patient."""
+
+
+def installed() -> list[str]:
+    """The kinds that run on this machine and can be imported here; the first is the one to try."""
+    return [kind for kind in LOCAL if not missing_modules(KINDS[kind])]
+
+
+def adding(model: str) -> str:
+    """The remedy for a vault without the vectors of a model; empty for one that no kind names."""
+    kind = "api" if model.partition("/")[0] in PROVIDERS else model
+    return f"; add them with steelyard index DATASET VAULT --embedder {kind}" if kind in KINDS else ""
 
 
 class UnavailableEmbedder:

@@ -20,6 +20,7 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
+from steelyard.embedders.kinds import adding
 from steelyard.feedback.team_draft import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
@@ -389,13 +390,19 @@ class Searcher:
     def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         if not vectors:
             asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
-            return ("the vault has no vectors of the configured model; keywords answered alone",) if asked else ()
+            return (self._lacking(),) if asked else ()
         if not strategy.signals() & EMBEDDING:
             return ()
         return tuple(
             f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
             for name in self._sources.keywords_only()
         )
+
+    def _lacking(self) -> str:
+        models = {settings.model for settings in self.config.retrievers.values() if settings.model}
+        lacked = min(models - {space.model for space, _ in self.store.spaces()}, default="")
+        what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
+        return f"the vault has no vectors of {what}; keywords answered alone{adding(lacked)}"
 
     def _timed(self, query: Query) -> Query:
         """The query with its clock."""

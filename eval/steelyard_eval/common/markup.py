@@ -14,14 +14,13 @@ from steelyard.base.escape import visible
 TOO_FEW = "[too few queries]"
 """In place of an interval that tells nothing."""
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
-MINUS = "\N{MINUS SIGN}"  # as wide as a plus sign, so that columns of signed numbers align
 
 _KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
 """Joiners, with which Persian and emoji are written, and spaces: harmless in a page, if not on a terminal."""
 _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
-    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![{MINUS}\d])|\](?=[(\[:])"), r"\\\g<0>"),
+    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![-\d])|\](?=[(\[:])"), r"\\\g<0>"),
     # What a block starts with: a list item, a heading, a rule.
     (re.compile(r"^(\d*)([-+=#.)])(?=\s|$|[-=#])"), r"\1\\\2"),
     # A space without width parts an @ from a name, so that nobody is told of a report.
@@ -89,7 +88,7 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
     size = f"{abs(value):,.{digits}f}"
     if not size.strip("0.,"):
         return size
-    return f"{MINUS}{size}" if value < 0 else f"+{size}" if signed else size
+    return f"-{size}" if value < 0 else f"+{size}" if signed else size
 
 
 def interval(low: float | None, high: float | None) -> str:

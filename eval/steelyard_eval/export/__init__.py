@@ -96,8 +96,8 @@ def say(config: SearchConfig, target: Target) -> Export:
     if not own and (losses := _elsewhere(config)):
         raise Lost(*losses)
     parts, notes = target.write(config)
-    more = [] if own else [*_left_out(config), *_vectors(config)]
-    return Export(target, str(strategy), parts, (*notes, *more))
+    first, last = ([], []) if own else (_vectors(config), _left_out(config))
+    return Export(target, str(strategy), parts, (*first, *notes, *last))
 
 
 def _elsewhere(config: SearchConfig) -> list[str]:

@@ -42,7 +42,7 @@ TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
-PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "ranked queries"}
+PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "result lists"}
 """What is kept by its hash, once for all runs that share it."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
 """What the content of a part may be, where it is not a hash by id."""

@@ -29,7 +29,7 @@ NAMED = 5
 """Queries that are named where lists changed, and contenders whose means moved."""
 COLUMNS = {
     "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "best": "best",
-    "label": "best contender", "verdict": "verdict", "data": "since the last",
+    "label": "best contender", "verdict": "verdict", "data": "changed since the run before",
 }  # fmt: skip
 
 
@@ -102,7 +102,7 @@ class Runs(Result):
         return write_and_log({Path(path): self.file(run, Path(path))})[0]
 
     def changed(self, before: int, after: int) -> list[str]:
-        """What changed between two runs, a line each: data, labels, code, weights, means, ranked queries."""
+        """What changed between two runs, a line each: data, labels, code, weights, means, result lists."""
         one, other = find_run(self.runs, before), find_run(self.runs, after)
         return list(changes(self.dataset, one, other)) or ["nothing changed"]
 
@@ -159,7 +159,7 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
     before, after = states_of(dataset, one), states_of(dataset, other)
     reasons = list(_incomparable(one, other, before, after))
     pairs = _pairs(one, other)
-    rest = [*_settings(one, other), *_weights(one, other), *_means(pairs)]
+    rest = [*_alone(one, other), *_settings(one, other), *_weights(one, other), *_means(pairs)]
     if one.facts.get("chosen") != other.facts.get("chosen"):
         rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
     rest += _ranked(before.get("ranked") or {}, after.get("ranked") or {})
@@ -182,6 +182,15 @@ def _incomparable(
         if one.states.get(name) != other.states.get(name):
             both = name in before and name in after
             yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
+
+
+def _alone(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    """Contenders that only one of two runs has."""
+    for run, without in ((one, other), (other, one)):
+        alone = [row["label"] for row in run.facts.get("rows", ()) if not without.row(row["label"])]
+        if alone:
+            more = f"; {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            yield f"only run {run.id} has {'; '.join(alone[:NAMED])}{more}"
 
 
 def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:

@@ -178,8 +178,9 @@ def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
         {one.label: one.values[metric] for one in places if metric in one.values}
         for metric in (case.metric, JUDGED)
     )
-    near = alike(case.source.dataset, case.queries)
-    return warnings(case.queries, values, judged, case.board.current.label, tests, case.source.model, near)
+    dataset, label = case.source.dataset, case.board.current.label
+    near = alike(dataset, case.queries)
+    return warnings(case.queries, values, judged, label, tests, case.source.model, near, dataset)
 
 
 def _rankings(case: RecommendationCase) -> Record:

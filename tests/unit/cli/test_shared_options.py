@@ -164,3 +164,10 @@ def test_no_command_is_left_out() -> None:
         if isinstance(one, click.Command)
     }
     assert written == COMMANDS.keys()
+
+
+def test_index_says_what_it_made_more_of_than_there_are_entries(tmp_path):
+    """By hand: each of the 131 entries of the data set has a vector of its text at least."""
+    said = run("index", starter(), tmp_path / "v.db").stdout
+    made = re.search(r"131 entries, 131 changed, (\d+) vectors made of texts and their layers", said)
+    assert made and int(made[1]) >= 131

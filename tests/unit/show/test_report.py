@@ -602,7 +602,7 @@ def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
 @pytest.mark.parametrize(
     ("raw", "escaped"),
     [
-        ("plain nDCG@10 min_results [0.1, −0.2]", "plain nDCG@10 min_results [0.1, −0.2]"),  # noqa: RUF001 -- the dash and minus a report prints
+        ("plain nDCG@10 min_results [0.1, -0.2]", "plain nDCG@10 min_results [0.1, -0.2]"),
         ("- item", r"\- item"),
         ("# head", r"\# head"),
         ("1. item", r"1\. item"),

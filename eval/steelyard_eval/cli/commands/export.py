@@ -7,6 +7,7 @@ import click
 from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.configurations import Setting, read_configuration
 from steelyard_eval.export import TARGETS
 from steelyard_eval.export import export as run_export
@@ -29,5 +30,7 @@ def export(config: str, target: str, out: str | None, as_json: bool) -> None:
     document = run_export(read_configuration(config).config(Setting(None)), target)
     if out:
         write_text(out, str(document))
+        for line in document.notes:
+            note(line)
     text = f"written: {out}" if out else str(document).rstrip("\n")
     put({**document.to_json(), **({"file": out} if out else {})}, as_json, text)

@@ -55,7 +55,10 @@ def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
 def _counted(counts: dict[str, Any]) -> str:
     """The number of entries, and the counts of a run that are not 0."""
     told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
-    return ", ".join(f"{value} {name}" for name, value in told.items() if value or name != "removed")
+    words = {"embedded": "vectors made of texts and their layers"}
+    return ", ".join(
+        f"{value} {words.get(name, name)}" for name, value in told.items() if value or name != "removed"
+    )
 
 
 @click.command()

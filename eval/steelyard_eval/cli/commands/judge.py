@@ -272,11 +272,19 @@ def _done(key: str, session: Session, note: str) -> bool:
         session.give(None if key == "x" else int(key), note)
         return True
     if key in ("s", "z"):
-        session.skip() if key == "s" else session.nothing()
+        session.skip() if key == "s" else _nothing(session)
         return True
     if key not in ("n", "\n"):
         click.echo(KEYS, err=True)
     return False
+
+
+def _nothing(session: Session) -> None:
+    session.nothing()
+    query = session.unanswerable[-1]
+    if found := session.relevant(query):
+        names = ", ".join(found[:3])
+        tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
 
 
 def _undo(session: Session, dataset: str) -> None:

@@ -23,8 +23,8 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_j
     """List what compare, recommend, tune, learn and gate found on DATASET, oldest first.
 
     With RUN that run alone; --out writes the weights that it chose, under try those to try, to one file. With RUN
-    and OTHER what changed between the two: entries, queries, labels, code, weights, means, ranked queries.
-    Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts;
+    and OTHER what changed between the two: entries, queries, labels, code, contenders, weights, means,
+    result lists. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts;
     STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):

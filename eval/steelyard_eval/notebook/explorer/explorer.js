@@ -16,7 +16,7 @@ function make(name, attributes = {}, ...children) {
 }
 
 const number = (value, digits = 4) => value.toFixed(digits);
-const signed = (value, digits = 4) => (value < -0.5 * 10 ** -digits ? "−" : "+") + Math.abs(value).toFixed(digits);
+const signed = (value, digits = 4) => (value < -0.5 * 10 ** -digits ? "-" : "+") + Math.abs(value).toFixed(digits);
 const percent = (value, low, high) => (100 * (value - low)) / (high - low || 1);
 
 /** Sends one message at a time; of moves that wait, the last one of each kind goes. */
