@@ -34,6 +34,7 @@ def latex(record: Record) -> str:
         key=lambda label: (label != baseline, -values[label, primary], label),
     )
     marks = {metric: _marks([values[label, metric] for label in labels if (label, metric) in values])
+             if not metric.startswith("Judged@") else ("", "")  # coverage of labels is no quality
              for metric in metrics}  # fmt: skip
     rows = []
     for label in labels:
@@ -74,10 +75,10 @@ def escaped(text: str) -> str:
 
 
 def _marks(values: Sequence[float]) -> tuple[str, str]:
-    """The best and the second best value as they are printed, so that equal numbers look equal."""
+    """The best and, of three or more, the second best value as printed, so that equal numbers look equal."""
     shown = sorted({f"{value:.3f}" for value in values}, key=float, reverse=True)
     best, second, *_ = (*shown, "", "")
-    return best, second
+    return best, second if len(values) > 2 else ""
 
 
 def _cell(value: float | None, marks: tuple[str, str]) -> str:

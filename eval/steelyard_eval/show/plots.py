@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.show.canvas import (
@@ -109,7 +110,9 @@ def query_differences(differences: Sequence[float], axis: str) -> Figure:
 
 
 def curve(points: Sequence[Record], objective: str, axis: Record | None = None, plateau: object = None) -> Figure:
-    """Plot the objective along one weight; `points` have the weight and the value.
+    """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
+
+    Documents of earlier versions have no ends: there the line joins the points.
 
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
@@ -118,8 +121,10 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color=BAND, label="plateau of the chosen weight")
-        found = thinned(sorted((point["weight"], point["value"]) for point in points))
-        axes.plot([at for at, _ in found], [value for _, value in found], drawstyle="steps-mid", color=LINE)
+        found = thinned(
+            [corner for point in sorted(points, key=itemgetter("weight")) for corner in _corners(point)]
+        )
+        axes.plot([at for at, _ in found], [value for _, value in found], color=LINE)
         if axis.get("current") is not None:
             axes.axvline(axis["current"], color=INK, linestyle="--", label=f"current, {axis['current']:.3g}")
         if axis.get("chosen") is not None:
@@ -134,16 +139,28 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
     return figure
 
 
-CURVE_POINTS = 120
-"""More than pixels can show is only bytes."""
+def _corners(point: Record) -> Points:
+    """Both ends of a step, or the point itself where its ends are not known."""
+    if "low" not in point:
+        return [(point["weight"], point["value"])]
+    return [(point["low"], point["value"]), (point["high"], point["value"])]
+
+
+COLUMNS = 120
+"""Of a curve, about as many columns as pixels can show; more is only bytes."""
 
 
 def thinned(points: Points) -> Points:
-    """At most about `CURVE_POINTS` points of a curve; its ends and its highest point stay."""
+    """What can be seen of a line: the first and the last point in each of `COLUMNS`, and the highest point."""
     if not points:
         return points
-    every = math.ceil(len(points) / CURVE_POINTS)
-    return sorted({*points[::every], points[-1], max(points, key=lambda point: point[1])})
+    low, high = points[0][0], points[-1][0]
+    column = [int(COLUMNS * (at - low) / ((high - low) or 1.0)) for at, _ in points]
+    around = zip([-1, *column[:-1]], column, [*column[1:], -1], strict=True)
+    best = max(range(len(points)), key=lambda at: points[at][1])
+    return [
+        points[at] for at, (before, own, after) in enumerate(around) if not before == own == after or at == best
+    ]
 
 
 def learning(rows: Sequence[Record], objective: str) -> Figure:

@@ -265,7 +265,7 @@ def _calls(task: Task, config: SearchConfig) -> int | None:
 def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> Record:
     """The objective along the first weight that moves, the others of its sum in proportion.
 
-    `curve` has a point a step, thinned; it is empty where nothing moves. `axis` names the weight, where the
+    `curve` has the widest steps; it is empty where nothing moves. `axis` names the weight, where the
     candidate has it and, where the current setting has the same columns, what that would be in the same sum.
     """
     if not candidate.branches:
@@ -314,8 +314,11 @@ def _listed(task: Task, config: SearchConfig) -> ShownLists:
 
 
 def steps_of(curve: Curve, total: float) -> list[dict[str, float]]:
-    """Weights, as shares of a total, and values of a curve: one point in each of its `POINTS` widest steps."""
-    middles = (curve.edges[:-1] + curve.edges[1:]) / 2
+    """The `POINTS` widest steps of a curve: weights at their middle and ends, as shares of a total, and values."""
     wide = np.flatnonzero(curve.wide)
     kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
-    return [{"weight": total * float(middles[at]), "value": float(curve.values[at])} for at in kept]
+    lows, highs = total * curve.edges[kept], total * curve.edges[kept + 1]
+    found = zip(
+        ((lows + highs) / 2).tolist(), lows.tolist(), highs.tolist(), curve.values[kept].tolist(), strict=True
+    )
+    return [{"weight": middle, "low": low, "high": high, "value": value} for middle, low, high, value in found]

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import steelyard_eval as sy
@@ -14,6 +15,8 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show import canvas, figures, plots, spans
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
+from steelyard_eval.tune.tuning_document import steps_of
+from steelyard_eval.weights.exact.curve import Curve
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,30 @@ def test_a_curve_names_its_signal_and_marks_both_weights():
     assert axes.get_xlabel() == "weight of fts (the rest: vector)"
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names == ["plateau of the chosen weight", "current, 0.3", "chosen, 0.4"]
+
+
+def test_a_curve_falls_where_its_value_does():
+    """By hand: two steps, 0.86 below the weight 0.442 and 0.846 above it, of a sum with the total 0.5."""
+    steps = steps_of(Curve(np.array([0.0, 0.884, 1.0]), np.array([0.86, 0.846]), (0.8, 0.8)), 0.5)
+    assert [point["weight"] for point in steps] == pytest.approx([0.221, 0.471])
+    (axes,) = plots.curve(steps, "nDCG@10").axes
+    line = axes.lines[0]
+    assert (
+        line.get_drawstyle() == "default"
+    )  # joined as they are: a step between two points is drawn at no other place
+    assert line.get_xdata() == pytest.approx([0.0, 0.442, 0.442, 0.5])
+    assert line.get_ydata() == pytest.approx([0.86, 0.86, 0.846, 0.846])
+
+
+def test_a_thinned_curve_keeps_its_edges_and_its_highest_point():
+    """10,000 points in [0, 0.1], then one fall at 0.7: of 120 columns 12 have many points, of which two stay."""
+    many = [(at / 100_000, 0.5) for at in range(10_000)]
+    many[5_003] = (0.05003, 0.9)
+    kept = plots.thinned([*many, (0.7, 0.5), (0.7, 0.2), (1.0, 0.2)])
+    assert kept[0] == (0.0, 0.5)
+    assert kept[-3:] == [(0.7, 0.5), (0.7, 0.2), (1.0, 0.2)]
+    assert (0.05003, 0.9) in kept
+    assert len(kept) == 2 * 12 + 1 + 3
 
 
 def test_the_front_of_costs_is_what_nothing_beats_in_both():

@@ -64,6 +64,17 @@ def test_a_table_is_that_of_a_paper():
     assert latex(document()) == TABLE
 
 
+def test_neither_the_loser_of_two_nor_coverage_is_marked():
+    found = {**document(), "comparisons": []}
+    found["results"] = [
+        mean(label, value, metric)
+        for metric in ("nDCG@10", "Judged@10")
+        for label, value in (("fts", 0.4), ("vector", 0.3))
+    ]
+    assert "fts & \\textbf{0.400} & 0.400" in latex(found)
+    assert "vector & 0.300 & 0.300" in latex(found)
+
+
 @pytest.mark.parametrize(("label", "line"), [("[1cm]", "{}[1cm] &"), ("*x", "{}*x &"), ("x[*]", "x[*] &")])
 def test_a_label_is_no_argument_of_the_line_before(label, line):
     r"""LaTeX looks for `*` and `[` after `\\\\`, over the end of the line."""

@@ -162,9 +162,13 @@ def signed(part: Record) -> str:
 
 
 def _parted(second: Record) -> str:
-    lead = signed({**second, "value": second.get("mean")})
     can = "tell" if second.get("parted") else "cannot tell"
-    return f"which these queries {can} apart: {lead}"
+    mean, low, high = (second.get(name) for name in ("mean", "low", "high"))
+    ahead = mean is not None and mean < 0  # the document has the choice's lead over it
+    if ahead:
+        mean, low, high = -mean, None if high is None else -high, None if low is None else -low
+    lead = signed({"value": mean, "low": low, "high": high})
+    return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {lead}"
 
 
 def _part(name: str, part: Record | None, is_gain: bool) -> Row:

@@ -20,7 +20,7 @@ COLUMNS = {
     "p50 ms": "half of the searches took less time than this, on the machine that measured it.",
     "p95 ms": "95 of 100 searches took less time than this.",
     "embedding calls": "how many of the queries had to be sent to the embedding model.",
-    "front": "no other row is at least as good in metric, latency and embedding calls, and better in one.",
+    "unbeaten": "no other row is at least as good in metric, latency and embedding calls, and better in one.",
     "challenger": "what is compared with the baseline.",
     "baseline": "what the others are compared with, such as what you run today.",
     "metric": "what was compared.",

@@ -114,7 +114,7 @@ def all_metrics(results: Record) -> tuple[Block, ...]:
             "configuration": Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
             **{name: _value(values.get((one["label"], name))) for name in names},
             **_costs(timing.get(one["label"], {}), *COSTS),
-            "front": "front" if timing.get(one["label"], {}).get("pareto") else "",
+            "unbeaten": "*" if timing.get(one["label"], {}).get("pareto") else "",
         }
         for at, one in enumerate(configurations(results), 1)
     )
@@ -182,7 +182,7 @@ def cost(results: Record) -> tuple[Block, ...]:
     fronts = [f"{point.name}. {names[point.name]}" for point in points if point.front]
     title = f"{results['primary']} against {key}; the table of all metrics has the same numbers"
     figure = Figure(picture(cost_plot(points, results["primary"], key), title), note)
-    return (figure, Paragraph(f"On the line: {'; '.join(fronts)}.", "soft"))
+    return (figure, Paragraph(f"Unbeaten, on the line: {'; '.join(fronts)}.", "soft"))
 
 
 def cost_points(results: Record) -> tuple[list[CostPoint], str]:
