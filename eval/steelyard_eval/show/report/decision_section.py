@@ -165,10 +165,14 @@ def _parted(second: Record) -> str:
     can = "tell" if second.get("parted") else "cannot tell"
     mean, low, high = (second.get(name) for name in ("mean", "low", "high"))
     ahead = mean is not None and mean < 0  # the document has the choice's lead over it
+    lead = {"value": mean, "low": low, "high": high}
     if ahead:
-        mean, low, high = -mean, None if high is None else -high, None if low is None else -low
-    lead = signed({"value": mean, "low": low, "high": high})
-    return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {lead}"
+        lead = {"value": _turned(mean), "low": _turned(high), "high": _turned(low)}
+    return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {signed(lead)}"
+
+
+def _turned(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
 def _part(name: str, part: Record | None, is_gain: bool) -> Row:
