@@ -164,7 +164,7 @@ def _warnings(case: ComparisonCase) -> list[str]:
         for name in (case.primary, str(JUDGED))
     )
     near = alike(case.dataset, case.queries)
-    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near, case.dataset)
+    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
 
 
 def _alike(case: ComparisonCase) -> Record:

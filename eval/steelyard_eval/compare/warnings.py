@@ -12,12 +12,10 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import shown
 from steelyard.embedders import installed
 from steelyard.memory.query import Query
-from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import Pair
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.recording.rankings import spelled
 
 FEW = 25
 """Judged queries below which hardly anything is told apart."""
@@ -42,19 +40,18 @@ def warnings(
     comparisons: Sequence[Mapping[str, Any]],
     model: str,
     near: Sequence[Pair] = (),
-    dataset: Dataset | None = None,
 ) -> list[str]:
     """The warnings, most important first.
 
     `values` has the primary metric of every contender, `judged` its Judged@10, where there is one; `comparisons`
     are the records of the tests; `model` is the name of the vectors' model; `near` are the pairs of queries that
-    ask nearly the same; `dataset` is for commands.
+    ask nearly the same.
     """
     return [
         *_few(queries, comparisons),
         *dependent(queries, near, values, baseline),
         *_unjudged(judged, baseline),
-        *_lsa(model, dataset),
+        *_lsa(model),
     ]
 
 
@@ -146,14 +143,13 @@ def _some(labels: Sequence[str]) -> str:
     return "; ".join(labels[:SHOWN]) + others
 
 
-def _lsa(model: str, dataset: Dataset | None) -> list[str]:
-    """What LSA may hide, with the command for a neural model where one is installed here."""
+def _lsa(model: str) -> list[str]:
+    """What LSA may hide, with the option for a neural model where one is installed here."""
     if not model.startswith("lsa"):
         return []
     told = "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
     here = installed()
-    command = spelled("recommend", dataset, options={"--embedder": here[0]}) if dataset and here else None
-    return [f"{told}, and may find more; one is installed here: {command}" if command else told]
+    return [f"{told}, and may find more; --embedder {here[0]} is installed here" if here else told]
 
 
 def shallow(measures: Sequence[Measure], limit: int) -> list[str]:

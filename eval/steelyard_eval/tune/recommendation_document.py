@@ -178,9 +178,8 @@ def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
         {one.label: one.values[metric] for one in places if metric in one.values}
         for metric in (case.metric, JUDGED)
     )
-    dataset, label = case.source.dataset, case.board.current.label
-    near = alike(dataset, case.queries)
-    return warnings(case.queries, values, judged, label, tests, case.source.model, near, dataset)
+    label, near = case.board.current.label, alike(case.source.dataset, case.queries)
+    return warnings(case.queries, values, judged, label, tests, case.source.model, near)
 
 
 def _rankings(case: RecommendationCase) -> Record:

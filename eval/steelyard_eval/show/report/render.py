@@ -55,7 +55,7 @@ def write_report(results: Mapping[str, Any], out: str | Path, runs: Sequence[Kep
     written.
     """
     plain = checked(results)
-    json_text = canonical({key: value for key, value in plain.items() if key != "timing"})
+    json_text = canonical({key: value for key, value in plain.items() if key != "timing"}, one_line=True)
     kind = kind_of(plain)
     content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), runs)
     # All texts are made before the first is written, so that a fault leaves no partial report.
