@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
-
-OPTIONS: dict[str, Any] = {"nogil": True}
+from typing import Any, Literal
 
 
 @cache
-def compiled(loop: Callable[..., None], signature: str) -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
-    """Compile a loop; it calls no other function of ours, because the cache only notices changes to its file.
+def compiled(loop: Callable[..., None], signature: str, error_model: Literal["python", "numpy"] = "python") -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
+    """Compile a loop that holds no lock; all that it calls is in its file, as the cache notices no other change.
 
-    Where neither folder can be written, or the cache is damaged, it is compiled in memory, in half a second.
+    Where neither folder can be written, or the cache is damaged, it is compiled in memory, which takes longer.
     """
     from numba import njit  # it takes long to load
 
     try:
-        made = njit(cache=True, **OPTIONS)(loop)
+        made = njit(cache=True, nogil=True, error_model=error_model)(loop)
         made.compile(signature)
     except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
-        made = njit(**OPTIONS)(loop)
+        made = njit(nogil=True, error_model=error_model)(loop)
         made.compile(signature)
     return made

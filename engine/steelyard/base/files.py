@@ -93,7 +93,7 @@ _CONTROLS = re.compile("[\x7f-\x9f]")
 def canonical(record: object, one_line: bool = False) -> str:
     """JSON with sorted keys, an indent of 2 and escaped control characters; no NaN. Same value, same bytes.
 
-    `one_line` has no indent, for what programs read: a third of the size, and written ten times as fast.
+    `one_line` has no indent, for what programs read: less than half the size, and quicker to write.
     """
     form: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 2}
     text = json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, **form)

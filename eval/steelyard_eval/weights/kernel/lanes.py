@@ -9,12 +9,12 @@ All compiled code is in this file, because numba's cache only notices changes to
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from steelyard.base.compiled import compiled as compile_loop
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS
 
 LANES = 128
@@ -29,19 +29,9 @@ SIGNATURE = (
 )
 
 
-@cache
 def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
-    """Compile `add_metrics`, with the machine code cached in the package's or the user's cache folder.
-
-    Where neither can be written, or the cache is damaged, it is compiled in memory, which takes some seconds.
-    """
-    try:
-        made = njit(cache=True, **OPTIONS)(add_metrics)
-        made.compile(SIGNATURE)
-    except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
-        made = njit(**OPTIONS)(add_metrics)
-        made.compile(SIGNATURE)
-    return made
+    """`add_metrics`, compiled; without a cache that takes some seconds."""
+    return compile_loop(add_metrics, SIGNATURE, OPTIONS["error_model"])
 
 
 def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
