@@ -8,6 +8,7 @@ from typing import Any
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.steps import judging
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
@@ -58,8 +59,8 @@ def _steps(
         return ()
     used, other = words.get(baseline), words.get(label)
     if verdict == TOO_FEW and used and other:
-        return (
-            Step("label what tells most between them", spelled("judge", dataset, used, other, options={}) or ""),
-        )
+        if dataset.unlabelled:
+            return (judging(dataset, "label more queries, by what both find", used, other, "--random"),)
+        return (judging(dataset, "label what both find and nobody judged", used, other),)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

@@ -169,9 +169,9 @@ def _warnings(case: ComparisonCase) -> list[str]:
 
 def _alike(case: ComparisonCase) -> Record:
     """How far the lists agree, and what to label first, for queries without judgments."""
-    found = agreement({row.label: row.ranked.lists() for row in case.rows}, case.chosen)
+    found = agreement({row.label: row.ranked.lists() for row in case.rows})
     told = f"Keep {case.baseline} for now: {in_words(found['disagreement'])}."
-    step = judging(case.dataset, case.dataset.first_pairs, pairs=True)
+    step = judging(case.dataset, case.dataset.first_pairs)
     return {**Conclusion(told, (step,)).to_json(), **found}
 
 

@@ -129,6 +129,11 @@ class Dataset:
         return f"judge {counted(min(PAIRS, pairs), 'pair')}, and they count"
 
     @property
+    def by_pairs(self) -> bool:
+        """Whether single pairs are labelled next, by duel, rather than queries drawn at random."""
+        return not self.qrels or self.sampled == "duel"
+
+    @property
     def unlabelled(self) -> int:
         """How many queries could still be given labels."""
         return sum(query.id not in self.qrels and query.split != LOGGED for query in self.queries)

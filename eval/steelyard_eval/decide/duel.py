@@ -9,7 +9,7 @@ such pairs are worth 20 to 40 queries that are judged completely (docs/start.md)
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -164,10 +164,14 @@ class DuelStanding:
         needed = 0 if self.error <= SURE else SLOWER * (int(np.argmax(enough)) + 1)
         return min(max(ENOUGH - count, round(needed), 1), len(self.judged) - count)
 
+    def order(self, passed: Container[int] = ()) -> Iterator[int]:
+        """The pairs that are neither judged nor passed over, the most telling first."""
+        order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
+        return (at for at in order if not self.judged[at] and at not in passed)
+
     def next(self, passed: Container[int] = ()) -> int | None:
         """The pair to judge next; None when all are judged or passed over."""
-        order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
-        return next((at for at in order if not self.judged[at] and at not in passed), None)
+        return next(self.order(passed), None)
 
 
 def sigmoid(x: Floats) -> Floats:

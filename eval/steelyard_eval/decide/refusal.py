@@ -51,6 +51,11 @@ class Refusal:
     reason: str
     remedy: str
 
+    @property
+    def wants_queries(self) -> bool:
+        """Whether labels of other queries are what would help."""
+        return self.remedy.startswith("label ")
+
     def __str__(self) -> str:
         return f"{self.reason}; {self.remedy}"
 
@@ -135,7 +140,7 @@ def chosen_queries(sampled: str) -> Refusal | None:
     if not sampled or sampled in FAIR:
         return None
     reason = f"the labelled queries do not stand for the others ({SAMPLED[sampled]})"
-    return Refusal(reason, "label some that are drawn at random or from a log")
+    return Refusal(reason, "label queries that are drawn at random or from a log")
 
 
 def _flat(current: Side, chosen: Side) -> Refusal | None:

@@ -48,9 +48,8 @@ def to_do(verdict: str, last: Step) -> tuple[Step, ...]:
     return (Step("try it", using(beside(WEIGHTS))), last) if verdict == "try" else (last,)
 
 
-def judging(dataset: Dataset, what: str, *, pairs: bool = False) -> Step:
-    """Give labels: to single pairs, or to whole queries that are drawn at random."""
-    words = () if pairs else ("--random",)
+def judging(dataset: Dataset, what: str, *words: str) -> Step:
+    """Give the labels that tell most; `words` are contenders and options other than the usual ones."""
     return Step(what, spelled("judge", dataset, *words, options={}) or "")
 
 
@@ -60,12 +59,17 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     if not left:
         return Step("every query has labels, and only others can tell more: add some to queries.jsonl")
     if wanted is None:
-        return judging(dataset, "label more of your queries")
-    if rough(wanted) > left:
-        return judging(
-            dataset, f"label the {counted(left, 'query', 'queries')} without labels; others will help, too"
-        )
-    return judging(dataset, f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}")
+        told = "label more of your queries"
+    elif rough(wanted) > left:
+        told = f"label the {counted(left, 'query', 'queries')} without labels; others will help, too"
+    else:
+        told = f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}"
+    return drawing(dataset, told)
+
+
+def drawing(dataset: Dataset, what: str) -> Step:
+    """Label queries that are drawn at random, as `judge` does by itself but for duels."""
+    return judging(dataset, what, *(["--random"] if dataset.by_pairs else []))
 
 
 def rough(more: int) -> int:

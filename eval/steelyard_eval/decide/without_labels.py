@@ -68,11 +68,11 @@ class Advice:
     def _last(self, dataset: Dataset) -> Step:
         """What to judge until labels count."""
         if self.pairs:
-            return judging(dataset, f"judge {self.more} more pairs, and they count", pairs=True)
+            return judging(dataset, f"judge {self.more} more pairs, and they count")
         if self.labels_needed:
             return labelling(dataset, self.labels_needed, ", and they decide")
         begin = "" if dataset.queries else "write queries and "
-        return judging(dataset, begin + dataset.first_pairs, pairs=True)
+        return judging(dataset, begin + dataset.first_pairs)
 
     @property
     def labels_needed(self) -> int | None:

@@ -9,7 +9,7 @@ from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import labelling, to_do
+from steelyard_eval.decide.steps import drawing, labelling, to_do
 
 PERHAPS = 0.3
 """Odds of a loss from which on a gain is no longer called likely."""
@@ -42,11 +42,15 @@ def answer_of(
     decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str
 ) -> Conclusion:
     """The answer that a decision is; `fewest` as for `sentence`, `formula` what was decided on."""
-    last = Step(decision.refusal.remedy) if decision.refusal else _labels(decision, dataset)
-    return Conclusion(sentence(decision, current, metric, fewest), to_do(decision.verdict, last), formula)
+    return Conclusion(
+        sentence(decision, current, metric, fewest), to_do(decision.verdict, _last(decision, dataset)), formula
+    )
 
 
-def _labels(decision: Decision, dataset: Dataset) -> Step:
+def _last(decision: Decision, dataset: Dataset) -> Step:
+    """What would settle the rest."""
+    if why := decision.refusal:
+        return drawing(dataset, why.remedy) if why.wants_queries else Step(why.remedy)
     return labelling(dataset, decision.more, " to settle it" if decision.verdict == "try" else " to halve that")
 
 

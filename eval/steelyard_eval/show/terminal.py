@@ -17,8 +17,6 @@ from steelyard_eval.common.console import width as width
 from steelyard_eval.common.markup import ends
 from steelyard_eval.show import further_tables as further
 
-SHOWN = 3
-"""Entries that are named for each query to label."""
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
@@ -193,7 +191,7 @@ def recommendation(record: Mapping[str, Any]) -> str:
 
 
 def unlabelled(record: Mapping[str, Any]) -> str:
-    """Print what is known without labels: which lists agree with the baseline's, and what to label first."""
+    """Print what is known without labels: the answer, and which lists agree with the baseline's."""
     name = record["baseline"] if "baseline" in record else record["current"]["label"]
     own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
     rows = [
@@ -204,16 +202,7 @@ def unlabelled(record: Mapping[str, Any]) -> str:
         }
         for one in own
     ]
-    first = [
-        {
-            "label first": one["id"],
-            "disagreement": f"{one['disagreement']:.2f}",
-            "query": one["text"],
-            "judge": " ".join(one["entries"][:SHOWN]),
-        }
-        for one in record["label_first"]
-    ]
-    return "\n\n".join(filter(None, (in_terminal(record), table(rows), table(first))))
+    return "\n\n".join(filter(None, (in_terminal(record), table(rows))))
 
 
 def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_choice: bool) -> dict[str, Any]:

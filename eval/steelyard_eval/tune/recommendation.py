@@ -97,7 +97,7 @@ def recommend(
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
-    collections showed of the current one, how far configurations agree, and what to label first. Raises
+    collections showed of the current one, how far configurations agree, and how to begin labelling. Raises
     ConfigError for an unknown name.
     """
     measures = parse_measures([metric, *METRICS])

@@ -1,4 +1,4 @@
-"""The answer of a data set without judgments: what public collections showed, and what to label first."""
+"""The answer of a data set without judgments: what public collections showed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from steelyard_eval.tune.layout import record_all, serving
 from steelyard_eval.tune.source import Source
 
 Record = dict[str, Any]
-NOTHING: Record = {"agreement": [], "disagreement": None, "label_first": []}
+NOTHING: Record = {"agreement": [], "disagreement": None}
 
 
 def without_labels(
     source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
 ) -> Record:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
-    found = agreement(_lists(source, queries, starts), queries) if queries else NOTHING
+    found = agreement(_lists(source, queries, starts)) if queries else NOTHING
     chosen = None
     if advice.attempt is not None:
         strategy = {"system": advice.attempt.system, "profile": advice.attempt.profile}

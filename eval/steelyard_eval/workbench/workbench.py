@@ -403,7 +403,7 @@ class Workbench:
         second_to: str = "",
         split: str | None = None,
         seed: int = 0,
-        random: bool = False,
+        random: bool | None = None,
     ) -> Judge:
         """Open the judging widget in a notebook: label first what tells most about a choice.
 
@@ -411,9 +411,9 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten, and what other weights of theirs would bring there. By default the usual strategies
-            (`decide.public.CONTENDERS`), by duel: each answer decides which pair is asked next, until the verdict
-            stands.
+            ten, and what other weights of theirs would bring there. By default what `recommend` needs next: where
+            nothing is labelled, or what is was by duel, the usual strategies (`decide.public.CONTENDERS`) by duel,
+            where each answer decides which pair is asked next until the verdict stands; else `random` queries.
         out : str or Path
             Folder of the judgments: they are saved after each, and continued from there.
         judge : str
@@ -425,7 +425,8 @@ class Workbench:
         seed : int
             Of the order.
         random : bool
-            Whole queries that are drawn at random, which can carry a ship, instead of the pairs that tell most.
+            Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
+            False: the pairs that tell most. By default as above.
 
         Returns
         -------

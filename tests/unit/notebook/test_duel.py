@@ -202,12 +202,14 @@ def test_judging_ends_when_the_verdict_stands(session):
     assert asked <= len(session.pool)
     found = desk(session)
     assert "That stands, so no pair is asked." in found["sentence"]
-    assert [step["command"].split()[1] for step in found["steps"]] == ["recommend", "judge"]
+    folder = session.pool.dataset.path
+    told = [f"steelyard recommend {folder}", f"steelyard judge {folder} --random"]  # not all queries have labels
+    assert [step["command"] for step in found["steps"]] == told
 
 
-def test_the_command_judges_by_duel_where_no_contender_is_named(data, tmp_path):
+def test_the_command_judges_by_duel(data, tmp_path):
     folder = data.dataset.path
-    found = CliRunner().invoke(main, ["judge", str(folder), "--out", str(tmp_path), "--json"])
+    found = CliRunner().invoke(main, ["judge", str(folder), "--duel", "--out", str(tmp_path), "--json"])
 
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["duel"]["enough"] == 80

@@ -71,5 +71,5 @@ def test_the_command_says_how_many_more_decide(folder, tmp_path):
     words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", "--out", str(tmp_path / "j")]
     found = CliRunner().invoke(main, words, input="1q")
     assert found.exit_code == 0, found.output
-    assert "of 30 drawn queries are whole; 15 more, and they decide" in " ".join(found.stdout.split())
+    assert "of 30 drawn queries are judged in full; 15 more, and they decide" in " ".join(found.stdout.split())
     assert CliRunner().invoke(main, ["judge", str(folder), "--feedback", "x"]).exit_code == 2

@@ -428,11 +428,10 @@ class TestCommand:
         # all of starter's queries are labelled, and their labels stand for others
         monkeypatch.chdir(tmp_path)
         drawn, duel = (
-            CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q")
-            for option in (["--random"], [])
+            CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        assert drawn.stdout.startswith("0 judged. Nothing is drawn: every query has labels")
+        assert drawn.stdout.startswith("0 judged. Nothing is left to label: every query has labels already.")
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
         for found in (drawn, duel):
             assert f"decide by these labels: steelyard recommend {starter()}" in " ".join(found.stdout.split())
@@ -440,6 +439,38 @@ class TestCommand:
         asked = json.loads(self.of(today, other, "--json").stdout)
         assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        ("said", "duel"),
+        [
+            ({}, False),  # labels of queries: what recommend asks for is more queries
+            ({"sampled": "duel"}, True),
+            (None, True),  # nothing is labelled
+        ],
+    )
+    def test_without_contenders_the_labels_decide_whether_pairs_or_queries_are_asked(self, unstated, said, duel):
+        if said is not None:
+            self.add(unstated)
+            (unstated / "qrels.txt").write_text("q1 0 m1 2\n")
+            (unstated / "dataset.json").write_text(json.dumps({"name": "x", **said}))
+        listed = CliRunner().invoke(main, ["judge", str(unstated), "--list", "--json", "--embedder", "none"])
+        found = json.loads(listed.stdout)
+
+        assert (found["duel"] is not None, found["drawn"] is not None) == (duel, not duel)
+        assert found["next"][0]["query"] == found["card"]["pair"][0]
+
+    def test_a_list_has_the_pairs_that_are_asked_and_asks_nothing(self, tmp_path):
+        listed = json.loads(self.run("--out", tmp_path, "--list", "--json").stdout)["next"]
+        shown = self.run("--out", tmp_path, "--list").stdout
+        assert not list(tmp_path.iterdir())
+        self.run("--out", tmp_path, keys="11111q")
+        asked = [*read_judgments(tmp_path / "judge.jsonl")]
+
+        assert len(listed) == 20  # as docs/commands.md says
+        assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
+        assert all(one["entry"] in shown for one in listed)
+        again = " ".join(shown.split()).split("one key each: steelyard ")[1]
+        assert shlex.split(again) == ["judge", str(starter()), "bm25", "rrf(bm25, vector)", "--out", str(tmp_path)]
 
     def of(self, *words):
         return CliRunner().invoke(main, ["judge", str(starter()), *words], catch_exceptions=False)
@@ -802,7 +833,7 @@ class TestDrawn:
         words = ["judge", str(folder), "fts", "bm25", "--random", "--out", str(tmp_path / "j")]
         found = CliRunner().invoke(main, words, input="1" * 30 + "q", catch_exceptions=False)
         assert "dataset.json says what these labels are" in " ".join(found.stderr.split())
-        assert "drawn queries are whole" in " ".join(found.stdout.split())
+        assert "drawn queries are judged in full" in " ".join(found.stdout.split())
         assert load(folder).sampled == "random"
 
         found = CliRunner().invoke(main, [*words, "--second-to", "ann"])

@@ -463,7 +463,7 @@ def test_rank_biased_overlap_of_the_papers_kind():
     assert overlap(["a", "x"], ["b", "x"]) == pytest.approx(1 / 3)
 
 
-def test_without_labels_the_answer_is_the_default_who_agrees_and_what_to_label_first(space):
+def test_without_labels_the_answer_is_the_default_who_agrees_and_where_to_label(space):
     bare = replace(space.dataset, qrels={}, queries=space.dataset.queries[:6])
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
     record = found.to_json()
@@ -472,9 +472,7 @@ def test_without_labels_the_answer_is_the_default_who_agrees_and_what_to_label_f
     assert "nothing was measured on your notes; on ten public collections it beat your bm25" in record["sentence"]
     assert str(found.config.strategy) == "bm25"
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-    assert {row["id"] for row in record["label_first"]} == {query.id for query in bare.queries}
-    spread = [row["disagreement"] for row in record["label_first"]]
-    assert spread == sorted(spread, reverse=True)
+    assert [step["command"] for step in record["steps"]][-1] == f"steelyard judge {bare.path}"
     assert all(0 <= row["rbo"] <= 1 and 0 <= row["jaccard"] <= 1 for row in record["agreement"])
 
 
@@ -492,7 +490,6 @@ def test_without_queries_the_sentence_stands_alone(space, tmp_path):
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
 
     assert found.record["verdict"] == "try"
-    assert found.record["label_first"] == []
     assert any("public collections" in path.read_text() for path in found.report(tmp_path))
 
 

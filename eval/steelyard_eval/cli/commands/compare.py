@@ -132,7 +132,7 @@ def compare(
 ) -> None:
     """Compare systems, strategies, weights files, TREC runs and endpoints on the judged queries of a split.
 
-    Where no query has judgments: how far the contenders' lists agree, and which queries to label first.
+    Where no query has judgments: how far the contenders' lists agree.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
     run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP

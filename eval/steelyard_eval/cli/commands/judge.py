@@ -18,7 +18,7 @@ from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
-from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
@@ -35,7 +35,7 @@ from steelyard_eval.notebook.label.by_model import (
     model_agreement,
     opened,
 )
-from steelyard_eval.notebook.label.desk import Record, desk
+from steelyard_eval.notebook.label.desk import Record, desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.judgments import NOTHING, Judgment
 from steelyard_eval.notebook.label.open import open_judging
@@ -56,7 +56,13 @@ LINES = 16
 @contenders_argument
 @click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
-@click.option("--random", is_flag=True, help="Whole queries drawn at random, whose labels can carry a ship.")
+@click.option("--list", "lists", is_flag=True, help="Ask nothing; print the pairs that are to be labelled next.")
+@click.option(
+    "--random/--duel",
+    default=None,
+    help="Queries drawn at random, whose labels can carry a ship; or pairs, worth a try. By default what "
+    "`steelyard recommend` needs next.",
+)
 @click.option("--from-log", is_flag=True, help="The same, of the distinct queries of a log, for steelyard learn.")
 @click.option("--feedback", type=click.Path(), metavar="LOG", help="That log; the data set's own by default.")
 @click.option("--model", is_flag=True, help="Let the language model of LLM_BASE_URL and LLM_MODEL judge, too.")
@@ -78,7 +84,8 @@ def judge(
     contenders: tuple[str, ...],
     out: str,
     name: str,
-    random: bool,
+    lists: bool,
+    random: bool | None,
     from_log: bool,
     feedback: str | None,
     model: bool,
@@ -91,28 +98,32 @@ def judge(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Label pairs of query and entry, those first that tell most about the choice between contenders.
+    """Label what tells most next: pairs of a query and an entry, each by one key.
 
-    Without a CONTENDER the usual strategies are chosen between, by duel: the next pair is where those that lead
-    now part most. After every answer it says who leads, how sure that is and how many more it takes, and it ends
-    when the verdict stands. Labels of a duel are worth a try, never a ship.
+    --list prints the next pairs instead of asking. Every key is saved, and the command goes on where it was left.
+
+    Without a CONTENDER it asks for what `steelyard recommend` needs. Where nothing is labelled that is a duel
+    between the usual strategies: the next pair is where those that lead now part most. After every answer it says
+    who leads, how sure that is and how many more it takes, and it ends when the verdict stands. Labels of a duel
+    are worth a try, never a ship. Where queries have labels, it is more queries, as with --random.
 
     With CONTENDERs the pool is what they rank among the first ten, and what other weights of theirs would bring
     there; the others are compared with the first one, and pairs come shuffled. There is no hint of who found an
-    entry. Every key is saved: the command goes on where it was left. With --json it asks nothing and prints how
-    far the work is.
+    entry. With --json it asks nothing and prints how far the work is.
 
-    With --model a language model judges queries of the duel whole, those that you labelled first: what that costs
-    is told before, answers are kept in a file of its own, and its labels count for nothing until 50 of the pairs
-    are judged by you as well. Then `steelyard recommend --model-labels FILE` lets them sharpen yours.
+    With --model a language model judges all pairs of a query, those queries that you labelled first: what that
+    costs is told before, answers are kept in a file of its own, and its labels count for nothing until 50 of the
+    pairs are judged by you as well. Then `steelyard recommend --model-labels FILE` lets them sharpen yours.
 
-    With --random whole queries are drawn, and each is judged on what the contenders rank among the first ten. The
-    labels of queries that are judged whole stand for the others, so what they prove can ship. With --from-log
+    With --random queries are drawn, and a query counts once all that the contenders rank among its first ten is
+    judged. Such queries stand for the others, so what their labels prove can ship. With --from-log
     they are drawn from the distinct queries of a log, each as likely as another: then `steelyard learn` decides by
     them, from 15 on, and what was done in the log makes them worth more. New ones are added to queries.jsonl.
     """
     if feedback and not from_log:
         raise click.UsageError("--feedback names the log of --from-log; add it")
+    if random is False and (contenders or from_log):
+        raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
     if model:
         if contenders or random or from_log or second_to or applies:
             raise click.UsageError(
@@ -122,12 +133,12 @@ def judge(
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
     asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
-    if not (as_json or applies) and not load(dataset).queries:
+    if not (as_json or applies or lists) and not load(dataset).queries:
         write_queries(load(dataset), seed)
     given = contenders_of(contenders, ()) or None
     session = open_judging(
         *(load(dataset), given, Path(out), name, second_to, split, seed),
-        random=random or from_log,
+        random=from_log or random,
         queries=asked,
         embedder=embedder,
     )
@@ -137,12 +148,17 @@ def judge(
         lines = [f"written: {', '.join(written)}", *map(wrapped, _now_stated(stated, written))]
         put({"written": written, "stated": stated}, as_json, "\n".join(lines))
         return
+    if lists:
+        pairs, found = upcoming(session), desk(session)
+        put({**found, "next": pairs}, as_json, "\n".join(_listed(pairs, found, dataset)))
+        return
     if not as_json:
         _work(session, dataset)
     found = desk(session)
     for text in (*_told(found), *_marked(session)):
         tell_user(text)
-    put(found, as_json, "\n".join(_ended(found, session, dataset)))
+    where = [_where(found, session, dataset)] if found["given"] else []
+    put(found, as_json, "\n".join(_ended(found, where)))
 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
@@ -158,10 +174,22 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
 
 
+def _listed(pairs: Sequence[Record], found: Record, dataset: str) -> Iterator[str]:
+    """The next pairs as a table, how far the work is, and how to begin."""
+    before = [None, *(one["query"] for one in pairs)]
+    same = [one["query"] == last for one, last in zip(pairs, before, strict=False)]
+    rows = [{**one, "text": "" if again else one["text"]} for one, again in zip(pairs, same, strict=True)]
+    yield from [table(rows), ""] if rows else []
+    yield from _ended(found)
+    if pairs:
+        command = shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words()])
+        yield step_in_terminal({"what": "label them, one key each", "command": command})
+
+
 def _told(found: Record) -> Iterator[str]:
     if found["state"] and found["given"]:
         if found["written"]:
-            once = ", once a query is whole" if found["drawn"] else ""
+            once = ", once a query is judged in full" if found["drawn"] else ""
             yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
         elif found["drawn"]:
             yield f"{found['qrels']} has drawn queries alone, because other labels do not stand for the rest"
@@ -175,11 +203,10 @@ def _marked(session: Session) -> Iterator[str]:
         )
 
 
-def _ended(found: Record, session: Session, dataset: str) -> Iterator[str]:
-    """How far the work is, where the judgments are, and what to do where there is nothing left to ask."""
+def _ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
+    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
     yield wrapped(f"{_counts(found)} {found['sentence']}")
-    if found["given"]:
-        yield _where(found, session, dataset)
+    yield from where
     yield from map(step_in_terminal, found["steps"])
 
 
@@ -191,7 +218,7 @@ def _where(found: Record, session: Session, dataset: str) -> str:
     """Where the judgments are, and how the data set gets them."""
     rest = found["given"] - found["own_labels"]
     without = (
-        f"; {rest} judged without becoming a label (no grade, or a query that is not whole yet)" if rest else ""
+        f"; {rest} judged without becoming a label (no grade, or a query not judged in full yet)" if rest else ""
     )
     unstated = found["state"] and not found["written"]
     wanted = found["own_labels"] and (found["new_labels"] or unstated)
@@ -229,8 +256,9 @@ def _typed_words() -> Iterator[str]:
     for option in ctx.command.params:
         typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if typed and option.name in OPENS:
-            yield max(option.opts, key=len)
-            yield from [] if ctx.params[option.name] is True else [str(ctx.params[option.name])]
+            value = ctx.params[option.name or ""]
+            yield max(option.secondary_opts if value is False else option.opts, key=len)
+            yield from [] if isinstance(value, bool) else [str(value)]
 
 
 def _work(session: Session, dataset: str) -> None:

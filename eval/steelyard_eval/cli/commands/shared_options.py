@@ -90,6 +90,7 @@ EXAMPLES = {
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "judge": [
+        "steelyard judge mine --list",
         'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
         "steelyard judge mine --judge bob --second-to ann",
         "steelyard judge mine --json",

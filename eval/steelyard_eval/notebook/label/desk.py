@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.steps import WEIGHTS, beside
+from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession
 from steelyard_eval.notebook.label.judgments import MEANING
@@ -20,6 +20,8 @@ from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
 
 Record = dict[str, Any]
+LISTED = 20
+"""Pairs that are listed without being asked."""
 FIELDS = ("text", "context", "why", "impact", "details")
 
 
@@ -58,14 +60,24 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
         return
     if dataset.qrels or record["labels"]:
         yield Step("decide by these labels", spelled("recommend", dataset, options={}) or "")
-    if duel and duel["stands"]:
-        today = dataset.today
-        other = next((str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file()), duel["leads"])
-        if other != today:
-            what = "label what two rankings part on, such as today's and the recommended one"
-            yield Step(what, spelled("judge", dataset, today, other, options={}) or "")
-    else:
+    if not (duel and duel["stands"]):
         yield Step("to judge more, add queries to queries.jsonl")
+    elif dataset.unlabelled:
+        yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
+        return
+    other = next((str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file()), duel and duel["leads"])
+    if other and other != dataset.today:
+        what = "label what two rankings part on, such as today's and the recommended one"
+        yield judging(dataset, what, dataset.today, other)
+
+
+def upcoming(session: Session) -> list[Record]:
+    """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
+    found = []
+    for query, entry in islice(session.upcoming(), LISTED):
+        asked, shown = session.shown((query, entry))
+        found.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
+    return found
 
 
 def _standings(session: Session) -> list[Standing]:
@@ -80,7 +92,8 @@ def _drawn(session: Session) -> Record:
     pool = session.pool
     judged = len(whole_queries.judged_whole(pool, session.grades()))
     told = {"judged": judged, "queries": len(whole_queries.drawn(pool))}
-    return {**told, "decide": max(WITH_A_LOG - judged, 0)}
+    held = len(pool.dataset.qrels) if whole_queries.fair(pool) else 0
+    return {**told, "decide": max(session.enough - held - judged, 0)}
 
 
 def sentence(record: Record) -> str:
@@ -91,9 +104,9 @@ def sentence(record: Record) -> str:
         return _duelled(record["duel"], over=record["card"] is None)
     shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
     if (drawn := record["drawn"]) and not drawn["queries"]:
-        return "Nothing is drawn: every query has labels that stand for the others already."
+        return "Nothing is left to label: every query has labels already."
     if drawn:
-        whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are whole"
+        whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
         enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
         return " ".join([f"{whole_}; {enough}.", *shown])
     return " ".join(shown) or f"{record['left']} pairs left."

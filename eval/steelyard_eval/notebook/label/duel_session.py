@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -51,11 +51,14 @@ class DuelSession(Session):
     @property
     def next(self) -> Pair | None:
         """The pair to judge now; None when the verdict stands."""
+        return next(self.upcoming(), None)
+
+    def upcoming(self) -> Iterator[Pair]:
+        """The pairs to judge, the most telling first; every answer may change the order."""
         if self.standing.stands:
-            return None
+            return
         passed = {at for pair, at in self.pool.places.items() if self._past(pair)}
-        at = self.standing.next(passed)
-        return None if at is None else self.pool.pair(at)
+        yield from map(self.pool.pair, self.standing.order(passed))
 
     def to_json(self) -> dict[str, Any]:
         """Who leads, by how much that can move, and what it still takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +19,7 @@ from steelyard.base.files import STRICT_JSON, write_texts
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, read_judgments
@@ -64,6 +65,8 @@ class Session:
 
     unsure: ClassVar[int | None] = UNSURE
     """What `grades` has where the judge cannot say; None where such pairs stay without a grade."""
+    enough = FEWEST
+    """Labelled queries from which on they decide."""
 
     def __init__(
         self,
@@ -112,7 +115,12 @@ class Session:
         """The pair to judge now; None when all are judged."""
         while self._at < len(self.order) and self._past(self.pool.pair(int(self.order[self._at]))):
             self._at += 1
-        return None if self._at == len(self.order) else self.pool.pair(int(self.order[self._at]))
+        return next(self.upcoming(), None)
+
+    def upcoming(self) -> Iterator[Pair]:
+        """The pairs to judge, from the next one on."""
+        pairs = (self.pool.pair(at) for at in self.order[self._at :].tolist())
+        return (pair for pair in pairs if not self._past(pair))
 
     def _past(self, pair: Pair) -> bool:
         return pair in self.passed or self._judged(pair)
