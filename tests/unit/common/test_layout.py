@@ -51,8 +51,8 @@ def test_in_a_pipe_a_row_is_one_line(monkeypatch):
 
 
 def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
-    """28 characters of a name in 80 columns, two more columns of 20 and 23, and a fourth of 12: 28 + 2 + 20 + 2 + 23
-    are 75."""
+    """A name of 28 characters in 80 columns: with two more columns of 20 and 23 it takes 75, with a fourth of 12
+    89."""
     row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 12}
     pages = [page.splitlines() for page in table([row], None, 80).split("\n\n")]
     assert [page[2] for page in pages] == [
