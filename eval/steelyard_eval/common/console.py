@@ -16,10 +16,12 @@ import click
 from steelyard.base.errors import visible
 
 WIDTH = 100
-"""The width of output that goes to a file or a pipe."""
+"""The width of text that goes to a file or a pipe; tables are not folded there."""
 NARROWEST = 40
 FOLDED = 26
 """Columns of text are folded to no less than this, the width of a signed value with its interval."""
+NAMES = 40
+"""Percent of the width that names, the first column, may take before they are folded."""
 GAP = 2
 COLOURS = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
@@ -31,9 +33,14 @@ COLOURS = {
 
 def width() -> int:
     """Return the width of the terminal, or COLUMNS; 100 when stdout is not a terminal."""
-    if not (_is_terminal(sys.stdout) or os.environ.get("COLUMNS")):
+    if _unbounded():
         return WIDTH
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def _unbounded() -> bool:
+    """Whether no width is known: stdout is no terminal, and COLUMNS is not set."""
+    return not (_is_terminal(sys.stdout) or os.environ.get("COLUMNS"))
 
 
 def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
@@ -54,7 +61,7 @@ def table(
     """Print rows as aligned columns, with numbers on the right.
 
     Columns of text are folded when the table is too wide. If that is not enough, it is split into several
-    tables, each beginning with the first column.
+    tables, each beginning with the first column. In a file or a pipe every row is one line.
 
     Parameters
     ----------
@@ -63,7 +70,7 @@ def table(
     columns : mapping of str to str, optional
         The heading of each key, in the order of the columns; by default every key is its own heading.
     most : int, optional
-        The greatest width; by default that of the terminal.
+        The greatest width; by default that of the terminal, and none in a file or a pipe.
     """
     if columns is None:
         if not rows:
@@ -72,14 +79,18 @@ def table(
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    room = most or width()
     longest = [max((len(line[at]) for line in cells), default=0) for at in range(len(heads))]
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
-    words = [max(map(len, head.split()), default=0) for head in heads]
-    least = [size if numbers else min(size, FOLDED) for size, numbers in zip(longest, right, strict=True)]
-    widths = _shrunk(widths, list(map(max, words, least)), room)
-    pages = _pages(widths, room)
-    return "\n\n".join("\n".join(_page(heads, cells, widths, right, page)) for page in pages)
+    pages = [(list(range(len(heads))), widths)]
+    if most or not _unbounded():
+        words = [max(map(len, head.split()), default=0) for head in heads]
+        room = most or width()
+        floor = [max(FOLDED, NAMES * room // 100), *[FOLDED] * (len(heads) - 1)]
+        least = [
+            size if numbers else min(size, own) for size, numbers, own in zip(longest, right, floor, strict=True)
+        ]
+        pages = _pages(widths, list(map(max, words, least)), room)
+    return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page)) for page, sizes in pages)
 
 
 def wrapped(text: str, indent: int = 0) -> str:
@@ -105,14 +116,18 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
     return found
 
 
-def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns by page; the first column is on every page."""
+def _pages(widths: Sequence[int], least: Sequence[int], room: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each page with their widths; the first column is on every page."""
+    whole = _shrunk(widths, least, room)
+    if _total(whole) <= room:
+        return [(list(range(len(widths))), whole)]
     pages = [[0]]
     for at in range(1, len(widths)):
-        if len(pages[-1]) > 1 and _total([widths[used] for used in [*pages[-1], at]]) > room:
+        used = [*pages[-1][1:], at]
+        if len(used) > 1 and _total([least[0], *(widths[one] for one in used)]) > room:
             pages.append([0])
         pages[-1].append(at)
-    return pages
+    return [(page, _shrunk([widths[at] for at in page], [least[at] for at in page], room)) for page in pages]
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -122,11 +137,11 @@ def _total(widths: Sequence[int]) -> int:
 def _page(
     heads: Sequence[str],
     cells: Sequence[Sequence[str]],
-    widths: Sequence[int],
+    sizes: Sequence[int],
     right: Sequence[bool],
     page: Sequence[int],
 ) -> Iterator[str]:
-    sizes, aligned = [widths[at] for at in page], [right[at] for at in page]
+    aligned = [right[at] for at in page]
     for line in _lines([heads[at] for at in page], sizes, aligned):
         yield painted(line)
     yield "  ".join("-" * size for size in sizes)

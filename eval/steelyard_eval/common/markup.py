@@ -29,6 +29,10 @@ _MARKDOWN = (
     (re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE), r"\\\g<0>"),
 )
 _CODE_BREAKS = re.compile(r"[`<>&|\\]|^\s|\s$|^$")
+_IN_TEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
 
 
 def legible(text: str) -> str:
@@ -58,6 +62,15 @@ def markdown_code(text: str) -> str:
     """Text as a code span; plain text where a character in it could end the span, or means something in one."""
     shown = legible(text)
     return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
+
+
+def tex(text: str) -> str:
+    r"""Text as LaTeX prints it.
+
+    >>> print(tex("0.3*bm25 & min_results"))
+    0.3*bm25 \& min\_results
+    """
+    return "".join(_IN_TEX.get(character, character) for character in legible(text))
 
 
 def clip(text: str, columns: int) -> str:

@@ -13,6 +13,7 @@ from steelyard.base.errors import visible
 from steelyard.base.extras import require
 from steelyard.base.files import canonical, write_text, write_texts
 from steelyard_eval.common.answer import in_html
+from steelyard_eval.common.markup import tex
 from steelyard_eval.common.renderers import as_latex, in_text, written
 
 if TYPE_CHECKING:
@@ -74,9 +75,16 @@ class Result(ABC):
                 write_text(path, canonical(self.to_json()))
 
     def to_latex(self) -> str:
-        """Return the result as a LaTeX table of the package booktabs."""
-        text: str = self.to_frame().to_latex(index=False, escape=True, float_format="%.3f")
+        """Return the result as a LaTeX table of the package booktabs, with a caption and a label."""
+        text: str = self.to_frame().to_latex(
+            index=False, escape=True, float_format="%.3f", na_rep="--", caption=tex(self._caption),
+            label=f"tab:{type(self).__name__.lower()}",
+        )  # fmt: skip
         return text
+
+    @property
+    def _caption(self) -> str:
+        return repr(self)
 
     def report(self, path: str | Path) -> list[Path]:
         """Write report.html and report.json into this folder; returns their paths."""
@@ -105,8 +113,15 @@ class Reported(Result):
         return dict(self.record)
 
     def to_latex(self) -> str:
-        """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
-        return as_latex(self.record)
+        """Return the means as papers on retrieval print them: the best bold, marks where the test decided.
+
+        A result without means is its frame, and its sentence the caption.
+        """
+        return as_latex(self.record) if self.record.get("results") else super().to_latex()
+
+    @property
+    def _caption(self) -> str:
+        return self.sentence
 
     def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""

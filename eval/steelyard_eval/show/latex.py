@@ -1,19 +1,18 @@
-"""A comparison as a LaTeX table, as papers print it: booktabs, the best bold, the second underlined."""
+"""Results as LaTeX tables, as papers on retrieval print them: the best bold, marks told in the caption."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.common.markup import legible
+from steelyard_eval.common.answer import chosen
+from steelyard_eval.common.markup import interval, number, tex
 from steelyard_eval.measures.statistics import ALPHA
 
 Record = Mapping[str, Any]
-_ESCAPED = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
+_CHOSEN = r"$^{\star}$"
 _SIGNS = {"better": r"$^{\blacktriangle}$", "worse": r"$^{\blacktriangledown}$"}
 
 
@@ -21,7 +20,8 @@ def latex(record: Record) -> str:
     r"""A table of the means of a comparison or a recommendation; it needs the packages booktabs and amssymb.
 
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
-    document (paired, two-sided, Holm's correction), on the metric that was tested.
+    document (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
+    recommendation chose. The label of the table is ``tab:`` and the name of the data set.
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
@@ -36,42 +36,51 @@ def latex(record: Record) -> str:
     marks = {metric: _marks([values[label, metric] for label in labels if (label, metric) in values])
              if not metric.startswith("Judged@") else ("", "")  # coverage of labels is no quality
              for metric in metrics}  # fmt: skip
+    choice = chosen(record) if record.get("leaderboard") else ""
     rows = []
     for label in labels:
         cells = [
             _cell(values.get((label, m)), marks[m]) + _SIGNS.get(tested.get((label, m), ""), "") for m in metrics
         ]
         start = "{}" if label.startswith(("[", "*")) else ""  # both would belong to the line before
-        rows.append(f"{start}{escaped(label)} & {' & '.join(cells)} \\\\")
+        name = f"{start}{tex(label)}{_CHOSEN if label == choice else ''}"
+        rows.append(f"{name} & {' & '.join(cells)} \\\\")
         rows += [r"\midrule"] if label == baseline and len(labels) > 1 else []
-    queries = record["results"][0].get("queries") or "the"
-    caption = [
-        f"Means over {queries} queries of {escaped(record['dataset']['name'])}, lists of {record['limit']}.",
-        "Best in bold, second best underlined.",
-    ]
-    if tested:
-        caption += [
-            r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than "
-            f"{escaped(str(baseline))} in {escaped(primary)},",
-            f"two-sided paired randomisation test, $p < {ALPHA}$ after Holm's correction.",
-        ]
-    head = " & ".join(escaped(metric) for metric in metrics)
-    nl = "\n"
+    head = " & ".join(tex(metric) for metric in metrics)
+    name = f"tab:{re.sub('[^A-Za-z0-9]+', '-', record['dataset']['name']).strip('-') or 'results'}"
+    caption = "\n".join([*_caption(record, bool(tested)), *(_choice(record) if choice in labels else ())])
     lines = (
-        r"% \usepackage{booktabs,amssymb}", r"\begin{table}", r"\centering", rf"\caption{{{nl.join(caption)}}}",
+        rf"% Needs \usepackage{{booktabs,amssymb}}; the text names it by Table~\ref{{{name}}}.",
+        r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{{name}}}",
         rf"\begin{{tabular}}{{l{'c' * len(metrics)}}}", r"\toprule", rf"System & {head} \\", r"\midrule", *rows,
         r"\bottomrule", r"\end{tabular}", r"\end{table}",
     )  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def escaped(text: str) -> str:
-    r"""Text as LaTeX prints it.
+def _caption(record: Record, tested: bool) -> Iterator[str]:
+    """What the table has, and what its marks mean."""
+    queries = record["results"][0].get("queries") or "the"
+    yield f"Means over {queries} queries of {tex(record['dataset']['name'])}, lists of {record['limit']}."
+    yield "Best in bold, second best underlined."
+    if tested:
+        yield (
+            r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than "
+            f"{tex(str(record['baseline']))} in {tex(record['primary'])},"
+        )
+        yield f"two-sided paired randomisation test, $p < {ALPHA}$ after Holm's correction."
 
-    >>> print(escaped("0.3*bm25 & min_results"))
-    0.3*bm25 \& min\_results
-    """
-    return "".join(_ESCAPED.get(character, character) for character in legible(text))
+
+def _choice(record: Record) -> Iterator[str]:
+    """What the star means, with the gain on queries that were not chosen on."""
+    promise = record["promise"]
+    if not record.get("promise_stated", True):
+        yield f"{_CHOSEN}: chosen."
+    else:
+        around = interval(promise["low"], promise["high"]).replace("-", "$-$")
+        gain = f"${number(promise['value'], signed=True)}$ {tex(record['primary'])}"
+        yield f"{_CHOSEN}: chosen; out of fold its gain is {gain} {around}."
+    yield "Tuned rows were chosen on these queries, so their means are optimistic."
 
 
 def _marks(values: Sequence[float]) -> tuple[str, str]:

@@ -57,7 +57,7 @@ def comparison(record: Mapping[str, Any]) -> str:
                 **means,
                 f"{record['primary']} against {record['baseline']}": verdicts.get(label, "baseline"),
                 "p50 ms": took.get("p50_ms"),
-                "embeddings": took.get("embedding_calls"),
+                "queries embedded": took.get("embedding_calls"),
             }
         )
     why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
@@ -183,6 +183,8 @@ def recommendation(record: Mapping[str, Any]) -> str:
     if record["chosen"]:
         facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
+    front = [row["label"] for row in record["leaderboard"] if timing.get(row["label"], {}).get("pareto")]
+    facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
     if record["promise_stated"]:
         note += f"; the gain above, made out of fold over {record['promise']['queries']} queries, is not"
@@ -214,9 +216,8 @@ def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_c
         if gain is None
         else f"{gain['mean']:+.3f} {ends(gain['low'], gain['high'], '+.3f')}",
         "p50 ms": took.get("p50_ms"),
-        "embeddings": took.get("embedding_calls"),
+        "queries embedded": took.get("embedding_calls"),
         "index MB": _megabytes(took),
-        "unbeaten": "*" if took.get("pareto") else "",
     }
 
 

@@ -42,6 +42,25 @@ def test_a_table_that_cannot_be_folded_enough_is_split_behind_its_first_column()
     assert [page.splitlines()[2].split() for page in found.split("\n\n")] == [["x", "1"], ["x", "2"]]
 
 
+def test_in_a_pipe_a_row_is_one_line(monkeypatch):
+    rows = [{"name": "word " * 60 + f"end of {at}", "why": "because " * 20, "n": 1} for at in range(2)]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert [line.count("end of") for line in table(rows).splitlines()] == [0, 0, 1, 1]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, table(rows).splitlines())) == 80
+
+
+def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
+    """A name of 28 characters in 80 columns: with two more columns of 20 and 23 it takes 75, with a fourth of 12
+    89."""
+    row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 12}
+    pages = [page.splitlines() for page in table([row], None, 80).split("\n\n")]
+    assert [page[2] for page in pages] == [
+        "  ".join([row["a"], row["b"], row["c"]]),
+        "  ".join([row["a"], row["d"]]),
+    ]
+
+
 def test_no_rows_are_a_heading():
     assert table([], {"a": "name"}) == "name\n----"
 

@@ -14,13 +14,14 @@ from steelyard_eval.show.report import write_report
 
 from .test_report import compared, configuration, mean
 
-TABLE = r"""% \usepackage{booktabs,amssymb}
+TABLE = r"""% Needs \usepackage{booktabs,amssymb}; the text names it by Table~\ref{tab:work-shop}.
 \begin{table}
 \centering
 \caption{Means over 40 queries of work\_shop, lists of 10.
 Best in bold, second best underlined.
 $^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than fts in nDCG@10,
 two-sided paired randomisation test, $p < 0.05$ after Holm's correction.}
+\label{tab:work-shop}
 \begin{tabular}{lcc}
 \toprule
 System & nDCG@10 & R@10 \\
@@ -62,6 +63,33 @@ def document():
 def test_a_table_is_that_of_a_paper():
     """0.49995 is printed as 0.500, as the best is, so both are bold and the second best is 0.400."""
     assert latex(document()) == TABLE
+
+
+def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
+    recommended = {
+        **document(), "leaderboard": [{"label": "a&b"}], "chosen": {"strategy": "a&b"}, "promise_stated": True,
+        "promise": {"value": 0.08, "low": -0.01, "high": 0.17},
+        "configurations": [configuration(one["label"], one["label"]) for one in document()["configurations"]],
+    }  # fmt: skip
+    told = latex(recommended)
+    assert told.count(r"\star") == 2
+    assert r"a\&b$^{\star}$ & \textbf{0.500}$^{\blacktriangle}$" in told
+    assert (
+        "after Holm's correction.\n"
+        r"$^{\star}$: chosen; out of fold its gain is $+0.080$ nDCG@10 [$-$0.010, 0.170]." "\n"
+        "Tuned rows were chosen on these queries, so their means are optimistic.}\n"
+    ) in told  # fmt: skip
+    assert r"$^{\star}$: chosen." in latex({**recommended, "promise_stated": False})
+
+
+def test_a_result_without_means_is_its_frame_below_its_sentence():
+    """A number that is not there is a dash, as in the tables of means."""
+    found = sy.load(starter()).tune("rrf(bm25, vector)")
+    lines = found.to_latex().splitlines()
+    assert lines[1].removeprefix(r"\caption{").removesuffix("}") == found.sentence
+    assert lines[2] == r"\label{tab:tuning}"
+    assert r"\toprule" in lines
+    assert next(line for line in lines if "sample" in line).endswith(r"& -- \\")
 
 
 def test_neither_the_loser_of_two_nor_coverage_is_marked():
