@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +25,28 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.price import in_words
-from steelyard_eval.recording.workers import parts_of
+from steelyard_eval.recording.workers import submitted
 from steelyard_eval.recording.workspace import Workspace
 
 LOGGER = logging.getLogger("steelyard")
+AHEAD = 3
+"""Recordings under way at once, so that workers search while this process indexes and joins; a vault in memory has
+a copy for each."""
 
 
 def record(
     workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig], rerank: str = "top"
 ) -> SignalTable:
     """Record one table for configurations that share it: all their signals, to their greatest depth."""
+    with begun(workspace, queries, configs, rerank) as finished:
+        return finished()
+
+
+@contextmanager
+def begun(
+    workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig], rerank: str = "top"
+) -> Iterator[Callable[[], SignalTable]]:
+    """Index for a recording and give it to the workers, if there are any; what is yielded makes the table."""
     chosen = list(configs)
     system = find_system(chosen[0].name)
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
@@ -50,34 +65,41 @@ def record(
     rescores = any(reranked(config.finish) or diversified(config.finish) for config in chosen)
     key = (searcher.config, signals, depth, workspace.store.revision())
     if not rescores and (table := workspace.tables.find(key, queries)) is not None:
-        return table
-    with resumable(workspace.embedder):
-        parts = None
-        if workspace.workers.share(len(queries)):
-            parts = parts_of(
-                searcher,
-                queries,
-                sorted(signals),
-                depth,
-                workers=workspace.workers,
-                as_of=workspace.dataset.as_of,
-                embedder=workspace.embedder,
-                corpus=(workspace.dataset.sha256, workspace.dataset.vectors_sha256),
-                progress=bar(label),
-            )
-        table = searcher.record(
-            queries, signals, depth, workspace.dataset.sha256, bar(label), parts, workspace.kept
-        )
-    if any(reranked(config.finish) for config in chosen):
-        table = rescored(workspace, queries, chosen, table, rerank)
-    if any(diversified(config.finish) for config in chosen):
-        table = searcher.with_vectors(table)
+        yield lambda: table
+        return
     data = workspace.dataset
-    own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
-    table = replace(table, fingerprint={**table.fingerprint, **own})
-    if not rescores:
-        workspace.tables.keep(key, queries, table)
-    return table
+    with ExitStack() as ending:
+        parts_of = None
+        if workspace.workers.share(len(queries)):
+            with resumable(workspace.embedder):
+                parts_of = ending.enter_context(
+                    submitted(
+                        searcher,
+                        queries,
+                        sorted(signals),
+                        depth,
+                        workers=workspace.workers,
+                        as_of=data.as_of,
+                        embedder=workspace.embedder,
+                        corpus=(data.sha256, data.vectors_sha256),
+                    )
+                )
+
+        def finished() -> SignalTable:
+            with resumable(workspace.embedder):
+                parts = parts_of and parts_of(bar(label))
+                table = searcher.record(queries, signals, depth, data.sha256, bar(label), parts, workspace.kept)
+            if any(reranked(config.finish) for config in chosen):
+                table = rescored(workspace, queries, chosen, table, rerank)
+            if any(diversified(config.finish) for config in chosen):
+                table = searcher.with_vectors(table)
+            own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
+            table = replace(table, fingerprint={**table.fingerprint, **own})
+            if not rescores:
+                workspace.tables.keep(key, queries, table)
+            return table
+
+        yield finished
 
 
 def rescored(
@@ -108,14 +130,24 @@ def record_systems(
 ) -> dict[str, int]:
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)
+    queries = dataset.split(split)
+    found = find_systems(systems)
+    chosen = [system for at, system in enumerate(found) if system not in found[:at]]
+    rest, waiting = iter(chosen), deque[tuple[ExitStack, Callable[[], SignalTable]]]()
+    ahead = AHEAD if workspace.workers.share(len(queries)) else 1
     written = {}
-    for system in find_systems(systems):
-        table = record(
-            workspace, dataset.split(split), [system.config(limit, workspace.model, os.environ)], rerank
-        )
-        folder = out / f"{system.name}.{system.profile}"
-        save(table, folder)
-        written[str(folder)] = len(table)
+    with ExitStack() as ending:
+        for system in chosen:
+            for other in islice(rest, ahead - len(waiting)):
+                config = other.config(limit, workspace.model, os.environ)
+                own = ending.push(ExitStack())
+                waiting.append((own, own.enter_context(begun(workspace, queries, [config], rerank))))
+            own, finished = waiting.popleft()
+            table = finished()
+            own.close()
+            folder = out / f"{system.name}.{system.profile}"
+            save(table, folder)
+            written[str(folder)] = len(table)
     return written
 
 

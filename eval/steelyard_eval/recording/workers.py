@@ -6,7 +6,6 @@ Who dies costs the block at work; the same command later goes on with what is th
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
 import numpy as np
@@ -41,12 +41,39 @@ BLOCKS = 16
 """Blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK."""
 
 
-class Workers:
-    """Who computes the blocks: processes of this machine, started when they are first needed, or an executor."""
+class _Process(SpawnProcess):
+    """A process whose products have one thread; others would take the cores of other workers.
 
-    def __init__(self, jobs: int | Executor) -> None:
+    NumPy reads how many when it is loaded, which is before anything of ours runs there.
+    """
+
+    def start(self) -> None:
+        unset = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"} - os.environ.keys()
+        os.environ.update(dict.fromkeys(unset, "1"))
+        try:
+            super().start()
+        finally:
+            for name in unset:
+                del os.environ[name]
+
+
+class _Spawn(SpawnContext):
+    """New processes, because a fork would share open connections and the locks of threads."""
+
+    Process = _Process
+
+
+class Workers:
+    """Who computes the blocks: processes of this machine, or an executor."""
+
+    def __init__(self, jobs: int | Executor = 1) -> None:
         self.jobs = jobs if isinstance(jobs, int) else 1
         self.given = None if isinstance(jobs, int) else jobs
+
+    def begin(self) -> None:
+        """Start the processes of this machine, if there are to be any, so that they import while others index."""
+        for _ in range(self.jobs if self.jobs > 1 else 0):
+            self.executor.submit(int)  # starts a process, because none is free yet
 
     def share(self, queries: int) -> bool:
         """Whether a recording of so many queries is theirs, and not made in this process."""
@@ -57,10 +84,23 @@ class Workers:
         """Where blocks are submitted."""
         if self.given is not None:
             return self.given
-        # spawn: a fork would share open connections and the locks of threads
-        pool = ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        pool = ProcessPoolExecutor(self.jobs, _Spawn(), _begin)
         weakref.finalize(self, pool.shutdown, wait=False, cancel_futures=True)
         return pool
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """End the processes of this machine after any failure; MachineError where workers are gone."""
+        try:
+            yield
+        except BaseException as error:
+            self.end()
+            if isinstance(error, SteelyardError) or not _lost(error):
+                raise
+            raise MachineError(
+                f"workers ended early ({shown(type(error).__name__)}); free memory, or use fewer, and run the "
+                f"same command again: what they had finished is kept"
+            ) from None
 
     def end(self) -> None:
         """End the processes of this machine, after a failure; a later recording starts others."""
@@ -92,6 +132,10 @@ class QueryBlock:
     file: str
 
 
+Progress = Callable[[Sequence[QueryBlock]], Iterable[QueryBlock]]
+"""Wraps the blocks that are waited for, for example to draw a progress bar."""
+
+
 class Ahead:
     """An embedder of queries whose vectors are known, so that no process needs the model."""
 
@@ -110,7 +154,8 @@ class Ahead:
         return True
 
 
-def parts_of(
+@contextmanager
+def submitted(
     searcher: Searcher,
     queries: Sequence[Query],
     signals: Sequence[str],
@@ -119,12 +164,11 @@ def parts_of(
     as_of: float,
     embedder: Embedder | None,
     corpus: Sequence[str],
-    progress: Callable[[Sequence[QueryBlock]], Iterable[QueryBlock]],
-) -> list[Part]:
-    """The rows of a recording, block by block, each made by one of the workers; see `Searcher.part`.
+) -> Iterator[Callable[[Progress], list[Part]]]:
+    """Give the blocks of a recording to workers; what is yielded waits for their rows, in order.
 
-    `corpus` holds the hashes of what is indexed. Raises MachineError when workers end early, and what a search in
-    one of them raises.
+    See `Searcher.part`. `corpus` holds the hashes of what is indexed. Several recordings may be under way. Raises
+    MachineError when workers end early, and what a search in one of them raises.
     """
     store = searcher.store
     if not isinstance(store, Vault):
@@ -136,7 +180,10 @@ def parts_of(
     key = sha256(canonical(made_of).encode()).hexdigest()
     size = max(1, min(BLOCK, -(-len(queries) // BLOCKS)))
     given = workers.given is not None
-    with _folder(key, given) as folder, _file_of(store, folder, given) as path:
+    with ExitStack() as ending:
+        folder = ending.enter_context(_folder(key, given))
+        path = ending.enter_context(_file_of(store, folder, given))
+        ending.enter_context(workers.ending())
         with Vault(path) as file:
             file.ensure_words(analyses([find_system(searcher.config.name)]))
         work = Work(key, path, searcher.config, model or None, as_of, signals, depth)
@@ -150,22 +197,15 @@ def parts_of(
             for at in range(0, len(queries), size)
         ]
         waiting: list[Future[str]] = []
-        try:
-            waiting += [workers.executor.submit(make, block) for block in blocks]
-            return [
-                load_block(Path(future.result()), len(block.queries))
-                for block, future in zip(progress(blocks), waiting, strict=True)
-            ]
-        except BaseException as error:
-            for future in waiting:
-                future.cancel()
-            workers.end()
-            if isinstance(error, SteelyardError) or not _lost(error):
-                raise
-            raise MachineError(
-                f"workers ended early ({shown(type(error).__name__)}); free memory, or use fewer, and run the "
-                f"same command again: what they had finished is kept"
-            ) from None
+        for block in blocks:
+            waiting.append(workers.executor.submit(make, block))
+            ending.callback(waiting[-1].cancel)
+
+        yield lambda progress: [
+            load_block(Path(future.result()), len(block.queries))
+            for block, future in zip(progress(blocks), waiting, strict=True)
+        ]
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def make(block: QueryBlock) -> str:
@@ -194,8 +234,6 @@ def _searcher(work: Work) -> tuple[Searcher, Ahead]:
 
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever started this process ends it
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
 
 
 def _lost(error: BaseException) -> bool:
@@ -206,7 +244,7 @@ def _lost(error: BaseException) -> bool:
 
 @contextmanager
 def _folder(key: str, given: bool) -> Iterator[Path]:
-    """The folder of the blocks of one recording: in the cache folder, until the recording is whole.
+    """The folder of the blocks of one recording, in the cache folder; who has read them all removes it.
 
     Where that cannot be written, or another process makes the same recording, processes of this machine do with a
     temporary one.
@@ -224,7 +262,6 @@ def _folder(key: str, given: bool) -> Iterator[Path]:
                 ) from None
             folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="steelyard-")))
         yield folder
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +37,15 @@ EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    `jobs` processes record, or the workers of an executor; whatever their number, a recording has the same bits.
-    `asked` is the embedder that was asked for, as `open` takes it.
+    Whatever the number of `workers` that record, a recording has the same bits. `asked` is the embedder that was
+    asked for, as `open` takes it.
     """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
     asked: str = "auto"
-    jobs: int | Executor = 1
+    workers: Workers = field(default_factory=Workers, repr=False, compare=False)
     kept: KeptLists = field(default_factory=KeptLists, init=False, repr=False, compare=False)
     tables: KeptTables = field(default_factory=KeptTables, init=False, repr=False, compare=False)
 
@@ -59,16 +58,13 @@ class Workspace:
         `embedder` is recorded (the vectors of the data set; recorded:MODEL if of several), lsa (fitted on its
         texts), none, one of
         `steelyard.embedders.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
-        are added by `index_for`.
+        are added by `index_for`. `jobs` processes record, or the workers of an executor.
         """
+        workers = Workers(jobs)
+        workers.begin()
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
-        return cls(dataset, store, choose_embedder(dataset, embedder), embedder, jobs)
-
-    @cached_property
-    def workers(self) -> Workers:
-        """Who records."""
-        return Workers(self.jobs)
+        return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
 
     @property
     def options(self) -> dict[str, object]:

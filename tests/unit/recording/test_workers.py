@@ -216,8 +216,9 @@ def test_ctrl_c_ends_all_processes_and_leaves_blocks_alone(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     searcher, queries = space.searcher(system.config(10)), space.dataset.queries
-    with pytest.raises(KeyboardInterrupt):
-        workers.parts_of(searcher, queries, ["bm25"], 10, space.workers, 0.0, None, (), interrupted)
+    asked = (searcher, queries, ["bm25"], 10, space.workers, 0.0, None, ())
+    with pytest.raises(KeyboardInterrupt), workers.submitted(*asked) as parts:
+        parts(interrupted)
     assert not multiprocessing.active_children()
     assert list((tmp_path / "temporary").iterdir()) == []
     assert blocks()
