@@ -84,8 +84,8 @@ class Segment(Protocol):
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
         """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
 
-    def beginning(self, prefix: str) -> list[str]:
-        """The words that begin so."""
+    def beginning(self, prefix: str) -> list[Posting]:
+        """Where words that begin so occur, once each; one posting may be of several, one word after another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +145,9 @@ class Postings:
         own = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
         return sums([self.whole.at[part] for part in own], inside)
 
-    def beginning(self, prefix: str) -> list[str]:
+    def beginning(self, prefix: str) -> list[Posting]:
         """See Segment.beginning."""
-        return [word for word in self.words if word.startswith(prefix)]
+        return [self.posting(word) for word in self.words if word.startswith(prefix)]
 
 
 @dataclass(frozen=True, eq=False)

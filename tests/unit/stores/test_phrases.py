@@ -172,14 +172,14 @@ def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
 def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
     fast, _ = pair
     fast.upsert([Entry("a", text="token tokens cache")])
-    read, words = [], TermSegment.posting
-    monkeypatch.setattr(TermSegment, "posting", lambda terms, word: read.append(word) or words(terms, word))
+    read, words = [], TermSegment._instances
+    monkeypatch.setattr(TermSegment, "_instances", lambda own, *asked: read.append(asked) or words(own, *asked))
     monkeypatch.setattr(fast, "_texts", lambda *_: pytest.fail("the texts were read"))
     for _ in range(2):
         assert len(fast.keyword(INDEXES[1], "token OR absent", [1.0] * 2, EVERYTHING, 9)) == 1
-    assert read == ["token", "absent"]
+    assert read == [("term = ?", "token"), ("term = ?", "absent")]
     assert len(fast.keyword(INDEXES[1], "toke*", [1.0] * 2, EVERYTHING, 9)) == 1
-    assert read[2:] == ["token", "tokens"]
+    assert read[2:] == [("term >= ?", "toke")]  # all words that begin so in one statement
 
 
 @pytest.mark.parametrize(

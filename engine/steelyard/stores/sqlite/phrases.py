@@ -194,8 +194,8 @@ def _where(segment: Segment, phrase: TokenPhrase) -> Indices:
     begins: Indices | None = None
     for at, token in enumerate(phrase.tokens):
         last = phrase.prefix and at == len(phrase.tokens) - 1
-        words = segment.beginning(token) if last else [token]
-        own = np.concatenate([_NOWHERE, *(_places(segment.posting(word)) for word in words)])
+        found = segment.beginning(token) if last else [segment.posting(token)]
+        own = np.concatenate([_NOWHERE, *map(_places, found)])
         # The words of a prefix were read one after another: no place occurs twice, but they are not sorted.
         own = (np.sort(own) if last else own) - at
         begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)

@@ -1,11 +1,12 @@
 """The postings of a keyword index as FTS5 keeps them, read word by word through its fts5vocab tables.
 
-A word is read when it is first searched for, which takes about as long as one search for it by FTS5.
+A word is read when it is first searched for, which takes about as long as one search for it by FTS5; the words
+of a prefix are read in one statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
@@ -62,34 +63,43 @@ class TermSegment:
 
     def posting(self, word: str) -> Posting:
         """See Segment.posting; positions hold the number of the field, too."""
-        fields = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
-        joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
-        row: Any = self._vocabulary("instance", f"SELECT {joined} FROM {{}} WHERE term = ?", word).fetchone()
-        if row is None or row[0] is None:
-            return NOTHING
-        rowids, places = (np.fromstring(text or "", dtype=np.int64, sep=" ") for text in row)
-        beyond = places.max(initial=0) >= len(self.fields) << FIELD
-        if len(rowids) != len(places) or (np.diff(rowids) < 0).any() or beyond:
-            raise self._odd()
-        first = np.flatnonzero(np.diff(rowids, prepend=rowids[0] - 1))
-        at = np.searchsorted(self.rowids, rowids[first])
-        known = np.isin(rowids[first], self.rowids, assume_unique=True)
-        return Posting(at, np.diff(first, append=len(rowids)), places).of(known)
+        return self._read(self._instances("term = ?", word))
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
         """See Segment.frequencies."""
         return sums([self.posting(word).at for word in words], inside)
 
-    def beginning(self, prefix: str) -> list[str]:
+    def beginning(self, prefix: str) -> list[Posting]:
         """See Segment.beginning."""
-        found = self._vocabulary("row", "SELECT term FROM {} WHERE term >= ? ORDER BY term", prefix)
-        rows: Any = iter(found.fetchone, None)  # one by one: FTS5 counts each word before it gives it
-        return [term for (term,) in takewhile(lambda row: row[0].startswith(prefix), rows)]
+        return [self._read(takewhile(lambda row: row[0].startswith(prefix), self._instances("term >= ?", prefix)))]
 
-    def _vocabulary(self, kind: str, sql: str, value: str) -> apsw.Cursor:
-        table, db = f"temp.terms_{kind}_{self.index}", self.file._db
-        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, {kind})")
-        return db.execute(sql.format(table), (value,))
+    def _instances(self, which: str, value: str) -> Iterator[Any]:
+        """Of each of these words, ascending: itself, its rowids and its places, as texts of numbers.
+
+        They are read one by one, because FTS5 goes through a word before it gives it.
+        """
+        table, db = f"temp.terms_instance_{self.index}", self.file._db
+        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, instance)")
+        fields = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
+        joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
+        sql = f"SELECT term, {joined} FROM {table} WHERE {which} GROUP BY term ORDER BY term"
+        return iter(db.execute(sql, (value,)).fetchone, None)
+
+    def _read(self, rows: Iterable[Any]) -> Posting:
+        """What lies in the rows of words, one word after another."""
+        words = [[np.fromstring(text or "", dtype=np.int64, sep=" ") for text in row[1:]] for row in rows]
+        if not words:
+            return NOTHING
+        rowids, places = (np.concatenate(parts) for parts in zip(*words, strict=True))
+        falls = np.flatnonzero(rowids[1:] < rowids[:-1]) + 1  # each word begins with the first of its rows
+        beyond = places.max(initial=0) >= len(self.fields) << FIELD
+        ends = np.cumsum([len(own) for own, _ in words])
+        if len(rowids) != len(places) or not set(falls.tolist()) <= set(ends.tolist()) or beyond:
+            raise self._odd()
+        first = np.flatnonzero(np.concatenate([[True], rowids[1:] != rowids[:-1]])[: len(rowids)])
+        at = np.searchsorted(self.rowids, rowids[first])
+        known = np.append(self.rowids, -1)[at] == rowids[first]
+        return Posting(at, np.diff(first, append=len(rowids)), places).of(known)
 
     def _odd(self) -> VaultError:
         return damaged(self.file.path, f"the keyword index {self.index} contradicts itself")

@@ -281,11 +281,11 @@ class _Stored:
         entries = self.vault._entries(self.number, self.revision, len(self.lengths), words)
         return sums(list(entries), inside)
 
-    def beginning(self, prefix: str) -> list[str]:
+    def beginning(self, prefix: str) -> list[Posting]:
         """See Segment.beginning."""
         sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
         rows = self.vault._rows(sql, (self.number, prefix, len(prefix), prefix))
-        return [word for (word,) in rows]
+        return [self.posting(word) for (word,) in list(rows)]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""
