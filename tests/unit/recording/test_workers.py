@@ -6,7 +6,8 @@ import os
 import pickle
 import signal
 import zipfile
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +120,53 @@ def test_what_lost_workers_had_finished_is_not_made_again(tmp_path, blocks, monk
     assert len(searched) > 5
     assert not set(searched) & set(finished)
     assert blocks() == []
+
+
+class Seen(Executor):
+    """An executor that makes a block when it is waited for, and notes what was given and what was waited for."""
+
+    def __init__(self):
+        self.notes = []
+
+    def submit(self, task, block):
+        notes, made = self.notes, partial(task, block)
+
+        class Waited(Future):
+            def result(self, timeout=None):
+                notes.append(("waited", block.work.config.system))
+                return made()
+
+        self.notes.append(("given", block.work.config.system))
+        return Waited()
+
+
+def test_workers_have_the_blocks_of_other_systems_while_one_is_joined(tmp_path, blocks):
+    """Three recordings are under way at most: the fourth is given out when the first is whole."""
+    systems = ["bm25", "fts", "vector", "soleri"]
+    executor = Seen()
+    assert recorded_by(executor, tmp_path / "many", systems) == recorded_by(1, tmp_path / "one", systems)
+    order = [note for at, note in enumerate(executor.notes) if at == 0 or executor.notes[at - 1] != note]
+    assert [kind for kind, _ in order] == ["given"] * 3 + ["waited", "given"] + ["waited"] * 3
+    assert blocks() == []
+
+
+def test_a_system_that_is_named_twice_is_recorded_once(tmp_path, blocks):
+    executor = Counting()
+    assert recorded_by(executor, tmp_path / "many", ["bm25", "bm25"]) == recorded_by(1, tmp_path / "one")
+    assert len(executor.made) == len(set(executor.made))
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2 or not Path("/proc/self/task").is_dir(), reason="needs cores, /proc")
+def test_a_process_has_no_threads_for_products(monkeypatch):
+    """NumPy starts them when it is loaded, one for each further core, unless a variable was set before."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    before = dict(os.environ)
+    own = workers.Workers(2)
+    own.begin()
+    assert dict(os.environ) == before
+    assert len(own.executor.submit(os.listdir, "/proc/self/task").result()) == 1
+    own.end()
 
 
 def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
