@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -15,6 +16,17 @@ LAST = -1
 
 COUNTS = ("step", "directories", "refined", "entries", "found")
 _NUMBERS = (*COUNTS, "threshold", "cut")
+
+
+class ProgressSummary(TypedDict):
+    """How far layered searches went: counts of queries, and the share of them that each layer let by."""
+
+    queries: int
+    hit_rates: dict[str, float]
+    at_threshold: int
+    relaxed: dict[str, int]
+    full_search: int
+    without_result: int
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class Progress:
         )
         return f"{passed}, but {left}"
 
-    def summary(self) -> dict[str, object]:
+    def summary(self) -> ProgressSummary:
         """Counts of queries, and the share of them that came through each layer, as JSON values."""
         asked = int(self.asked.sum())
         step = self.step[self.asked]

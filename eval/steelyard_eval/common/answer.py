@@ -5,17 +5,17 @@ recommend, tune, learn and gate write it into their documents; terminal, Markdow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
 from steelyard_eval.common.console import brief, painted, width, wrapped
+from steelyard_eval.common.documents.parts import Answer, StepRecord
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import legible, markdown, markdown_code
 
-Record = Mapping[str, Any]
 LONGEST = 200
 """Characters of a sentence, which has no formula."""
 CHOSEN = "chosen"
@@ -51,9 +51,10 @@ class Conclusion:
     formula: str = ""
     beside: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Answer:
         """The part of a document that is the answer."""
-        said = {"sentence": self.sentence, "steps": [*map(asdict, self.steps)], "formula": self.formula or None}
+        steps = [StepRecord(what=step.what, command=step.command) for step in self.steps]
+        said = Answer(sentence=self.sentence, steps=steps, formula=self.formula or None)
         return {**said, "beside": self.beside} if self.beside else said
 
 
@@ -62,14 +63,14 @@ def name_of(label: str) -> str:
     return f"your {label}" if len(label) <= NAMED else "what you use today"
 
 
-def chosen(record: Record) -> str:
+def chosen(record: ResultsDocument) -> str:
     """The label of the configuration that a recommendation chose; empty where there is none."""
     strategy = (record.get("chosen") or {}).get("strategy")
     same = (one["label"] for one in record["configurations"] if strategy and one["strategy"] == strategy)
     return next(same, "")
 
 
-def place_of_choice(record: Record) -> str:
+def place_of_choice(record: ResultsDocument) -> str:
     """Why what is worth a try is not the first row of a recommendation; empty for all else."""
     labels = [row["label"] for row in record.get("leaderboard", ())]
     at = labels.index(chosen(record)) if record.get("verdict") == "try" and chosen(record) in labels else 0
@@ -77,15 +78,15 @@ def place_of_choice(record: Record) -> str:
     return f"What was chosen is row {at + 1} here: {why} (docs/start.md)." if at else ""
 
 
-def in_terminal(record: Record) -> str:
+def in_terminal(record: Answer) -> str:
     """The answer of a document as text for a terminal."""
-    steps = map(step_in_terminal, _steps(record))
-    formula = wrapped(visible(brief(record["formula"])), 4) if record.get("formula") else ""
+    steps = map(step_in_terminal, record.get("steps", ()))
+    formula = wrapped(visible(brief(of)), 4) if (of := record.get("formula")) else ""
     beside = wrapped(visible(record.get("beside") or ""))
     return "\n\n".join(filter(None, (painted(wrapped(record["sentence"])), "\n".join(steps), formula, beside)))
 
 
-def step_in_terminal(step: Record) -> str:
+def step_in_terminal(step: StepRecord) -> str:
     """One thing to do as text for a terminal; a command is on one line, because a folded one cannot be pasted."""
     said = ": ".join(_marked(step, str, str))
     if len(visible(said)) <= width() or not step["command"]:
@@ -94,43 +95,38 @@ def step_in_terminal(step: Record) -> str:
     return f"{what}{' ' * INDENT}{visible(step['command'])}"
 
 
-def in_markdown(record: Record) -> str:
+def in_markdown(record: Answer) -> str:
     """The answer of a document as Markdown."""
     return "\n\n".join(filter(None, (f"**{markdown(record['sentence'])}**", below_in_markdown(record))))
 
 
-def below_in_markdown(record: Record) -> str:
+def below_in_markdown(record: Answer) -> str:
     """What stands below the sentence, as Markdown."""
-    steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in _steps(record)]
-    formula = markdown_code(brief(record["formula"])) if record.get("formula") else ""
+    steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in record.get("steps", ())]
+    formula = markdown_code(brief(of)) if (of := record.get("formula")) else ""
     beside = markdown(record.get("beside") or "")
     return "\n\n".join(filter(None, ("\n".join(steps), formula, beside)))
 
 
-def in_html(record: Record) -> Markup:
+def in_html(record: Answer) -> Markup:
     """The answer of a document as HTML, for a notebook."""
     return Markup("<p><b>{}</b></p>{}").format(legible(record["sentence"]), below_in_html(record))
 
 
-def below_in_html(record: Record) -> Markup:
+def below_in_html(record: Answer) -> Markup:
     """What stands below the sentence, as HTML."""
     code = Markup("<code>{}</code>").format
     steps = [
         Markup("<li>{}</li>").format(Markup(": ").join(_marked(step, escape, lambda text: code(legible(text)))))
-        for step in _steps(record)
+        for step in record.get("steps", ())
     ]
     listed = Markup("<ul class='steps'>{}</ul>").format(Markup("").join(steps)) if steps else Markup("")
-    formula = Markup("<p>{}</p>").format(code(legible(brief(record["formula"])))) if record.get("formula") else ""
+    formula = Markup("<p>{}</p>").format(code(legible(brief(of)))) if (of := record.get("formula")) else ""
     beside = Markup("<p>{}</p>").format(legible(record["beside"])) if record.get("beside") else ""
     return listed + escape(formula) + escape(beside)
 
 
-def _steps(record: Record) -> Sequence[Record]:
-    found: Sequence[Record] = record.get("steps") or ()
-    return found
-
-
-def _marked(step: Record, words: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:
+def _marked(step: StepRecord, words: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:
     """The parts of a step that are not empty."""
     if step["what"]:
         yield words(step["what"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
@@ -111,12 +110,14 @@ def interval(low: float | None, high: float | None) -> str:
     return f"[{number(low)}, {number(high)}]" if tells(low, high) else TOO_FEW
 
 
-def ends(low: float, high: float, form: str) -> str:
+def ends(low: float | None, high: float | None, form: str) -> str:
     """The same for a terminal; an interval wider than the range of any metric is no knowledge.
 
     >>> ends(-0.01, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
     ('[-0.010, +0.020]', '[too few queries]')
     """
+    if low is None or high is None:
+        return ""
     return f"[{low:{form}}, {high:{form}}]" if tells(low, high) else TOO_FEW
 
 
@@ -146,9 +147,9 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:
+def system_name(system: str | None, profile: str | None, apart_from: str = "") -> str:
     """``system:profile``, the default profile left out; empty where it would repeat the label beside it."""
-    name = ":".join(part for part in (record.get("system"), record.get("profile")) if part)
+    name = ":".join(part for part in (system, profile) if part)
     name = name.removesuffix(":documented")
     return "" if name == apart_from else name
 

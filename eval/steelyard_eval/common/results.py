@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from steelyard.base.errors import visible
 from steelyard.base.extras import require
 from steelyard.base.files import canonical, write_text, write_texts
 from steelyard_eval.common.answer import in_html
+from steelyard_eval.common.documents.parts import Answer
 from steelyard_eval.common.markup import tex
 from steelyard_eval.common.renderers import as_latex, in_text, written
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+DocumentT = TypeVar("DocumentT", bound=Answer)
 
 
 class RunsOf(Protocol):
@@ -95,18 +99,18 @@ class Result(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Reported(Result):
+class Reported(Result, Generic[DocumentT]):
     """A result whose `record` is its document: as JSON, in words, and in the reports that `show` makes of it."""
 
     TEXT: ClassVar[str] = ""
     """The renderer of what the command line prints; without one `str` is the repr."""
 
-    record: Mapping[str, Any]
+    record: DocumentT
 
     @property
     def sentence(self) -> str:
         """What was found, in one line."""
-        return str(self.record["sentence"])
+        return self.record["sentence"]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document, as plain JSON values."""

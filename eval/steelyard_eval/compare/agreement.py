@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-Record = dict[str, Any]
+from steelyard_eval.common.documents.results import AgreementPart, AgreementRecord
+
 Lists = Mapping[str, Sequence[Sequence[str]]]
 """Label -> ids, best first, of every query."""
 DEPTH = 10
@@ -58,14 +59,17 @@ def rank_biased(one: Sequence[str], other: Sequence[str]) -> float:
     return float(round(shared[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * total, 12))
 
 
-def agreement(lists: Lists) -> Record:
+def agreement(lists: Lists) -> AgreementPart:
     """How far each two configurations agree, the least alike first.
 
     `agreement` has a record a pair; `disagreement` is 1 less the mean RBO, None of one configuration.
     """
     pairs = [Agreement.of(one, other, lists) for one, other in combinations(lists, 2)]
     return {
-        "agreement": [vars(one) for one in sorted(pairs, key=lambda one: (one.rbo, one.one, one.other))],
+        "agreement": [
+            cast(AgreementRecord, vars(one))
+            for one in sorted(pairs, key=lambda one: (one.rbo, one.one, one.other))
+        ],
         "disagreement": 1 - float(np.mean([one.rbo for one in pairs])) if pairs else None,
     }
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,13 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import CachedEmbedder
 from steelyard.finish import Floor, without_floors
+from steelyard.fusion.progress import ProgressSummary
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.documents.results import ContenderRecord, TimingRecord
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.latency import Latencies, latencies
@@ -54,7 +55,7 @@ class ArenaRow:
     notices: tuple[str, ...] = ()
     embedding_calls: int | None = None
     taken: Latencies | None = None
-    progress: Mapping[str, Any] | None = None
+    progress: ProgressSummary | None = None
     unfloored: Unfloored | None = None
     silent: Ranked | None = None
 
@@ -80,12 +81,18 @@ class ArenaRow:
             return f"{self.contender.config.system}.{self.contender.config.profile}"
         return re.sub(r"[^A-Za-z0-9_.-]+", "_", self.label.removesuffix(".run").removesuffix(".json")) or "run"
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> ContenderRecord:
         """Describe the contender for the document; lists have no system, and their source as the strategy."""
         row = self.contender
         if isinstance(row, ListContender):
-            named = {"system": None, "profile": None, "strategy": row.source, "family": row.kind}
-            return {"label": row.label, **named, "kind": "lists"}
+            return {
+                "label": row.label,
+                "system": None,
+                "profile": None,
+                "strategy": row.source,
+                "family": row.kind,
+                "kind": "lists",
+            }
         return {
             "label": row.label,
             "system": row.config.system,
@@ -95,12 +102,17 @@ class ArenaRow:
             "kind": row.kind,
         }
 
-    def timing(self) -> dict[str, Any]:
+    def timing(self) -> TimingRecord:
         """Describe latency and cost for the document."""
         about = self.about()
-        entry = {name: about[name] for name in ("label", "system", "profile")}
-        entry |= {"queries": len(self.ranked.queries), "embedding_calls": self.embedding_calls}
-        return entry | (self.taken.record() if self.taken else {})
+        entry: TimingRecord = {
+            "label": self.label,
+            "system": about.get("system"),
+            "profile": about.get("profile"),
+            "queries": len(self.ranked.queries),
+            "embedding_calls": self.embedding_calls,
+        }
+        return {**entry, **self.taken.record()} if self.taken else entry
 
 
 @dataclass(frozen=True)
@@ -293,7 +305,7 @@ def _other_scale(config: SearchConfig, dataset: Dataset, model: str) -> list[str
     return [f"its floor was measured on another scale: {'; '.join(moved)}. Find it again with steelyard floor"]
 
 
-def _degraded(label: str, progress: Mapping[str, Any] | None) -> list[str]:
+def _degraded(label: str, progress: ProgressSummary | None) -> list[str]:
     """How often a layered search had to do without abstracts."""
     if not progress or not progress["full_search"]:
         return []

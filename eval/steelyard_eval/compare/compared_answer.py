@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.steps import judging
@@ -13,13 +13,12 @@ from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
 
-Record = Mapping[str, Any]
 NAME = 24
 """Characters of the best one's name; a longer one stands in the formula alone."""
 
 
 def answer(
-    record: Record, dataset: Dataset | None = None, words: Mapping[str, str | None] | None = None
+    record: ResultsDocument, dataset: Dataset | None = None, words: Mapping[str, str | None] | None = None
 ) -> Conclusion:
     """Of a comparison's document; with the data set, and how commands name the contenders, also what to do."""
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
@@ -34,7 +33,7 @@ def answer(
     told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: "Too few queries to tell"}
     low, high = top.get("low"), top.get("high")
     known = low is not None and high is not None  # a document of others may leave them out
-    gain = Gain(top["delta"], low, high, top.get("worse") if known else None)
+    gain = Gain(top["delta"], low or 0.0, high or 0.0, top.get("worse") if known else None)
     change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
     sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
     formula = next((one["strategy"] for one in record["configurations"] if one["label"] == label), "")
@@ -44,7 +43,7 @@ def answer(
     )
 
 
-def _alone(record: Record, metric: str) -> str:
+def _alone(record: ResultsDocument, metric: str) -> str:
     means = {one["label"]: one["mean"] for one in record["results"] if one["metric"] == metric}
     if not means:
         return f"No configuration has a value of {metric}."

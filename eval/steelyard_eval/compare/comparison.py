@@ -94,7 +94,7 @@ def compare(
     with run_folder(None if runs is None else Path(runs), verify) as folder:
         files = _write_runs(folder, rows) if folder else {}
         own = {query.id: dataset.qrels[query.id] for query in queries}
-        verified = {"verification": verify_runs(files, own, values, measures)} if verify and queries else {}
+        verified = verify_runs(files, own, values, measures) if verify and queries else None
     case = ComparisonCase(
         dataset=dataset,
         arena=arena,
@@ -115,7 +115,10 @@ def compare(
         silence=silences(dataset, rows),
         stale=stale_lists(dataset, queries or chosen, rows, measures[0].cutoff or size, base),
     )
-    return Comparison({**document(case), **verified}, values, tuple(query.id for query in queries))
+    record = document(case)
+    if verified:
+        record["verification"] = verified
+    return Comparison(record, values, tuple(query.id for query in queries))
 
 
 def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:

@@ -6,13 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion
 from steelyard_eval.common.configurations import Named, written_as
+from steelyard_eval.common.documents.parts import Answer, RankingsRecord
+from steelyard_eval.common.documents.results import (
+    AgreementPart,
+    ComparedRecord,
+    ContenderRecord,
+    ResultRecord,
+    ResultsDocument,
+    SilenceRecord,
+    StaleRecord,
+)
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, ArenaRow
@@ -24,10 +34,10 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import tuned_here
+from steelyard_eval.decide.provenance import mean_of, tuned_here
 from steelyard_eval.decide.steps import judging
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import Interval, compare_all, mean_interval
+from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of
 
@@ -35,7 +45,6 @@ DIALECT = (
     "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending; "
     "queries that nothing answers are left out"
 )
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,8 +78,8 @@ class ComparisonCase:
     seed: int
     timed: bool
     recording: str | Path | None
-    silence: Sequence[Record] = ()
-    stale: Sequence[Record] = ()
+    silence: Sequence[SilenceRecord] = ()
+    stale: Sequence[StaleRecord] = ()
 
     @property
     def primary(self) -> str:
@@ -78,30 +87,30 @@ class ComparisonCase:
         return str(self.measures[0])
 
     @cached_property
-    def tests(self) -> list[Record]:
+    def tests(self) -> list[ComparedRecord]:
         """A row for every challenger; none without judgments."""
         own = {label: found[self.primary] for label, found in self.values.items() if found}
         challengers = {label: values for label, values in own.items() if label != self.baseline}
         if not challengers:
             return []
         found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
-        about = {"baseline": self.baseline, "metric": self.primary}
         units = len(set(unit_numbers(self.queries).tolist()))
-        return [
-            {
-                "challenger": label,
-                **about,
-                **asdict(outcome),
-                "worse": Gain.within(Interval(outcome.delta, outcome.low, outcome.high), units).worse,
-            }
-            for label, outcome in found.items()
-        ]
+        rows = tested(found, self.baseline, self.primary)
+        for row, outcome in zip(rows, found.values(), strict=True):
+            row["worse"] = Gain.within(Interval(outcome.delta, outcome.low, outcome.high), units).worse
+        return rows
 
 
-def document(case: ComparisonCase) -> Record:
+def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
+    """A row for each challenger, by its label."""
+    about = {"baseline": baseline, "metric": metric}
+    return [cast(ComparedRecord, {"challenger": label, **about, **asdict(one)}) for label, one in found.items()]
+
+
+def document(case: ComparisonCase) -> ResultsDocument:
     """The JSON document; without judgments it has how far the lists agree in place of means and tests."""
     own = {label: found[case.primary] for label, found in case.values.items() if found}
-    record = {
+    record: ResultsDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(case),
@@ -121,13 +130,16 @@ def document(case: ComparisonCase) -> Record:
         "per_query": query_rows(case.queries, own),
         "rankings": _rankings(case) if case.queries else {},
         "timing": [row.timing() for row in case.rows],
-        **({"silence": case.silence} if case.silence else {}),
-        **({"stale": case.stale} if case.stale else {}),
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
         "tuning": None,
     }
+    if case.silence:
+        record["silence"] = [*case.silence]
+    if case.stale:
+        record["stale"] = [*case.stale]
     if not case.queries:
-        return {**record, **_alike(case)}
+        said, alike = _alike(case)
+        return {**record, **said, **alike}
     words = {one.label: _word(one) for one in case.named}
     return {**record, **answer(record, case.dataset, words).to_json()}
 
@@ -167,26 +179,40 @@ def _warnings(case: ComparisonCase) -> list[str]:
     return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
 
 
-def _alike(case: ComparisonCase) -> Record:
+def _alike(case: ComparisonCase) -> tuple[Answer, AgreementPart]:
     """How far the lists agree, and what to label first, for queries without judgments."""
     found = agreement({row.label: row.ranked.lists() for row in case.rows})
     told = f"Keep {case.baseline} for now: {in_words(found['disagreement'])}."
     step = judging(case.dataset, case.dataset.first_pairs)
-    return {**Conclusion(told, (step,)).to_json(), **found}
+    return Conclusion(told, (step,)).to_json(), found
 
 
-def _results(case: ComparisonCase) -> list[Record]:
+def _results(case: ComparisonCase) -> list[ResultRecord]:
     """Tidy records, one for each contender and metric."""
-    groups, records = unit_numbers(case.queries).tolist(), []
+    groups = unit_numbers(case.queries).tolist()
+    records: list[ResultRecord] = []
     for row in bar("intervals")(case.rows):
-        about = {k: v for k, v in row.about().items() if k in ("label", "system", "profile", "strategy")}
+        about = row.about()
         for metric, per_query in case.values[row.label].items():
             interval = mean_interval(per_query, groups)
-            records.append({**about, "metric": metric, **asdict(interval), "queries": len(per_query)})
+            records.append(result_of(about, metric, interval, len(per_query)))
     return records
 
 
-def _rankings(case: ComparisonCase) -> Record:
+def result_of(about: ContenderRecord, metric: str, interval: Interval, queries: int) -> ResultRecord:
+    """The tidy record of one mean of a contender."""
+    return {
+        "label": about["label"],
+        "system": about.get("system"),
+        "profile": about.get("profile"),
+        "strategy": about["strategy"],
+        "metric": metric,
+        **mean_of(interval),
+        "queries": queries,
+    }
+
+
+def _rankings(case: ComparisonCase) -> RankingsRecord:
     """The lists of the baseline, then of the others, best first."""
     own: dict[str, ShownLists] = {row.label: row.lists for row in case.rows}
     means = {label: float(found[case.primary].mean()) for label, found in case.values.items()}

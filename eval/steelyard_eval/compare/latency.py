@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS
+from steelyard_eval.common.documents.results import Percentiles, TimingRecord
 from steelyard_eval.recording.workspace import Workspace
 
 TIMED = 50
@@ -26,18 +26,22 @@ class Latencies:
     layers: Mapping[str, Sequence[float]] = field(default_factory=dict)
     degraded: int = 0
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> TimingRecord:
         """Return percentiles for the document; none where nothing was searched."""
         if not self.searches:
             return {}
-        layers = {name: percentiles(taken, 50, 99) for name, taken in self.layers.items()}
-        found = percentiles(self.searches, 50, 95, 99) | ({"layers": layers} if layers else {})
-        return found | ({"degraded": self.degraded} if self.degraded else {})
+        p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
+        found: TimingRecord = {"p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
+        if self.layers:
+            found["layers"] = {name: _percentiles(taken) for name, taken in self.layers.items()}
+        if self.degraded:
+            found["degraded"] = self.degraded
+        return found
 
 
-def percentiles(taken: Sequence[float], *ranks: int) -> dict[str, Any]:
-    """Return percentiles of milliseconds, by name."""
-    return {f"p{rank}_ms": float(np.percentile(taken, rank)) for rank in ranks}
+def _percentiles(taken: Sequence[float]) -> Percentiles:
+    p50, p99 = np.percentile(taken, (50, 99)).tolist()
+    return {"p50_ms": p50, "p99_ms": p99}
 
 
 def latencies(

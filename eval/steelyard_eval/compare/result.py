@@ -12,6 +12,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
 from steelyard_eval.common.answer import in_html
 from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import legible
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Reported, RunsOf, frame_html
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Reported):
+class Comparison(Reported[ResultsDocument]):
     """The result of a comparison; `record` is the JSON document of the command line.
 
     `values` has every metric of every query: label -> metric name -> float64[Q], in the order of
@@ -68,10 +69,10 @@ class Comparison(Reported):
         tests = {row["challenger"]: row for row in self.record["comparisons"]}
         rows = []
         for label, own in self.values.items():
-            test = tests.get(label, dict.fromkeys(("wins", "losses", "p_holm")))
-            names = zip(("+", "-", "p-value"), ("wins", "losses", "p_holm"), strict=True)
+            test = tests.get(label)
+            signs = {"+": test and test["wins"], "-": test and test["losses"], "p-value": test and test["p_holm"]}
             means = {metric: float(values.mean()) for metric, values in own.items()}
-            rows.append({"name": label, **means, **{f"{primary} {sign}": test[name] for sign, name in names}})
+            rows.append({"name": label, **means, **{f"{primary} {sign}": own for sign, own in signs.items()}})
         return _rounded(pd.DataFrame(rows).set_index("name"), round)
 
     def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
@@ -81,8 +82,7 @@ class Comparison(Reported):
         wanted = str(parse_measures([metric or self.record["primary"]])[0])
         if wanted not in self._metrics:
             raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, self._metrics)}")
-        facts = [{name: row[name] for name in ("id", "text", "category")} for row in self.record["per_query"]]
-        frame = pd.DataFrame(facts).set_index("id")
+        frame = pd.DataFrame(self.record["per_query"])[["id", "text", "category"]].set_index("id")
         return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
 
     @property

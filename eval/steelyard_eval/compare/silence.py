@@ -7,12 +7,12 @@ those of the texts in a list, which an agent's context has to hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.finish import Floor
+from steelyard_eval.common.documents.results import DroppedPart, FloorPoint, SilenceRecord
 from steelyard_eval.compare.arena import ArenaRow, Unfloored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
@@ -20,17 +20,16 @@ from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import exact_interval
 
-Record = dict[str, Any]
 CURVE = 21
 """Floors of the curve of what is lost against what is answered."""
 
 
-def silences(dataset: Dataset, rows: Sequence[ArenaRow]) -> list[Record]:
+def silences(dataset: Dataset, rows: Sequence[ArenaRow]) -> list[SilenceRecord]:
     """A row for each contender; none where nothing has a floor and every query has an answer."""
     if not any(row.silent or _floors(row) for row in rows):
         return []
     words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
-    return [_row(row, words) | _dropped(row, words, dataset) for row in rows]
+    return [{**_row(row, words), **_dropped(row, words, dataset)} for row in rows]
 
 
 def _floors(row: ArenaRow) -> list[str]:
@@ -39,19 +38,24 @@ def _floors(row: ArenaRow) -> list[str]:
     return [str(stage) for stage in row.contender.config.finish if isinstance(stage, Floor)]
 
 
-def _row(row: ArenaRow, words: dict[str, int]) -> Record:
+def _row(row: ArenaRow, words: dict[str, int]) -> SilenceRecord:
     asked, answered, shown = _shown(row.ranked, words)
-    found: Record = {"label": row.label, "floor": ", ".join(_floors(row)) or None, "queries": asked}
-    found |= {"answered": answered, "silenced": asked - answered, "words": shown}
+    found: SilenceRecord = {
+        "label": row.label,
+        "floor": ", ".join(_floors(row)) or None,
+        "queries": asked,
+        "answered": answered,
+        "silenced": asked - answered,
+        "words": shown,
+    }
     if row.silent is None:
         return found
     asked, answered, shown = _shown(row.silent, words)
     low, high = exact_interval(answered, asked)
-    false = {"none": asked, "false_answers": answered, "low": low, "high": high, "false_words": shown}
-    return found | false
+    return {**found, "none": asked, "false_answers": answered, "low": low, "high": high, "false_words": shown}
 
 
-def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> Record:
+def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> DroppedPart:
     """What a floor saves and loses: a share of the words, and in the mean of the relevant entries of a list."""
     if row.unfloored is None:
         return {}
@@ -65,7 +69,7 @@ def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> Record:
     return {"lost": own["lost"], "saved": 1 - own["words"], "curve": curve}
 
 
-def _curve(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[Record]:
+def _curve(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[FloorPoint]:
     """What each floor loses (risk), and the shares of questions (coverage) and of words that it leaves."""
     query, count, total = whole.ranked.query, len(whole.ranked.queries), float(sizes.sum())
     lost = lost_shares(query[relevant], whole.score[relevant, None] < floors)

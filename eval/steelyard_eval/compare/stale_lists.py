@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.results import StaleRecord
 from steelyard_eval.compare.arena import ArenaRow
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.stale import Succession
 from steelyard_eval.measures.statistics import exact_interval
 
-Record = dict[str, Any]
-
 
 def stale_lists(
     dataset: Dataset, queries: Sequence[Query], rows: Sequence[ArenaRow], cutoff: int, baseline: str
-) -> list[Record]:
+) -> list[StaleRecord]:
     """A row for each contender; none where no entry of the corpus was replaced or expires.
 
     `more` and `fewer` count queries whose list is stale here and not in the baseline, and the other way round.
@@ -35,17 +33,19 @@ def _stale(facts: Succession, row: ArenaRow, clocks: dict[str, float], cutoff: i
     return {query: ids for query, ids in found.items() if ids}
 
 
-def _row(row: ArenaRow, own: dict[str, list[str]], before: dict[str, list[str]]) -> Record:
+def _row(row: ArenaRow, own: dict[str, list[str]], before: dict[str, list[str]]) -> StaleRecord:
     asked = len(row.ranked.queries)
     low, high = exact_interval(len(own), asked)
     more, fewer = len(own.keys() - before.keys()), len(before.keys() - own.keys())
     share = len(own) / max(asked, 1)
-    record: Record = {
+    return {
         "label": row.label,
         "queries": asked,
         "stale": len(own),
         "share": share,
         "low": low,
         "high": high,
+        "more": more,
+        "fewer": fewer,
+        "entries": own,
     }
-    return record | {"more": more, "fewer": fewer, "entries": own}

@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import DataError, shown
+from steelyard_eval.common.documents.results import VerificationRecord, VerifiedMetric
 from steelyard_eval.measures.metrics import Measure
 
 TOLERANCE = 1e-9
@@ -34,7 +35,7 @@ def verify_runs(
     qrels: Qrels,
     values: Mapping[str, Mapping[str, Floats]],
     measures: Sequence[Measure],
-) -> dict[str, Any]:
+) -> VerificationRecord:
     """Compute the metrics of written runs with ir_measures and compare them with ours, query by query.
 
     Parameters
@@ -68,12 +69,12 @@ def verify_runs(
     }
 
 
-def refuse_differences(record: Mapping[str, Any]) -> None:
+def refuse_differences(record: VerificationRecord) -> None:
     """Raise DataError when a checked value differs from that of ir_measures by more than the tolerance."""
     wrong = [
-        f"{row['metric']} of {row['label']} at query {shown(row['query'])} by {row['largest_difference']:.3g}"
+        f"{row['metric']} of {row['label']} at query {shown(row['query'])} by {largest:.3g}"
         for row in record["metrics"]
-        if row["checked"] and not row["largest_difference"] <= record["tolerance"]
+        if (largest := row["largest_difference"]) is not None and not largest <= record["tolerance"]
     ]
     if wrong:
         raise DataError(
@@ -115,7 +116,7 @@ def _rows(qrels: Qrels) -> Iterable[Any]:
     return [ir_measures.Qrel(query, entry, grade) for query, row in qrels.items() for entry, grade in row.items()]
 
 
-def _record(metric: str, found: tuple[float, str, str] | None) -> dict[str, Any]:
+def _record(metric: str, found: tuple[float, str, str] | None) -> VerifiedMetric:
     difference, label, query = found or (None, "", "")
     checked = found is not None
     return {

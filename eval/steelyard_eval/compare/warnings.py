@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import shown
 from steelyard.embedders import installed
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.results import ComparedRecord
 from steelyard_eval.datasets.alike import Pair
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
@@ -37,7 +37,7 @@ def warnings(
     values: Values,
     judged: Values,
     baseline: str,
-    comparisons: Sequence[Mapping[str, Any]],
+    comparisons: Sequence[ComparedRecord],
     model: str,
     near: Sequence[Pair] = (),
 ) -> list[str]:
@@ -55,7 +55,7 @@ def warnings(
     ]
 
 
-def _few(queries: Sequence[Query], comparisons: Sequence[Mapping[str, Any]]) -> list[str]:
+def _few(queries: Sequence[Query], comparisons: Sequence[ComparedRecord]) -> list[str]:
     """What so few queries miss; how many to label is the answer's to say."""
     detectable = [row["mde"] for row in comparisons if row["mde"]]
     count, units = len(queries), len(set(unit_numbers(queries).tolist()))

@@ -13,19 +13,28 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import parse_number
 from steelyard.base.files import canonical
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.parts import (
+    DecidedDocument,
+    Estimate,
+    MeanRecord,
+    PromiseRecord,
+    RefusalRecord,
+)
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.rule import FOLDS
 from steelyard_eval.measures.statistics import Interval
 from steelyard_eval.recording.workspace import judged
 
-Record = dict[str, Any]
 BEST_FOUND = {"certificate": "best-found"}
 """Of weights that were searched for, where nothing better was found; what is used today has no certificate."""
 
 
-def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]) -> Record:
+def origin(
+    dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]
+) -> dict[str, object]:
     """The facts that every weights file names."""
     return {
         "dataset": dataset.name,
@@ -68,30 +77,34 @@ def day(now: Callable[[], float]) -> str:
         raise ConfigError(f"SOURCE_DATE_EPOCH {shown(epoch)} is no time in seconds; unset it") from None
 
 
-def promised(decision: Decision, metric: str, queries: int) -> Record:
-    """The promise of a decision, for the document and the file."""
-    gain = decision.gain
-    ends = {"value": gain.mean, "low": gain.low, "high": gain.high, "queries": queries}
-    return {"metric": metric, **ends, **harm(gain)}
+def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
+    """The promise of a decision, for the document and the file; with its odds, where anything is known of them."""
+    found = PromiseRecord(metric=metric, value=gain.mean, low=gain.low, high=gain.high, queries=queries)
+    return found if gain.worse is None else {**found, "harm": gain.worse}
 
 
-def harm(gain: Gain) -> Record:
-    """The odds that a gain is a loss, where anything is known of it."""
-    return {} if gain.worse is None else {"harm": gain.worse}
+def told(refusal: Refusal) -> RefusalRecord:
+    """A refusal, for a document."""
+    return {"reason": refusal.reason, "remedy": refusal.remedy}
 
 
-def decided(decision: Decision, metric: str, queries: int, stated: bool) -> Record:
+def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
     """The part of a document that is the decision; `stated` says whether its gain is printed."""
     return {
         "verdict": decision.verdict,
-        "promise": promised(decision, metric, queries),
+        "promise": promised(decision.gain, metric, queries),
         "promise_stated": stated,
-        "refusal": None if decision.refusal is None else vars(decision.refusal),
+        "refusal": None if decision.refusal is None else told(decision.refusal),
         "bound": decision.bound,
         "labels_needed": decision.more,
     }
 
 
-def estimate(interval: Interval, queries: int) -> Record:
+def estimate(interval: Interval, queries: int) -> Estimate:
     """A mean with its interval, as weights files write it."""
     return {"value": interval.mean, "low": interval.low, "high": interval.high, "queries": queries}
+
+
+def mean_of(interval: Interval) -> MeanRecord:
+    """A mean with its interval, as documents write it."""
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}

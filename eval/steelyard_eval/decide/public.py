@@ -19,6 +19,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.common.documents.results import PublicRecord
 from steelyard_eval.decide.priors import key_of
 
 FILE = "public.json"
@@ -65,9 +66,10 @@ class PublicGains:
         """Whether the default was better on most of them, and on average."""
         return bool((self.gains > 0).sum() * 2 > len(self.gains) and self.gains.mean() > 0)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, default: str) -> PublicRecord:
         """As plain JSON values."""
         return {
+            "default": default,
             "collections": len(self.gains),
             "better": int((self.gains > 0).sum()),
             "mean": float(self.gains.mean()),

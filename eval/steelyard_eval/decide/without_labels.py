@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.documents.results import PublicRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.public import (
     DEFAULT,
@@ -79,9 +80,9 @@ class Advice:
         """How many more queries to label; None where it is pairs."""
         return max(FEWEST - self.labelled, 1) if self.labelled and not self.pairs else None
 
-    def to_json(self) -> dict[str, Any] | None:
+    def to_json(self) -> PublicRecord | None:
         """What public collections showed, as plain JSON values."""
-        return None if self.shown is None else {"default": DEFAULT, **self.shown.to_json()}
+        return None if self.shown is None else self.shown.to_json(DEFAULT)
 
 
 def advise(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Named, Setting, parted, separate
+from steelyard_eval.common.documents.gate import GatedConfiguration
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
@@ -222,7 +222,7 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
     return Ranked.of([query.id for query in queries], [[id_ for id_, _ in own] for own in lists])
 
 
-def about(answers: GateAnswers) -> dict[str, Any]:
+def about(answers: GateAnswers) -> GatedConfiguration:
     """What a contender is, for documents."""
     config = answers.config
     return {

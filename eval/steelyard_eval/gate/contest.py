@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.gate import (
+    AgainstRecord,
+    BrokenPromise,
+    ContestRecord,
+    FindingRecord,
+    GatedMetric,
+    LostQuery,
+    SliceChange,
+    SliceRecord,
+)
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.wording import in_words
@@ -25,7 +34,6 @@ from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
 from steelyard_eval.measures.runs import Scored
 from steelyard_eval.measures.statistics import TIE, benjamini_hochberg, difference_interval
 
-Record = dict[str, Any]
 WORST = 10
 """Queries that are shown with both rankings."""
 LEAST = 5
@@ -80,7 +88,7 @@ class Contest:
         return ids & self.lists_changed
 
     @property
-    def _rows(self) -> list[tuple[Any, Any, KeptList]]:
+    def _rows(self) -> list[tuple[Sequence[Scored], Sequence[Scored], KeptList]]:
         return list(zip(self.now.lists, self.now.deep, self.kept.lists, strict=True))
 
     @property
@@ -104,7 +112,7 @@ class Contest:
         return Changes.of(difference[0], composite(difference, deep), self.unit)
 
     @cached_property
-    def newly_broken(self) -> list[Record]:
+    def newly_broken(self) -> list[BrokenPromise]:
         """Lists that break a promise that no list of the baseline broke."""
         never_kept = {name for kept in self.kept.lists for name in kept.broken}
         return [
@@ -115,7 +123,7 @@ class Contest:
         ]
 
     @cached_property
-    def findings(self) -> list[Record]:
+    def findings(self) -> list[FindingRecord]:
         """What there is to say, worst first: kind, verdict, text."""
         found = [*self._identity()] if self.check == "identity" else [*self._quality(), *self._slices()]
         found += [*self._silence(), *self._staleness()]
@@ -130,13 +138,13 @@ class Contest:
     @property
     def verdict(self) -> str:
         """The worst of the findings."""
-        return str(self.findings[0]["verdict"])
+        return self.findings[0]["verdict"]
 
     @property
     def headline(self) -> str:
         """What was found in a clause; whether quality held goes before a finding on anything else."""
         first = self.findings[0]
-        return str(first["text"]) if first["kind"] in OF_QUALITY else f"{self._held}; {first['text']}"
+        return first["text"] if first["kind"] in OF_QUALITY else f"{self._held}; {first['text']}"
 
     @property
     def _held(self) -> str:
@@ -149,7 +157,7 @@ class Contest:
             return f"too few queries to tell whether quality held ({change})"
         return f"quality {'fell' if found.fails else 'rose' if found.better else 'held'} ({change})"
 
-    def _silence(self) -> list[Record]:
+    def _silence(self) -> list[FindingRecord]:
         """Answers to questions that have none, and what a floor loses of what it promised."""
         false = false_answers(self.now.answered, self.kept.answered, self.unanswerable, self.budget)
         promise = promised(self.now.config.provenance) if self.now.config else None
@@ -161,7 +169,7 @@ class Contest:
             found.append(kept_promise(promise, list(lost.values()), unit))
         return found
 
-    def _staleness(self) -> list[Record]:
+    def _staleness(self) -> list[FindingRecord]:
         if self.stale is None or not self.lists_changed.any():
             return []
         now, before = (
@@ -174,7 +182,7 @@ class Contest:
         text = "lists show what was replaced or has expired above what took its place"
         return [found] if (found := risen("stale", now, before, len(self.queries), self.budget, text)) else []
 
-    def _identity(self) -> list[Record]:
+    def _identity(self) -> list[FindingRecord]:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
         if not lists and not scores:
             but = ", but for ties and rounding on another platform" if self.elsewhere else ""
@@ -190,7 +198,7 @@ class Contest:
         """How this platform is another than the baseline's, where it could matter."""
         return [f"another platform than the baseline's: {self.elsewhere}"] if self.elsewhere else []
 
-    def _quality(self) -> list[Record]:
+    def _quality(self) -> list[FindingRecord]:
         moved = not self.elsewhere and (self.now.values.matrix != self.kept.values.matrix).any()
         if not self.lists_changed.any() and not moved:
             scores = int(self.scores_changed.sum())
@@ -202,7 +210,7 @@ class Contest:
             *self._drift(),
         ]
 
-    def _drift(self) -> list[Record]:
+    def _drift(self) -> list[FindingRecord]:
         """What the anchor adds: a decline that no single step showed."""
         found = self.against_anchor
         if not found.fails:
@@ -226,7 +234,7 @@ class Contest:
         can = "excluded" if found.within else "not excluded, for these queries are too few to tell"
         return f"{change}; a drop of {self.budget:g} is {can}"
 
-    def _slices(self) -> list[Record]:
+    def _slices(self) -> list[FindingRecord]:
         worse = [row for row in self.slices if row["worse"]]
         if not worse:
             return []
@@ -234,20 +242,20 @@ class Contest:
         return [_finding("slice", "fail" if self.block_slices else "pass", f"worse on {names}")]
 
     @cached_property
-    def slices(self) -> list[Record]:
+    def slices(self) -> list[SliceRecord]:
         """Every category and intent: queries, change of nDCG@10, one-sided p of A, corrected over all slices."""
-        rows = []
+        rows: list[SliceRecord] = []
         for name in ("category", "intent"):
             labels = np.array([getattr(query, name) for query in self.queries])
             for value in sorted({label for label in labels.tolist() if label}):
                 rows.append({"field": name, "value": value, **self._slice(labels == value)})
-        tested = [row for row in rows if row["p"] is not None]
-        corrected = benjamini_hochberg([row["p"] for row in tested]).tolist() if tested else []
-        for row, p in zip(tested, corrected, strict=True):
-            row |= {"p_adjusted": p, "worse": p < ALPHA and row["delta"] < -SMALL}
+        tested = [(row, p) for row in rows if (p := row["p"]) is not None]
+        corrected = benjamini_hochberg([p for _, p in tested]).tolist() if tested else []
+        for (row, _), p in zip(tested, corrected, strict=True):
+            row["p_adjusted"], row["worse"] = p, p < ALPHA and row["delta"] < -SMALL
         return rows
 
-    def _slice(self, inside: Bools) -> Record:
+    def _slice(self, inside: Bools) -> SliceChange:
         deep = self.kept.deep and self.now.values.deep
         difference = (self.now.values.matrix - self.kept.values.matrix)[:, inside]
         unit = renumbered(self.unit[inside])
@@ -261,13 +269,13 @@ class Contest:
             "worse": False,
         }
 
-    def worst(self) -> list[Record]:
+    def worst(self) -> list[LostQuery]:
         """The queries that lost most nDCG@10, with both rankings."""
         difference = self.now.values.ndcg - self.kept.values.ndcg
         order = [at for at in np.argsort(difference, kind="stable").tolist() if difference[at] < -TIE]
         return [self._query(at, float(difference[at])) for at in order[:WORST]]
 
-    def _query(self, at: int, delta: float) -> Record:
+    def _query(self, at: int, delta: float) -> LostQuery:
         query = self.queries[at]
         return {
             "id": query.id,
@@ -279,7 +287,7 @@ class Contest:
             "list_now": [id_ for id_, _ in self.now.lists[at][:SHALLOW]],
         }
 
-    def record(self) -> Record:
+    def record(self) -> ContestRecord:
         """The contender's part of the document."""
         first = self.findings[0]
         return {
@@ -306,7 +314,7 @@ class Contest:
             "notices": [*self.now.notices, *self._platform],
         }
 
-    def _metrics(self) -> list[Record]:
+    def _metrics(self) -> list[GatedMetric]:
         now, before, anchor = (
             part.matrix.mean(axis=1).tolist() for part in (self.now.values, self.kept.values, self.kept.anchor)
         )
@@ -316,7 +324,7 @@ class Contest:
             for name, old, new, first in rows
         ]
 
-    def _against(self, name: str, date: str | None, found: Findings, before: Values) -> Record:
+    def _against(self, name: str, date: str | None, found: Findings, before: Values) -> AgainstRecord:
         gain = self.gain(before)
         return {
             "name": name,
@@ -351,11 +359,11 @@ def _finite(value: Floats) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _finding(kind: str, verdict: str, text: str) -> Record:
+def _finding(kind: str, verdict: str, text: str) -> FindingRecord:
     return {"kind": kind, "verdict": verdict, "text": text}
 
 
-def means(values: Values) -> Mapping[str, float]:
+def means(values: Values) -> dict[str, float]:
     """The mean of each of the three values."""
     rows: Floats = values.matrix.mean(axis=1)
     return dict(zip(NAMES, rows.tolist(), strict=True))

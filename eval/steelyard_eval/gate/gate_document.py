@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.answer import NAMED as CLIPPED
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.configurations import Named, written_as
+from steelyard_eval.common.documents.gate import (
+    FindingRecord,
+    GateDocument,
+    GatedRecord,
+    GateHead,
+    HistoryRecord,
+    TrustPart,
+)
 from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
@@ -25,7 +32,6 @@ from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.select import intents_of
 
-Record = dict[str, Any]
 SCHEMA_VERSION = 1
 DIGITS = 12
 """Of a hash, where it is to be read; the document has it whole."""
@@ -43,22 +49,24 @@ class GateSetup:
     dataset: Dataset
     path: Path
     baseline: Baseline
-    history: tuple[Record, ...]
+    history: tuple[HistoryRecord, ...]
     budget: float
     seed: int
     rebaseline: str
 
 
-def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
+def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
     """The JSON document of a gate that could compare."""
     # The gate's power is measured first, so that it cannot depend on the differences that were found.
     powers = [
         power_of(contest.now, gate.dataset, contest.queries, contest.unit, gate.seed) for contest in contests
     ]
-    rows = [contest.record() | {"power": power.record()} for contest, power in zip(contests, powers, strict=True)]
+    rows: list[GatedRecord] = [
+        {**contest.record(), "power": power.record()} for contest, power in zip(contests, powers, strict=True)
+    ]
     verdict = min((contest.verdict for contest in contests), key=ORDER.index)
     checks = {contest.check for contest in contests}
-    findings = [
+    findings: list[FindingRecord] = [
         {"contender": contest.now.label, **finding} for contest in contests for finding in contest.findings
     ]
     return {
@@ -79,7 +87,7 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> Record:
 
 def mismatch(
     gate: GateSetup, differing: Mapping[str, tuple[str, str]], states: Mapping[str, State], other: str | None
-) -> Record:
+) -> GateDocument:
     """The document when baseline and data set cannot be compared.
 
     `differing` has the baseline's hash and ours of what differs, `states` what the data set holds now; `other` is
@@ -91,7 +99,7 @@ def mismatch(
         f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now"
         for name, (before, now) in differing.items()
     )
-    findings: list[Record] = [
+    findings: list[FindingRecord] = [
         {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()
     ]
     findings[-1]["digests"] = {name: {"before": one, "now": other} for name, (one, other) in differing.items()}
@@ -123,7 +131,7 @@ def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> 
     return ""
 
 
-def _head(gate: GateSetup) -> Record:
+def _head(gate: GateSetup) -> GateHead:
     baseline = gate.baseline
     return {
         "schema_version": SCHEMA_VERSION,
@@ -145,7 +153,7 @@ def _head(gate: GateSetup) -> Record:
     }
 
 
-def _trust(powers: Sequence[Power]) -> Record:
+def _trust(powers: Sequence[Power]) -> TrustPart:
     """The gate's own error rates, those of the worst contender."""
     alarms = [power.false_alarms for power in powers if power.false_alarms is not None]
     caught = [power.caught for power in powers if power.caught is not None]

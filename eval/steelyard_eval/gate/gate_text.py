@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.common.markup import ends
 
-Record = Mapping[str, Any]
 SAME = ("unchanged", "identity")
 """Reasons that need no words beside a change of none."""
 SHOWN = 3
 """Queries that lost most, a contender."""
 
 
-def text(record: Record) -> str:
+def text(record: GateDocument) -> str:
     """The sentence, the table, what is behind it, and how far the gate can be trusted."""
     parts = [in_terminal(record)]
     if record["contenders"]:
@@ -27,14 +24,14 @@ def text(record: Record) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def contenders(record: Record) -> str:
+def contenders(record: GateDocument) -> str:
     """A row a contender."""
     rows = [_row(row, f"catches {drop_text(record)}") for row in record["contenders"]]
     some = any(row["why"] for row in rows)
     return table([row if some else {head: one for head, one in row.items() if head != "why"} for row in rows])
 
 
-def _row(row: Record, catches: str) -> dict[str, Any]:
+def _row(row: GatedRecord, catches: str) -> dict[str, str]:
     power = row["power"]
     return {
         "": row["label"],
@@ -47,13 +44,13 @@ def _row(row: Record, catches: str) -> dict[str, Any]:
     }
 
 
-def change(row: Record) -> str:
+def change(row: GatedRecord) -> str:
     """The change of nDCG@10 with its interval."""
     found = row["against"][0]
     return f"{found['delta']:+.4f} {ends(found['low'], found['high'], '+.4f')}"
 
 
-def _details(row: Record) -> str:
+def _details(row: GatedRecord) -> str:
     """What to look at first, where something is not fine."""
     if row["verdict"] == "pass" and not any(part["worse"] for part in row["slices"]):
         return ""
@@ -73,10 +70,10 @@ def _details(row: Record) -> str:
     return "\n".join(parts)
 
 
-def trust(record: Record) -> str:
+def trust(record: GateDocument) -> str:
     """What this gate can see, in a sentence or two."""
     power, alarms = record["power"], record["false_alarm_rate"]
-    if power["least"] is None:
+    if power is None or power["least"] is None:
         return "No planted regression could be measured, so what this gate can see is not known."
     least = percent(power["least"])
     seen = (
@@ -88,9 +85,9 @@ def trust(record: Record) -> str:
     return seen
 
 
-def drop_text(record: Record) -> str:
+def drop_text(record: GateDocument) -> str:
     """The drop that the power is about."""
-    return f"-{record['power']['drop']:g}"
+    return f"-{record['power']['drop']:g}" if record["power"] else "drops"
 
 
 def percent(share: float | None) -> str:

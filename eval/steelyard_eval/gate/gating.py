@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together
 from steelyard.base.files import write_texts
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.gate import HistoryRecord, KeptMeans
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
@@ -37,7 +38,6 @@ DATA = ("corpus", "queries", "labels")
 PARTS = dict(zip(("entries", "queries", "labels"), DATA, strict=True))
 MOST = 5_000
 """Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -215,12 +215,12 @@ class Gate:
         hashes = replace(self, dataset=replace(self.dataset, intents=other))._hashes(baseline)
         return other if hashes["queries"] == baseline.hashes["queries"] else None
 
-    def _setup(self, baseline: Baseline, history: Sequence[Record]) -> GateSetup:
+    def _setup(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> GateSetup:
         return GateSetup(
             self.dataset, self.path, baseline, tuple(history), self.budget, self.seed, self.rebaseline
         )
 
-    def _check_history(self, baseline: Baseline, history: Sequence[Record]) -> None:
+    def _check_history(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> None:
         if baseline.history != last_hash(history):
             raise DataError(
                 f"{history_path(self.path)} does not end with the line that {self.path} was written with; "
@@ -252,7 +252,9 @@ class Gate:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
 
-    def _gated(self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[Record]) -> Gating | None:
+    def _gated(
+        self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[HistoryRecord]
+    ) -> Gating | None:
         known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
         if not known:
             return None
@@ -311,10 +313,10 @@ class Gate:
         because: str,
         accepted_worse: bool,
         gating: Gating | None,
-    ) -> Record:
+    ) -> HistoryRecord:
         """A line of the history; `old` is None where there is nothing comparable."""
         verdicts = {row["label"]: row["verdict"] for row in gating.record["contenders"]} if gating else {}
-        contenders = {}
+        contenders: dict[str, KeptMeans] = {}
         for own in answers:
             before = old.find(own.label) if old else None
             contenders[own.label] = {

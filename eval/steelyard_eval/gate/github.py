@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.documents.gate import GateDocument
 
 LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass": "notice"}
 
 
-def workflow_commands(record: Mapping[str, Any], strict: bool = False) -> Iterator[str]:
+def workflow_commands(record: GateDocument, strict: bool = False) -> Iterator[str]:
     """A line for every finding that is not fine, or one that all is."""
     findings = [one for one in record["findings"] if one["verdict"] != "pass"]
     if not findings:
         yield _command("notice", "steelyard gate", record["sentence"])
     for one in findings:
         level = "error" if strict and one["verdict"] == "inconclusive" else LEVELS[one["verdict"]]
-        yield _command(level, f"steelyard gate: {one['contender'] or one['kind']}", one["text"])
+        yield _command(level, f"steelyard gate: {one.get('contender') or one['kind']}", one["text"])
 
 
 def _command(level: str, title: str, message: str) -> str:

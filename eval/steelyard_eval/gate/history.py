@@ -10,18 +10,16 @@ import getpass
 import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
+from steelyard_eval.common.documents.gate import HistoryRecord
 from steelyard_eval.datasets.states import hashed
 
-Record = dict[str, Any]
-PREVIOUS = "previous"
-KEYS = {"date", "who", "because", "tool", "accepted_worse", "comparable", "hashes", "contenders", PREVIOUS}
+KEYS = {"date", "who", "because", "tool", "accepted_worse", "comparable", "hashes", "contenders", "previous"}
 
 
 def history_path(baseline: Path) -> Path:
@@ -29,7 +27,7 @@ def history_path(baseline: Path) -> Path:
     return baseline.with_name(f"{baseline.stem}.history.jsonl")
 
 
-def load_history(path: Path) -> list[Record]:
+def load_history(path: Path) -> list[HistoryRecord]:
     """Read the history, oldest first; empty without a file. DataError when a line was changed or removed."""
     place = shown(str(path), PATH_WIDTH)
     try:
@@ -38,10 +36,10 @@ def load_history(path: Path) -> list[Record]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {place}: {getattr(error, 'strerror', None) or error}") from None
-    found: list[Record] = []
+    found: list[HistoryRecord] = []
     for number, line in enumerate(lines, 1):
         record = _read(line)
-        if record is None or record.get(PREVIOUS) != last_hash(found):
+        if record is None or record.get("previous") != last_hash(found):
             raise DataError(
                 f"{place}:{number}: the line does not follow from the one before it; the file only grows, so "
                 "restore it from version control"
@@ -50,27 +48,27 @@ def load_history(path: Path) -> list[Record]:
     return found
 
 
-def _read(line: str) -> Record | None:
+def _read(line: str) -> HistoryRecord | None:
     try:
-        record = STRICT_JSON.decode(line)
+        record: HistoryRecord = STRICT_JSON.decode(line)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.keys() == KEYS else None
 
 
-def last_hash(history: Sequence[Record]) -> str:
+def last_hash(history: Sequence[HistoryRecord]) -> str:
     """The hash of the last line; empty without one."""
     return hashed(history[-1]) if history else ""
 
 
-def history_text(history: Sequence[Record]) -> str:
+def history_text(history: Sequence[HistoryRecord]) -> str:
     """The file, a line an update."""
     return "".join(f"{json.dumps(line, sort_keys=True, ensure_ascii=False)}\n" for line in history)
 
 
-def continued(history: Sequence[Record], line: Mapping[str, Any]) -> list[Record]:
+def continued(history: Sequence[HistoryRecord], line: HistoryRecord) -> list[HistoryRecord]:
     """The history with one more line."""
-    return [*history, {**line, PREVIOUS: last_hash(history)}]
+    return [*history, {**line, "previous": last_hash(history)}]
 
 
 def author() -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from xml.etree import ElementTree
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.gate.gate_text import change
 
 SUITE = "steelyard.gate"
-Record = Mapping[str, Any]
 
 
-def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") -> str:
+def junit_xml(record: GateDocument, strict: bool = False, date: str = "1970-01-01") -> str:
     """The document, with its declaration; valid by the schemas of Ant and of Jenkins, which differ.
 
     Fail and mismatch are failures. Inconclusive is a failure where it counts as one; else the case is skipped,
@@ -45,7 +43,7 @@ def junit_xml(record: Record, strict: bool = False, date: str = "1970-01-01") ->
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _case(row: Record, strict: bool) -> ElementTree.Element:
+def _case(row: GatedRecord, strict: bool) -> ElementTree.Element:
     case = _test(row["label"])
     text = visible(row["text"])
     if row["verdict"] in ("fail", "mismatch") or (strict and row["verdict"] == "inconclusive"):
@@ -56,7 +54,7 @@ def _case(row: Record, strict: bool) -> ElementTree.Element:
     return case
 
 
-def _mismatch(record: Record) -> ElementTree.Element:
+def _mismatch(record: GateDocument) -> ElementTree.Element:
     case = _test("baseline")
     failure = ElementTree.SubElement(case, "failure", {"message": visible(record["sentence"]), "type": "mismatch"})
     failure.text = visible("; ".join(finding["text"] for finding in record["findings"]))

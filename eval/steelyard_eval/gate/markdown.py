@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from steelyard_eval.common.answer import in_markdown
+from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.common.markup import markdown
 from steelyard_eval.gate.gate_text import change, drop_text, percent, trust
 
-Record = Mapping[str, Any]
 CLIPPED = 160
 """Characters of a query that are shown."""
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
 
 
-def markdown_page(record: Record) -> str:
+def markdown_page(record: GateDocument) -> str:
     """The page, ending with a line break."""
     blocks = [f"{MARKS[record['verdict']]} {in_markdown(record)}"]
     if record["contenders"]:
@@ -30,7 +29,7 @@ def markdown_page(record: Record) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _table(record: Record) -> Iterator[str]:
+def _table(record: GateDocument) -> Iterator[str]:
     heads = ("", "verdict", "nDCG@10", "change [95%]", "queries touched", f"catches {drop_text(record)}", "")
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
@@ -49,7 +48,7 @@ def _table(record: Record) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _worst(row: Record) -> str:
+def _worst(row: GatedRecord) -> str:
     """The queries that lost most, with both rankings, folded; nothing for a contender that passed."""
     if not row["worst"] or row["verdict"] == "pass":
         return ""
@@ -63,7 +62,7 @@ def _worst(row: Record) -> str:
     ]
     for one in row["worst"]:
         cells = (
-            f"{code(one['id'])} {code(one['text'][:CLIPPED])}",
+            f"{code(one['id'])} {code((one['text'] or '')[:CLIPPED])}",
             f"{one['before']:.3f} → {one['now']:.3f}",
             _ranking(one["list_before"]),
             _ranking(one["list_now"]),
@@ -76,7 +75,7 @@ def _ranking(ids: Sequence[str]) -> str:
     return "<br>".join(f"{rank}. {code(id_)}" for rank, id_ in enumerate(ids, 1)) or "nothing"
 
 
-def _slices(record: Record) -> Iterator[str]:
+def _slices(record: GateDocument) -> Iterator[str]:
     for row in record["contenders"]:
         for part in row["slices"]:
             if part["worse"]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
 from steelyard.base.files import canonical, write_text, write_texts
 from steelyard.base.inputs import read_text
+from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.decide.provenance import day
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
@@ -22,7 +21,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def write_faces(
-    record: Mapping[str, Any],
+    record: GateDocument,
     *,
     strict: bool = False,
     markdown: str | None = None,
@@ -41,7 +40,7 @@ def write_faces(
         _github(record, strict)
 
 
-def _github(record: Mapping[str, Any], strict: bool) -> None:
+def _github(record: GateDocument, strict: bool) -> None:
     for line in workflow_commands(record, strict):
         click.echo(line, err=True)  # the runner reads both streams, and stdout may be one JSON document
     if summary := os.environ.get(SUMMARY):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import content, unique_words
 from steelyard.table.signal_table import EMBEDDING, SignalTable
+from steelyard_eval.common.documents.gate import PowerRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.gate.answers import GateAnswers, deeper, ranked
 from steelyard_eval.gate.rule import Changes, judge
@@ -71,14 +71,14 @@ class Power:
         """Whether the gate would miss most drops."""
         return self.caught is not None and self.caught < ASLEEP
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> PowerRecord:
         """The statement for the document."""
         return {
             "drop": self.drop,
             "caught": self.caught,
             "false_alarms": self.false_alarms,
             "asleep": self.asleep,
-            "planted": [dict(zip(("name", "drop", "caught"), one, strict=True)) for one in self.planted],
+            "planted": [{"name": name, "drop": drop, "caught": caught} for name, drop, caught in self.planted],
         }
 
 

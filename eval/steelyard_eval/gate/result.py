@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Reported
 from steelyard_eval.gate.gate_text import text
@@ -19,13 +20,13 @@ STRICT = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Gating(Reported):
+class Gating(Reported[GateDocument]):
     """The result of a gate. `record` is the JSON document; docs/gate.md describes it."""
 
     @property
     def verdict(self) -> str:
         """pass, fail, inconclusive or mismatch."""
-        return str(self.record["verdict"])
+        return self.record["verdict"]
 
     def exit_code(self, strict: bool = False) -> int:
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
@@ -35,11 +36,8 @@ class Gating(Reported):
         """Return a row for each contender."""
         import pandas as pd
 
-        names = ("label", "verdict", "check", "touched", "text")
         rows = [
-            {name: row[name] for name in names}
-            | {"before": row["metrics"][0]["before"], "now": row["metrics"][0]["now"]}
-            | {name: row["against"][0][name] for name in ("delta", "low", "high", "p_worse")}
+            {**row, **row["metrics"][0], **row["against"][0], "verdict": row["verdict"]}
             for row in self.record["contenders"]
         ]
         columns = [
@@ -62,20 +60,19 @@ class Gating(Reported):
         import pandas as pd
 
         rows = [row for row in self.record["contenders"] if label in (None, row["label"])]
-        found: list[dict[str, Any]] = next((row["worst"] for row in rows if row["worst"]), [])
+        found = next((row["worst"] for row in rows if row["worst"]), [])
         return pd.DataFrame(found, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
 
     def history(self) -> pd.DataFrame:
         """Return a row for each update of the baseline and contender, oldest first: who, why, and its nDCG@10."""
         import pandas as pd
 
-        names = ("date", "who", "because", "comparable")
         rows = [
-            {name: line[name] for name in names} | {"label": label, "nDCG@10": own["now"]["nDCG@10"]}
+            {**line, "label": label, "nDCG@10": own["now"]["nDCG@10"]}
             for line in self.record["history"]
             for label, own in line["contenders"].items()
         ]
-        return pd.DataFrame(rows, columns=[*names, "label", "nDCG@10"])
+        return pd.DataFrame(rows, columns=["date", "who", "because", "comparable", "label", "nDCG@10"])
 
     def __str__(self) -> str:
         return text(self.record)

@@ -15,15 +15,16 @@ import numpy as np
 from scipy.special import bdtrc, ndtri, stdtr
 
 from steelyard.base.arrays import Indices
+from steelyard_eval.common.documents.gate import FindingRecord
 from steelyard_eval.decide.posterior import LEAST, Moments
 from steelyard_eval.gate.rule import ALPHA, BOUND
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
 
-Record = dict[str, Any]
 
-
-def false_answers(now: Collection[str], before: Collection[str], asked: int, budget: float) -> Record | None:
+def false_answers(
+    now: Collection[str], before: Collection[str], asked: int, budget: float
+) -> FindingRecord | None:
     """The finding on the questions that nothing answers; None where there are none.
 
     fail: more came than went, p < .05. pass: no more came than went, or the 90% bound of the rise of their share
@@ -34,7 +35,7 @@ def false_answers(now: Collection[str], before: Collection[str], asked: int, bud
 
 def risen(
     kind: str, now: Collection[str], before: Collection[str], asked: int, budget: float, text: str
-) -> Record | None:
+) -> FindingRecord | None:
     """The finding on queries of which fewer are better, by the rule of `false_answers`; None of no queries."""
     if not asked:
         return None
@@ -48,7 +49,7 @@ def risen(
     return {"kind": kind, "verdict": verdict, "text": f"{text} (p = {p:.2g})" if came > went else text}
 
 
-def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Record:
+def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> FindingRecord:
     """The finding on what a floor loses, float64[n] of the queries that have something to lose.
 
     fail: its mean is above the promise, p < .05 of Student's one-sided test over units. inconclusive: it is above,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.base.escape import visible
+from steelyard_eval.common.documents.learn import CensusRecord, SetAside
 
 EXAMPLES = 3
 """Lines that are named for each rule."""
@@ -46,9 +46,9 @@ class Census:
         self.first_time = time if self.first_time is None else min(self.first_time, time)
         self.last_time = time if self.last_time is None else max(self.last_time, time)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CensusRecord:
         """As plain JSON values, most frequent rule first."""
-        rows = [
+        rows: list[SetAside] = [
             {"rule": visible(rule), "count": count, "lines": self.first[rule]}
             for rule, count in sorted(self.aside.items(), key=lambda one: (-one[1], one[0]))
         ]

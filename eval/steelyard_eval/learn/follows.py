@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard_eval.common.documents.learn import FollowRecord
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import LOUDEST, conditional
@@ -37,7 +38,7 @@ class Follows:
         """Whether acts follow it."""
         return self.delta > SURE * self.error
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> FollowRecord:
         """As plain JSON values, with a 95% interval."""
         reach = 1.96 * self.error
         return {"label": self.label, "delta": self.delta, "low": self.delta - reach, "high": self.delta + reach}

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, comb, sqrt
 from pathlib import Path
-from typing import Any
 
 from scipy.special import ndtri  # scipy.stats takes half a second to import
 
+from steelyard_eval.common.documents.learn import DuelRecord
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.log_schema import LogLine, decode
 from steelyard_eval.datasets.logs import HeldLog, lines_of
@@ -97,21 +97,25 @@ class Duel:
         beyond = max(abs(self.wins / self.decided - 0.5), WORTH)
         return max(1, ceil((_decided(beyond) - self.decided) * (self.decided + self.ties) / self.decided))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> DuelRecord:
         """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
         share = self.wins / self.decided if self.decided else None
         low, high = exact_interval(self.wins, self.decided)
         shown = sorted(self.clients.items(), key=lambda one: (-sum(one[1]), one[0]))[:MOST_CLIENTS]
-        names = ("wins", "ties", "losses")
         return {
             "other": self.other,
             "strategy": self.strategy,
-            **{name: getattr(self, name) for name in names},
+            "wins": self.wins,
+            "ties": self.ties,
+            "losses": self.losses,
             "preferred": share,
             "interval": [low, high],
             "p": self.p,
             "needed": self.needed,
-            "clients": [{"client": name, **dict(zip(names, counts, strict=True))} for name, counts in shown],
+            "clients": [
+                {"client": name, "wins": wins, "ties": ties, "losses": losses}
+                for name, (wins, ties, losses) in shown
+            ],
             "sentence": self.sentence(),
         }
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
@@ -36,7 +37,7 @@ CHOICES = (LEARNER, ADAPTIVE)
 """Rules by which weights are chosen; only the first can ship."""
 
 
-class Learned(ChosenWeights):
+class Learned(ChosenWeights[LearnDocument]):
     """What was learned."""
 
     config: SearchConfig
@@ -98,7 +99,7 @@ def learn(
 
 def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
     case = found.case
-    record = document(found, {"rule": LEARNER})
+    record = document(found, LEARNER)
     facts = {**_provenance(case, now), "verdict": found.verdict}
     if found.recommended is not None:
         facts["promise"] = record["promise"]
@@ -110,27 +111,28 @@ def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
 
 
 def _adapted(
-    found: LogDecision, chosen: SearchConfig, extra: Mapping[str, Any], now: Callable[[], float]
+    found: LogDecision, chosen: SearchConfig, counted: Mapping[str, float], now: Callable[[], float]
 ) -> Learned:
     """What Soleri's rule chooses, as an attempt; the verdict on it is keep, for it proves nothing."""
     case = found.case
-    record = document(found, {"rule": ADAPTIVE, **extra})
-    record |= {"verdict": "keep", "chosen": {"strategy": str(chosen.effective)}}
+    record = document(found, ADAPTIVE)
+    record["counted"] = counted
     would = "would use other weights" if chosen != case.config else "would change nothing"
-    told = f"Keep {name_of(case.label)}: the rule {ADAPTIVE} {would}{_counted(extra)}, and proves nothing."
+    told = f"Keep {name_of(case.label)}: the rule {ADAPTIVE} {would}{_counted(counted)}, and proves nothing."
     steps = () if chosen == case.config else to_do("try", Step(ask(case)))
-    record |= Conclusion(told, steps, named(chosen)).to_json()
+    said = Conclusion(told, steps, named(chosen)).to_json()
+    record = {**record, **said, "verdict": "keep", "chosen": {"strategy": str(chosen.effective)}}
     facts = {**_provenance(case, now), "verdict": "keep"}
     return Learned(record, replace(case.config, provenance=facts), replace(chosen, provenance=facts))
 
 
-def _counted(extra: Mapping[str, Any]) -> str:
+def _counted(counted: Mapping[str, float]) -> str:
     """What the rule counted."""
-    counts = {name: count for name, count in extra.get("counted", {}).items() if name != "rate"}
+    counts = {name: count for name, count in counted.items() if name != "rate"}
     return f" after {', '.join(f'{count} {name}' for name, count in counts.items())}" if counts else ""
 
 
-def _provenance(case: LogCase, now: Callable[[], float]) -> dict[str, Any]:
+def _provenance(case: LogCase, now: Callable[[], float]) -> dict[str, object]:
     """The facts that a weights file holds of a log."""
     facts = origin(case.space.dataset, case.table.fingerprint, 0, now)
     return {**facts, "learned_from": "feedback", "objective": "nDCG@10"}

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from steelyard import __version__
 from steelyard.base.arrays import Ints
-from steelyard_eval.decide.provenance import decided
+from steelyard_eval.common.documents.learn import (
+    ActsRecord,
+    ClientsRecord,
+    CloselyRecord,
+    ExperimentRecord,
+    LabelsRecord,
+    LearnDocument,
+    LearnedStrategy,
+    PieceRecord,
+    PolicyRecord,
+    ViewRecord,
+)
+from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
+from steelyard_eval.decide.provenance import decided, told
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.counts import sums
@@ -19,36 +32,33 @@ from steelyard_eval.learn.gains import STRENGTHS
 from steelyard_eval.learn.learned_sentence import answer, contradiction, evidence, unlisted
 from steelyard_eval.learn.logged import of_log
 
-Record = dict[str, Any]
 MOST_DUELS = 4
 """Interleaved rankings that are told of, all of them together being one."""
 
 
-def document(decision: LogDecision, extra: Record) -> Record:
-    """Everything that was learned, as JSON values; `extra` goes beside it."""
+def document(decision: LogDecision, rule: str) -> LearnDocument:
+    """Everything that was learned, as JSON values; `rule` is how weights were chosen."""
     case, learned = decision.case, decision.case.learned
     about = decision.candidate if decision.candidate is not None else decision.favourite
     lists = None if about is None or case.listless else decision.both(about)
-    chosen = None if decision.offered is None else {"strategy": named(decision.offered)}
-    best = {"strategy": named(case.config if about is None else decision.config(about))}
+    chosen: LearnedStrategy | None = None if decision.offered is None else {"strategy": named(decision.offered)}
+    best: LearnedStrategy = {"strategy": named(case.config if about is None else decision.config(about))}
     cause = follows(case.pairs, case.cells, case.space.dataset.qrels)
-    return {
+    closely = _closely(decision, lists, best["strategy"])
+    record: LearnDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "kind": "learn",
-        **answer(decision).to_json(),
+        "rule": rule,
         "evidence": evidence(decision),
         "warning": contradiction(decision, cause),
-        "verdict": decision.verdict,
-        "refusal": _refusal(decision),
-        **_decided(decision),
         "dataset": {"name": case.space.dataset.name, "sha256": case.space.dataset.sha256},
         "current": {"label": case.label, "strategy": str(case.config.effective)},
         "chosen": chosen,
         "best": best,
         "log": {**case.log.census.to_json(), "span": span(case.log), "queries": len(case.cells.queries)},
         "clients": _clients(case),
-        "policies": [vars(policy) for policy in case.policies],
+        "policies": [cast(PolicyRecord, vars(policy)) for policy in case.policies],
         "examination": {
             "exponent": learned.examination.exponent,
             "error": learned.examination.error if np.isfinite(learned.examination.error) else None,
@@ -60,36 +70,41 @@ def document(decision: LogDecision, extra: Record) -> Record:
         "labels": _labels(decision, about),
         "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
-        "experiment": None if decision.experiment is None else asdict(decision.experiment),
-        **_closely(decision, lists, best["strategy"]),
-        **extra,
+        "experiment": None if decision.experiment is None else cast(ExperimentRecord, asdict(decision.experiment)),
+        "views": closely["views"],
+        "pieces": closely["pieces"],
+        "unseen": closely["unseen"],
+        "flip": closely["flip"],
+        "off_policy": closely["off_policy"],
+        "effective_queries": closely["effective_queries"],
     }
+    said, own = answer(decision).to_json(), _decided(decision)
+    return {**record, **said, **own, "verdict": decision.verdict, "refusal": _refusal(decision)}
 
 
-def _refusal(decision: LogDecision) -> Record | None:
+def _refusal(decision: LogDecision) -> RefusalRecord | None:
     own = None if decision.recommended is None else decision.recommended.decision.refusal
     if decision.case.listless and decision.recommended is None:
         own = unlisted(decision.case)
-    return None if own is None else vars(own)
+    return None if own is None else told(own)
 
 
-def _decided(decision: LogDecision) -> Record:
+def _decided(decision: LogDecision) -> DecidedDocument:
     """The promise and the bound, where labels decide."""
     case = decision.recommended
     if case is None:
         return {"promise": None, "promise_stated": False}
-    record = decided(case.decision, str(case.metric), len(case.queries), case.stated)
-    return {name: record[name] for name in ("promise", "promise_stated", "bound", "labels_needed")}
+    return decided(case.decision, str(case.metric), len(case.queries), case.stated)
 
 
-def _clients(case: LogCase) -> Record:
+def _clients(case: LogCase) -> ClientsRecord:
     """How many searched, and what the largest one has of the searches."""
     counts = case.log.clients.searches
     largest = max(counts.values(), default=0)
     return {"count": len(counts), "largest": largest / max(sum(counts.values()), 1)}
 
 
-def _acts(case: LogCase) -> Record:
+def _acts(case: LogCase) -> ActsRecord:
     """How often each class is acted upon at each place, and what each kind of act is worth."""
     classes = case.learned.classes
     counts = case.cells.by_kind()
@@ -102,7 +117,7 @@ def _acts(case: LogCase) -> Record:
     }
 
 
-def _labels(decision: LogDecision, about: int | None) -> Record | None:
+def _labels(decision: LogDecision, about: int | None) -> LabelsRecord | None:
     """What labels alone, acts alone and both say of a candidate; None where too few labels decide nothing."""
     case = decision.recommended
     if case is None or about is None:
@@ -121,7 +136,7 @@ def _labels(decision: LogDecision, about: int | None) -> Record | None:
     }
 
 
-def _closely(decision: LogDecision, lists: Ints | None, name: str) -> Record:
+def _closely(decision: LogDecision, lists: Ints | None, name: str) -> CloselyRecord:
     """One candidate closely: its gain by the acts in every view, and by parts of the log."""
     if lists is None:
         return {
@@ -134,7 +149,7 @@ def _closely(decision: LogDecision, lists: Ints | None, name: str) -> Record:
         }
     case, learned = decision.case, decision.learned
     seen = learned.views(lists)
-    rows = [
+    rows: list[ViewRecord] = [
         {
             "imputed": strength,
             "gain": float(seen.gain[at]),
@@ -154,7 +169,7 @@ def _closely(decision: LogDecision, lists: Ints | None, name: str) -> Record:
     }
 
 
-def _part(decision: LogDecision, name: str, lists: Ints) -> Record | None:
+def _part(decision: LogDecision, name: str, lists: Ints) -> PieceRecord | None:
     cells = decision.case.parts[name].on(decision.sampled)
     gain, error = decision.learned.without(cells, lists)
     return (

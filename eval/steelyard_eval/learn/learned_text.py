@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from steelyard.base.escape import visible
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.documents.learn import DuelRecord, LearnDocument, OffPolicyRecord, Turns, estimates
 
-Record = Mapping[str, Any]
 GAIN = "gain, nDCG@10"
 
 
-def learned(record: Record) -> str:
+def learned(record: LearnDocument) -> str:
     """The sentence, what it rests on, the gain in every view, and what was set aside."""
     best, chosen = record["best"], record["chosen"]
     name = "chosen" if chosen else "nearest"
@@ -42,7 +41,7 @@ def _plain(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _evidence(record: Record) -> str:
+def _evidence(record: LearnDocument) -> str:
     """What labels say of the candidate, then what acts do."""
     told: list[tuple[str, float | None, float | None, float | None]] = []
     if labels := record["labels"]:
@@ -61,7 +60,7 @@ def _evidence(record: Record) -> str:
     )
 
 
-def _parts(record: Record) -> str:
+def _parts(record: LearnDocument) -> str:
     return table(
         [
             {
@@ -75,7 +74,7 @@ def _parts(record: Record) -> str:
     )
 
 
-def _follows(record: Record) -> str:
+def _follows(record: LearnDocument) -> str:
     odds = "log odds, highest to lowest [95%]"
     return table(
         [
@@ -85,7 +84,7 @@ def _follows(record: Record) -> str:
     )
 
 
-def _rests_on(record: Record) -> list[str]:
+def _rests_on(record: LearnDocument) -> list[str]:
     log, clients = record["log"], record["clients"]
     simulated = ", simulated" if log["simulated"] else ""
     lines = [
@@ -108,7 +107,7 @@ def _rests_on(record: Record) -> list[str]:
     return lines
 
 
-def _acts(record: Record) -> str:
+def _acts(record: LearnDocument) -> str:
     if not record["views"]:
         return ""  # without lists there are no classes that an act could tell apart
     lift = f"lift (all: {record['acts']['lift']:.1f})"
@@ -117,7 +116,7 @@ def _acts(record: Record) -> str:
     )
 
 
-def _aside(record: Record) -> str:
+def _aside(record: LearnDocument) -> str:
     return table(
         [
             {"set aside": row["count"], "why": row["rule"], "lines": ", ".join(map(str, row["lines"]))}
@@ -126,42 +125,41 @@ def _aside(record: Record) -> str:
     )
 
 
-def offered(found: Record | None) -> str:
+def offered(found: OffPolicyRecord | None) -> str:
     """What another policy would have been worth, by logged probabilities."""
     if found is None:
         return ""
     if found["refusal"]:
         return f"{found['of']}: refused, {found['refusal']}"
-    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
     rows = [
-        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**found[name])}
-        for name, title in names.items()
-        if found[name]
+        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**own)}
+        for title, own in estimates(found).items()
+        if own
     ]
     weights = f"mean weight {found['mean_weight']:.3f}, largest {found['largest']:.1f}"
     worth = f"{found['shows']:,} shows, worth {found['effective']:.0f}; {weights}"
     return f"{table(rows)}\n{worth}"
 
 
-def duelled(found: Sequence[Record]) -> str:
+def duelled(found: Sequence[DuelRecord]) -> str:
     """Which of two interleaved rankings was preferred, how sure that is, and what each client preferred."""
     told = [row for row in found if row["wins"] + row["ties"] + row["losses"]]
     if not told:
         return "no list of this log was interleaved"
     own = [row for row in told if row["other"]]
     first = own[0] if len(own) == 1 else next(row for row in told if not row["other"])
-    rows = [_duel(row["other"] or "all together", row) for row in (own if len(own) == 1 else told)]
+    rows = [_duel(row["other"] or "all together", row, row["p"]) for row in (own if len(own) == 1 else told)]
     if len(first["clients"]) > 1:
         rows += [_duel(f"  {row['client'] or '(no name)'}", row) for row in first["clients"]]
     return f"{first['sentence']}\n\n{table(rows)}"
 
 
-def _duel(name: str, row: Record) -> Record:
+def _duel(name: str, row: Turns, p: float | None = None) -> dict[str, str]:
     """A row of the table: a ranking, or a client, which has no test of its own."""
     decided = row["wins"] + row["losses"]
     return {
         "drafted in": name,
         "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
         "preferred": f"{row['wins'] / decided:.0%}" if decided else "-",
-        "p": f"{row['p']:.4f}" if "p" in row else "",
+        "p": "" if p is None else f"{p:.4f}",
     }

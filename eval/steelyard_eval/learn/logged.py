@@ -7,11 +7,12 @@ from two classes of entries that were fitted on the other half of the queries, s
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard_eval.common.documents.learn import OffPolicyRecord
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.cells import Cells
@@ -51,7 +52,7 @@ class Weighed:
         return cls(hits.query[kept], hits.place[kept], hits.row(case.pairs)[kept], *own)
 
 
-def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> dict[str, Any] | None:
+def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> OffPolicyRecord | None:
     """What a candidate's lists, int[Q, PLACES] of rows, would have been worth on some queries.
 
     None where the log has no probabilities.
@@ -59,7 +60,8 @@ def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> dict[str, A
     shown = Weighed.of(case, queries)
     if not len(shown.query):
         return None
-    return asdict(valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent))
+    found = valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent)
+    return cast(OffPolicyRecord, asdict(found))
 
 
 def valued(pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: str, exponent: float) -> OffPolicy:

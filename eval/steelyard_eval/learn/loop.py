@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.common.answer import in_terminal
+from steelyard_eval.common.documents.learn import EvidenceRecord, LoopDocument, RefreshedRecord
 from steelyard_eval.common.results import Reported, RunsOf
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
@@ -29,8 +30,7 @@ from steelyard_eval.learn.learned import Learned, learn
 from steelyard_eval.learn.use.gather import Gathered, gather
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import ChosenWeights
-from steelyard_eval.tune.recommendation import recommend
+from steelyard_eval.tune.recommendation import Recommendation, recommend
 from steelyard_eval.tune.replaced import write_weights
 
 if TYPE_CHECKING:
@@ -39,25 +39,24 @@ if TYPE_CHECKING:
 
 WEIGHTS = "search-weights.json"
 _RANK = ("keep", "try", "ship")
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class Looped(Reported):
+class Looped(Reported[LoopDocument]):
     """What a run of the loop found and wrote; `record` is its document."""
 
     learned: Learned | None = None
-    recommended: ChosenWeights | None = None
+    recommended: Recommendation | None = None
 
     @property
     def verdict(self) -> str:
         """ship, try or keep."""
-        return str(self.record["verdict"])
+        return self.record["verdict"]
 
     @property
     def exit_code(self) -> int:
         """0 fine, 1 search got worse than the baseline, 3 nothing could be told and that counts as a failure."""
-        return int(self.record["exit_code"])
+        return self.record["exit_code"]
 
     def to_frame(self) -> pd.DataFrame:
         """A row an evidence: acts, labels, the baseline."""
@@ -142,7 +141,7 @@ def loop(
     verdict, why = _gated(chosen, proposal, gate, notes)
     files = _written(Path(weights), verdict, proposal, adopt, data, notes)
     evidence = _evidence(learned, recommended, gate[1] if gate else None)
-    record = {
+    record: LoopDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "kind": "loop",
@@ -156,8 +155,9 @@ def loop(
         "adopted": adopt and verdict == "ship",
         "exit_code": _exit_code(gate[1] if gate else None, strict),
         "notes": notes,
+        "files": files,
     }
-    result = Looped({**record, "files": files}, learned, recommended)
+    result = Looped(record, learned, recommended)
     written = [str(path) for path in result.report(reports)]
     found = {name: chosen.record.get(name) for name in ("chosen", "formula")} | {"verdict": verdict}
     found = recommended.to_json() | found
@@ -165,7 +165,7 @@ def loop(
     return replace(result, record={**result.record, "reports": written})
 
 
-def _refreshed(folder: Path, notes: list[str]) -> tuple[Dataset, Record | None]:
+def _refreshed(folder: Path, notes: list[str]) -> tuple[Dataset, RefreshedRecord | None]:
     """The data set, imported again where it was imported here."""
     about = folder / "dataset.json"
     try:
@@ -235,7 +235,7 @@ def _learned(
         return None
 
 
-def _chosen(learned: Learned | None, recommended: ChosenWeights) -> ChosenWeights:
+def _chosen(learned: Learned | None, recommended: Recommendation) -> Learned | Recommendation:
     """The one decision on labels and acts where both speak; else the stronger verdict, and what labels say first.
 
     What public collections showed counts only where use says nothing yet.
@@ -264,10 +264,13 @@ def _gate(
 
 
 def _gated(
-    chosen: ChosenWeights, proposal: SearchConfig | None, gate: tuple[Gate, Gating] | None, notes: list[str]
+    chosen: Learned | Recommendation,
+    proposal: SearchConfig | None,
+    gate: tuple[Gate, Gating] | None,
+    notes: list[str],
 ) -> tuple[str, str]:
     """The verdict after the gate, and a sentence where the gate changes it."""
-    verdict = str(chosen.record["verdict"])
+    verdict = chosen.record["verdict"]
     if verdict != "ship" or proposal is None or gate is None or gate[1].verdict == "mismatch":
         return verdict, ""
     try:
@@ -292,10 +295,13 @@ def _written(
     return [str(path) for path, one in files.items() if one is not None]
 
 
-def _evidence(learned: Learned | None, recommended: ChosenWeights, gating: Gating | None) -> list[Record]:
-    rows = [("use", learned), ("labels", recommended), ("gate", gating)]
+def _evidence(learned: Learned | None, recommended: Recommendation, gating: Gating | None) -> list[EvidenceRecord]:
+    rows: dict[str, Learned | Recommendation | Gating | None]
+    rows = {"use": learned, "labels": recommended, "gate": gating}
     return [
-        {"from": name, "verdict": own.record["verdict"], "sentence": own.sentence} for name, own in rows if own
+        {"from": name, "verdict": own.record["verdict"], "sentence": own.sentence}
+        for name, own in rows.items()
+        if own
     ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from steelyard.base.errors import ConfigError
@@ -14,7 +12,7 @@ from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase
 
 
-def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
+def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
     """The current configuration after the rule, and what it counted; ConfigError where its system has no rule."""
     rule = find_system(case.config.name).adaptive
     if rule is None:
@@ -25,4 +23,4 @@ def adapted(case: LogCase) -> tuple[SearchConfig, dict[str, Any]]:
     counts = dict(zip(KINDS, np.rint(acts.sum(axis=0)).astype(int).tolist(), strict=True))
     names = ("accepted", "dismissed", "modified", "failed")
     feedback = Feedback(*(counts.get(name, 0) for name in names))
-    return adapt(case.config, feedback, rule), {"counted": {**vars(feedback), "rate": feedback.rate}}
+    return adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}

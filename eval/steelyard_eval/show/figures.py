@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.common.documents.floor import FloorDocument
+from steelyard_eval.common.documents.gate import GateDocument
+from steelyard_eval.common.documents.learn import LearnDocument
+from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
+from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.statistics import MARGIN
 from steelyard_eval.show import plots
@@ -15,44 +20,43 @@ from steelyard_eval.show.report.differences import category_figure, difference_f
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
 from steelyard_eval.show.report.learning_section import act_figure, follow_figure
+from steelyard_eval.show.report.load import without_contenders
 from steelyard_eval.show.report.sides import sides
 from steelyard_eval.show.spans import Span, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Record = Mapping[str, Any]
 Figures = dict[str, Callable[[], "Figure"]]
 ANSWERED = 6
 """Rows beside the promise in the figure that answers a recommendation."""
 
 
-def compared(record: Record, what: str, metric: str | None = None) -> Figure:
+def compared(record: ResultsDocument, what: str, metric: str | None = None) -> Figure:
     """A figure of a comparison."""
     figures = _of_queries(record) | _of_contenders(record, metric or record["primary"]) | _of_silence(record)
     return _drawn(figures, what)
 
 
-def _of_silence(record: Record) -> Figures:
+def _of_silence(record: ResultsDocument) -> Figures:
     """Risk against coverage of the first contender that has a floor."""
     own = [row for row in record.get("silence", ()) if row.get("curve")]
     return {"silence": partial(plots.floors, own[0]["curve"], None)} if own else {}
 
 
-def recommended(record: Record, what: str) -> Figure:
+def recommended(record: ResultsDocument, what: str) -> Figure:
     """A figure of a recommendation."""
     if not record["leaderboard"]:
         raise ConfigError("without labels there is nothing to plot; judge some queries first")
-    chosen = record["chosen"] or {"curve": [], "axis": None, "plateau": []}
     figures: Figures = {"answer": partial(_answer, record)}
     figures |= _of_queries(record) | _of_contenders(record, record["primary"])
-    return _drawn(figures | _of_curve(chosen, record["primary"]), what)
+    return _drawn(figures | _of_curve(record["chosen"] or {}, record["primary"]), what)
 
 
-def _answer(record: Record) -> Figure:
+def _answer(record: ResultsDocument) -> Figure:
     """What changing is worth: the promise on unseen queries, above what the best families gain on these."""
     promise, rows = record["promise"], difference_rows(record)[:ANSWERED]
-    if record["chosen"] and record.get("promise_stated", True):
+    if promise and record["chosen"] and record.get("promise_stated", True):
         words = f"{number(promise['value'], signed=True)} expected"
         rows = [
             Span("the choice, on new queries", promise["value"], promise["low"], promise["high"], words, "choice"),
@@ -61,19 +65,17 @@ def _answer(record: Record) -> Figure:
     return spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", MARGIN)
 
 
-def tuned(record: Record, what: str) -> Figure:
+def tuned(record: TuningDocument, what: str) -> Figure:
     """A figure of a tuning."""
-    metric, parts = record["objective"], record.get("ablation") or {}
-    figures = dict(_of_curve(record, metric))
-    if record.get("per_query"):
-        figures |= _of_queries({**record, "results": [], "primary": metric, "baseline": None})
+    metric, parts = record["objective"] or "", record.get("ablation")
+    figures = _of_curve(record, metric) | _of_queries(without_contenders(record))
     if parts:
         figures["signals"] = partial(plots.ablation, parts["signals"], metric)
         figures["labels"] = partial(plots.learning, parts["labels"], metric)
     return _drawn(figures, what)
 
 
-def learned(record: Record, what: str) -> Figure:
+def learned(record: LearnDocument, what: str) -> Figure:
     """A figure of what was learned from feedback."""
     seen, count = record["examination"], len(record["acts"]["relevant"])
     examined = [place ** -seen["exponent"] for place in range(1, count + 1)]
@@ -87,12 +89,12 @@ def learned(record: Record, what: str) -> Figure:
     return _drawn(figures, what)
 
 
-def gated(record: Record) -> Figure:
+def gated(record: GateDocument) -> Figure:
     """The figure of a gate: how every contender changed."""
     return change_figure(record)
 
 
-def floored(record: Record) -> Figure:
+def floored(record: FloorDocument) -> Figure:
     """The figure of a floor: what each one loses and shows."""
     return plots.floors(record["curve"], record["floor"])
 
@@ -105,7 +107,7 @@ def _drawn(figures: Figures, what: str) -> Figure:
     return figures[what]()
 
 
-def _of_contenders(record: Record, metric: str) -> Figures:
+def _of_contenders(record: ResultsDocument, metric: str) -> Figures:
     points, key = cost_points(record)
     return {
         "means": partial(means_figure, record, metric),
@@ -114,7 +116,7 @@ def _of_contenders(record: Record, metric: str) -> Figures:
     }
 
 
-def _of_queries(record: Record) -> Figures:
+def _of_queries(record: ResultsDocument) -> Figures:
     two = sides(record)
     if two is None:
         return {}
@@ -126,6 +128,6 @@ def _of_queries(record: Record) -> Figures:
     }
 
 
-def _of_curve(record: Record, metric: str) -> Figures:
-    drawn = partial(plots.curve, record["curve"], metric, record["axis"], record["plateau"])
+def _of_curve(record: TuningDocument | ChosenRecord, metric: str) -> Figures:
+    drawn = partial(plots.curve, record.get("curve", ()), metric, record.get("axis"), record.get("plateau"))
     return {"curve": drawn}

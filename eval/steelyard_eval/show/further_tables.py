@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-Record = Mapping[str, Any]
+from steelyard_eval.common.documents.results import ResultsDocument, TimingRecord
+
 Rows = list[dict[str, str]]
 EVERY = 4
 """Every so many points of a curve are shown."""
 LAYERS = ("l0", "l1", "l2")
 
 
-def layers(record: Record) -> Rows:
+def layers(record: ResultsDocument) -> Rows:
     """How far each layered search went, and how long its layers took where that was measured."""
     timing = {row["label"]: row for row in record.get("timing", ())}
     return [
@@ -31,14 +31,14 @@ def layers(record: Record) -> Rows:
     ]
 
 
-def _milliseconds(took: Record, name: str) -> str:
+def _milliseconds(took: TimingRecord, name: str) -> str:
     """One percentile of each layer and of the whole search; a dash where it was not measured."""
     layered = took.get("layers", {})
     found = [layered.get(layer, {}).get(name) for layer in LAYERS] + [took.get(name)]
     return ", ".join("-" if value is None else f"{value:.2f}" for value in found)
 
 
-def silence(record: Record) -> Rows:
+def silence(record: ResultsDocument) -> Rows:
     """What contenders show and keep silent about, where floors or questions without an answer ask for it."""
     return [
         {
@@ -55,7 +55,7 @@ def silence(record: Record) -> Rows:
     ]
 
 
-def other_floors(record: Record) -> Rows:
+def other_floors(record: ResultsDocument) -> Rows:
     """What other floors of the same contenders would lose, answer and show: risk against coverage."""
     return [
         {
@@ -70,7 +70,7 @@ def other_floors(record: Record) -> Rows:
     ]
 
 
-def stale(record: Record) -> Rows:
+def stale(record: ResultsDocument) -> Rows:
     """How often lists show what was replaced or has expired above what took its place."""
     return [
         {

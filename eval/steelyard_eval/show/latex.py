@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.answer import chosen
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import interval, number, tex
 from steelyard_eval.measures.statistics import ALPHA
 
-Record = Mapping[str, Any]
 _CHOSEN = r"$^{\star}$"
 _SIGNS = {"better": r"$^{\blacktriangle}$", "worse": r"$^{\blacktriangledown}$"}
 
 
-def latex(record: Record) -> str:
+def latex(record: ResultsDocument) -> str:
     r"""A table of the means of a comparison or a recommendation; it needs the packages booktabs and amssymb.
 
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
@@ -58,7 +57,7 @@ def latex(record: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _caption(record: Record, tested: bool) -> Iterator[str]:
+def _caption(record: ResultsDocument, tested: bool) -> Iterator[str]:
     """What the table has, and what its marks mean."""
     queries = record["results"][0].get("queries") or "the"
     yield f"Means over {queries} queries of {tex(record['dataset']['name'])}, lists of {record['limit']}."
@@ -71,13 +70,13 @@ def _caption(record: Record, tested: bool) -> Iterator[str]:
         yield f"two-sided paired randomisation test, $p < {ALPHA}$ after Holm's correction."
 
 
-def _choice(record: Record) -> Iterator[str]:
+def _choice(record: ResultsDocument) -> Iterator[str]:
     """What the star means, with the gain on queries that were not chosen on."""
-    promise = record["promise"]
-    if not record.get("promise_stated", True):
+    promise = record.get("promise")
+    if not promise or not record.get("promise_stated", True):
         yield f"{_CHOSEN}: chosen."
     else:
-        around = interval(promise["low"], promise["high"]).replace("-", "$-$")
+        around = interval(promise.get("low"), promise.get("high")).replace("-", "$-$")
         gain = f"${number(promise['value'], signed=True)}$ {tex(record['primary'])}"
         yield f"{_CHOSEN}: chosen; out of fold its gain is {gain} {around}."
     yield "Tuned rows were chosen on these queries, so their means are optimistic."

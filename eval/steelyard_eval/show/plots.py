@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint
+from steelyard_eval.common.documents.results import FloorPoint
+from steelyard_eval.common.documents.tuning import LabelsWorth, SignalWorth
 from steelyard_eval.show.canvas import (
     AXIS,
     BAD,
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Record = Mapping[str, Any]
 Points = Sequence[tuple[float, float]]
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
 
@@ -76,13 +78,18 @@ def trend(lines: Mapping[str, Sequence[Span | None]], values: str) -> Figure:
     return figure
 
 
-def floors(rows: Sequence[Record], chosen: float | None) -> Figure:
+def floors(rows: Sequence[FloorPoint], chosen: float | None) -> Figure:
     """Plot what each floor loses and shows; `rows` have floor, lost, answered, words, and perhaps false."""
-    names = {"lost": "relevant entries lost", "answered": "questions answered", "words": "words shown"}
-    names |= {"false": "questions without an answer answered"} if rows and "false" in rows[0] else {}
+    series = {
+        "relevant entries lost": [row["lost"] for row in rows],
+        "questions answered": [row["answered"] for row in rows],
+        "words shown": [row["words"] for row in rows],
+    }
+    if rows and "false" in rows[0]:
+        series["questions without an answer answered"] = [row["false"] for row in rows]
     with drawing(3.0, below=1.15) as (figure, axes):
-        for (name, label), style in zip(names.items(), ("-", "--", ":", "-."), strict=False):
-            axes.plot([row["floor"] for row in rows], [row[name] for row in rows], style, label=label)
+        for (label, shares), style in zip(series.items(), ("-", "--", ":", "-."), strict=False):
+            axes.plot([row["floor"] for row in rows], shares, style, label=label)
         if chosen is not None:
             axes.axvline(chosen, color=SOFT, linewidth=1)
         axes.set_xlabel(fitted("floor", AXIS))
@@ -109,7 +116,9 @@ def query_differences(differences: Sequence[float], axis: str) -> Figure:
     return figure
 
 
-def curve(points: Sequence[Record], objective: str, axis: Record | None = None, plateau: object = None) -> Figure:
+def curve(
+    points: Sequence[CurvePoint], objective: str, axis: CurveAxis | None = None, plateau: object = None
+) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
 
     Documents of earlier versions have no ends: there the line joins the points.
@@ -125,10 +134,10 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
             [corner for point in sorted(points, key=itemgetter("weight")) for corner in _corners(point)]
         )
         axes.plot([at for at, _ in found], [value for _, value in found], color=LINE)
-        if axis.get("current") is not None:
-            axes.axvline(axis["current"], color=INK, linestyle="--", label=f"current, {axis['current']:.3g}")
-        if axis.get("chosen") is not None:
-            axes.axvline(axis["chosen"], color=BAD, label=f"chosen, {axis['chosen']:.3g}")
+        if (current := axis.get("current")) is not None:
+            axes.axvline(current, color=INK, linestyle="--", label=f"current, {current:.3g}")
+        if (chosen := axis.get("chosen")) is not None:
+            axes.axvline(chosen, color=BAD, label=f"chosen, {chosen:.3g}")
         others = ", ".join(axis.get("others") or ())
         rest = f" (the rest: {short(others, 50)})" if others else ""
         axes.set_xlabel(fitted(f"weight of {short(axis.get('signal') or 'the first signal', 30)}{rest}", AXIS))
@@ -139,7 +148,7 @@ def curve(points: Sequence[Record], objective: str, axis: Record | None = None, 
     return figure
 
 
-def _corners(point: Record) -> Points:
+def _corners(point: CurvePoint) -> Points:
     """Both ends of a step, or the point itself where its ends are not known."""
     if "low" not in point:
         return [(point["weight"], point["value"])]
@@ -163,7 +172,7 @@ def thinned(points: Points) -> Points:
     ]
 
 
-def learning(rows: Sequence[Record], objective: str) -> Figure:
+def learning(rows: Sequence[LabelsWorth], objective: str) -> Figure:
     """Plot what more labels are worth; `rows` have queries, in_sample, held_out, low and high."""
     with drawing(2.3) as (figure, axes):
         queries = [row["queries"] for row in rows]
@@ -177,15 +186,16 @@ def learning(rows: Sequence[Record], objective: str) -> Figure:
     return figure
 
 
-def ablation(rows: Sequence[Record], objective: str) -> Figure:
+def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
     """Plot what each signal is worth, on the queries tuned on and on those held out (with interval)."""
     ranked = sorted(rows, key=lambda row: row["in_sample"])
     with drawing(0.4 * len(ranked) + 1.1, 1.45, 0.85) as (figure, axes):
         axes.axvline(0, color=INK, linewidth=0.9)
         for at, row in enumerate(ranked):
-            held = row.get("held_out")
+            held = row["held_out"]
             if held:
-                axes.plot([held["low"], held["high"]], [at - 0.12] * 2, color=SOFT, linewidth=2)
+                ends = [end for end in (held["low"], held["high"]) if end is not None]
+                axes.plot(ends, [at - 0.12] * len(ends), color=SOFT, linewidth=2)
                 axes.plot(held["value"], at - 0.12, "o", color=LINE, label="held out" if not at else None)
             axes.plot(row["in_sample"], at + 0.12, "s", color=BAD, label="tuned on" if not at else None)
         _labelled(axes, [str(row["signal"]) for row in ranked])

@@ -5,11 +5,12 @@ Rows have their names above their lines, so that a name is as long as the figure
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from steelyard_eval.common.documents.parts import Ends
 from steelyard_eval.common.markup import TOO_FEW, interval, legible, number
 from steelyard_eval.show.canvas import (
     AXIS,
@@ -142,7 +143,7 @@ def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
         axes.annotate(words, (1, at), (0, 4), ha="right", color=INK, **places)
 
 
-def difference(row: Mapping[str, Any], label: str, look: str, value: float, verdict: str = "") -> Span:
+def difference(row: Ends, label: str, look: str, value: float, verdict: str = "") -> Span:
     """The row of a difference, with what was decided in words."""
     low, high = row.get("low"), row.get("high")
     brief = f"{number(value, signed=True)} {verdict}".strip()

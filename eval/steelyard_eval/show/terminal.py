@@ -14,6 +14,14 @@ from steelyard_eval.common.answer import CHOSEN, chosen, in_terminal, place_of_c
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
+from steelyard_eval.common.documents.parts import Ends
+from steelyard_eval.common.documents.results import (
+    LeaderboardRecord,
+    ResultsDocument,
+    TimingRecord,
+    VerificationRecord,
+)
+from steelyard_eval.common.documents.tuning import AblationRecord, EmbeddedRecord, TuningDocument
 from steelyard_eval.common.markup import ends
 from steelyard_eval.show import further_tables as further
 
@@ -21,7 +29,7 @@ INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
 
-def compared(record: Mapping[str, Any]) -> str:
+def compared(record: ResultsDocument) -> str:
     """Print a comparison: on what, the rows, the tests, and what is told of silence, stale entries and layers."""
     if "agreement" in record:
         return unlabelled(record)
@@ -35,7 +43,7 @@ def compared(record: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def comparison(record: Mapping[str, Any]) -> str:
+def comparison(record: ResultsDocument) -> str:
     """Print the rows of a comparison: label, family, metrics, verdict, latency and cost.
 
     The first metric is shown with its interval, the others without; the report has all intervals.
@@ -53,7 +61,7 @@ def comparison(record: Mapping[str, Any]) -> str:
             {
                 "": label,
                 "family": configuration["family"],
-                f"{names[0]} [95%]": _interval(values[label, names[0]]),
+                f"{names[0]} [95%]": _triple(values[label, names[0]]["mean"], values[label, names[0]]),
                 **means,
                 f"{record['primary']} against {record['baseline']}": verdicts.get(label, "baseline"),
                 "p50 ms": took.get("p50_ms"),
@@ -64,7 +72,7 @@ def comparison(record: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, (table(rows), "\n".join(why))))
 
 
-def tests(record: Mapping[str, Any]) -> str:
+def tests(record: ResultsDocument) -> str:
     """Print the paired comparisons: differences, p-values, and the smallest difference that was detectable."""
     return table(
         [
@@ -81,7 +89,7 @@ def tests(record: Mapping[str, Any]) -> str:
     )
 
 
-def verification(record: Mapping[str, Any]) -> str:
+def verification(record: VerificationRecord) -> str:
     """Print the largest differences between our values and those of ir_measures on the same runs."""
     largest = f"largest difference from {record['tool']}"
     rows = [
@@ -136,14 +144,18 @@ def _head(hit: Hit) -> str:
     return f"{painted(place)}  {visible(hit.entry.title)[: max(0, width() - len(place) - 2)]}".rstrip()
 
 
-def tuning(record: Mapping[str, Any]) -> str:
+def tuning(record: TuningDocument) -> str:
     """Print the sentence of a tuning, then its numbers."""
-    names = {"in_sample": "chosen, these queries", "baseline": "current, these queries"}
-    names |= {"promise": "gain promised", "holdout": "gain, held out"}
+    estimates = {
+        "chosen, these queries": record["in_sample"],
+        "current, these queries": record["baseline"],
+        "gain promised": record["promise"] if record["promise_stated"] else None,
+        "gain, held out": record["holdout"],
+    }
     rows = [
-        {"estimate": text, **record[name], "value": _triple(record[name])}
-        for name, text in names.items()
-        if record[name] and (name != "promise" or record["promise_stated"])
+        {"estimate": text, "queries": one["queries"], "value": _triple(one["value"], one)}
+        for text, one in estimates.items()
+        if one
     ]
     best, depths = record["optimum"], record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""
@@ -161,13 +173,13 @@ def tuning(record: Mapping[str, Any]) -> str:
                 wrapped(f"optimum: {found}  ({optimum})", 9),
             )
         ),
-        table(rows, {"estimate": record["objective"], "value": "value [95%]", "queries": "queries"}),
+        table(rows, {"estimate": record["objective"] or "", "value": "value [95%]", "queries": "queries"}),
         _embedded(record["embedding_calls"]),
     ]
-    return "\n\n".join(parts + ([_ablation(record["ablation"])] if record.get("ablation") else []))
+    return "\n\n".join(parts + ([_ablation(ablated)] if (ablated := record.get("ablation")) else []))
 
 
-def recommendation(record: Mapping[str, Any]) -> str:
+def recommendation(record: ResultsDocument) -> str:
     """The sentence of a recommendation, then the leaderboard with its costs."""
     if "agreement" in record:
         return unlabelled(record)
@@ -186,13 +198,13 @@ def recommendation(record: Mapping[str, Any]) -> str:
     front = [row["label"] for row in record["leaderboard"] if timing.get(row["label"], {}).get("pareto")]
     facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
-    if record["promise_stated"]:
-        note += f"; the gain above, made out of fold over {record['promise']['queries']} queries, is not"
+    if (promise := record["promise"]) and record["promise_stated"]:
+        note += f"; the gain above, made out of fold over {promise['queries']} queries, is not"
     parts = [in_terminal(record), table(rows), wrapped(f"{note}. {place_of_choice(record)}".rstrip())]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 
-def unlabelled(record: Mapping[str, Any]) -> str:
+def unlabelled(record: ResultsDocument) -> str:
     """Print what is known without labels: the answer, and which lists agree with the baseline's."""
     name = record["baseline"] if "baseline" in record else record["current"]["label"]
     own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
@@ -207,7 +219,7 @@ def unlabelled(record: Mapping[str, Any]) -> str:
     return "\n\n".join(filter(None, (in_terminal(record), table(rows))))
 
 
-def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_choice: bool) -> dict[str, Any]:
+def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice: bool) -> dict[str, Any]:
     gain = row["gain"]
     return {
         "": f"{row['label']} ({CHOSEN})" if is_choice else row["label"],
@@ -221,25 +233,25 @@ def _board_row(row: Mapping[str, Any], took: Mapping[str, Any], value: str, is_c
     }
 
 
-def _megabytes(took: Mapping[str, Any]) -> float | None:
+def _megabytes(took: TimingRecord) -> float | None:
     """The size of its indexes, of keywords and of vectors."""
-    if took.get("vector_bytes") is None:
-        return None
-    return float(took["keyword_bytes"] + took["vector_bytes"]) / 1e6
+    keywords, vectors = took.get("keyword_bytes"), took.get("vector_bytes")
+    return None if keywords is None or vectors is None else (keywords + vectors) / 1e6
 
 
-def _second(record: Mapping[str, Any]) -> list[str]:
+def _second(record: ResultsDocument) -> list[str]:
     second = record["runner_up"]
     if second is None:
         return []
     parted = "told apart by these queries" if second["parted"] else "not told apart by these queries"
-    behind = second["mean"] >= 0
-    ends = second if behind else {"low": -second["high"], "high": -second["low"]}
+    behind, ends = second["mean"] >= 0, Ends(low=second["low"], high=second["high"])
+    if not behind and ends["low"] is not None and ends["high"] is not None:
+        ends = {"low": -ends["high"], "high": -ends["low"]}
     lead = f"{'behind' if behind else 'ahead on these labels'} by {_signed(abs(second['mean']), ends)}"
     return [f"next:    {second['label']}, {lead}, {parted}"]
 
 
-def _embedded(calls: Mapping[str, int | None]) -> str:
+def _embedded(calls: EmbeddedRecord) -> str:
     if calls["current"] is None:
         return "embedded: unknown for the lists of other engines"
     return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
@@ -254,7 +266,7 @@ def _depths(depths: Mapping[str, int | None]) -> str:
     return ", ".join(f"depth {depth} of {' and '.join(sorted(names))}" for depth, names in sorted(alike.items()))
 
 
-def _ablation(record: Mapping[str, Any]) -> str:
+def _ablation(record: AblationRecord) -> str:
     """Three tables on what signals, weights and labels are worth."""
     signals = [
         {
@@ -265,9 +277,15 @@ def _ablation(record: Mapping[str, Any]) -> str:
         }
         for row in record["signals"]
     ]
-    decimals = {"weight": "weight", "best": "best", "at": "at weight", "without": "at weight 0", "alone": "alone"}
     weights = [
-        {"signal": row["signal"], **{head: f"{row[name]:.4f}" for name, head in decimals.items()}}
+        {
+            "signal": row["signal"],
+            "weight": f"{row['weight']:.4f}",
+            "best": f"{row['best']:.4f}",
+            "at weight": f"{row['at']:.4f}",
+            "at weight 0": f"{row['without']:.4f}",
+            "alone": f"{row['alone']:.4f}",
+        }
         for row in record["weights"]
     ]
     labels = [
@@ -281,14 +299,10 @@ def _ablation(record: Mapping[str, Any]) -> str:
     return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
-def _signed(value: float, part: Mapping[str, Any]) -> str:
+def _signed(value: float | None, part: Ends) -> str:
     """A difference with its interval."""
     return f"{value:+.4f} {ends(part['low'], part['high'], '+.4f')}"
 
 
-def _triple(estimate: Mapping[str, Any]) -> str:
-    return f"{estimate['value']:.4f} {ends(estimate['low'], estimate['high'], '.4f')}"
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return _triple({**row, "value": row["mean"]})
+def _triple(value: float | None, part: Ends) -> str:
+    return f"{value:.4f} {ends(part['low'], part['high'], '.4f')}"

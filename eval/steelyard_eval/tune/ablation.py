@@ -12,12 +12,13 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Indices
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.tuning import AblationRecord, LabelsWorth, SignalWorth, WeightWorth
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.rule import best
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.tune.task import Task
-from steelyard_eval.tune.tuning_document import Record, TuningDecision, held_out_gain, steps_of
+from steelyard_eval.tune.tuning_document import TuningDecision, held_out_gain, steps_of
 
 SIZES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the groups of tuning queries."""
@@ -25,12 +26,12 @@ DRAWS = 5
 """Orders in which groups are taken; the shares of one order are nested."""
 
 
-def ablation(task: Task, found: TuningDecision) -> Record:
+def ablation(task: Task, found: TuningDecision) -> AblationRecord:
     """The three parts as JSON values: `signals`, `weights`, `labels`."""
     return {"signals": signals(task, found), "weights": weights(task, found.picked), "labels": labels(task)}
 
 
-def signals(task: Task, judged: TuningDecision) -> list[Record]:
+def signals(task: Task, judged: TuningDecision) -> list[SignalWorth]:
     """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
 
     `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null
@@ -38,7 +39,7 @@ def signals(task: Task, judged: TuningDecision) -> list[Record]:
     signal that is all the strategy has is left out of the list.
     """
     best = judged.optimum.values
-    found = []
+    found: list[SignalWorth] = []
     for name, rest in bar("leaving signals out")(_rests(task.config)):
         without = task.under(rest).optimum(task.inside)
         values = without.values
@@ -59,7 +60,7 @@ def _rests(config: SearchConfig) -> list[tuple[str, SearchConfig]]:
     return [(name, config.with_strategy(rest)) for name, rest in rests.items() if rest is not None]
 
 
-def weights(task: Task, config: SearchConfig) -> list[Record]:
+def weights(task: Task, config: SearchConfig) -> list[WeightWorth]:
     """For every weight that moves its exact curve over the tuning queries, as steps.
 
     `weight` is where it stands, `best` and `at` the highest value and a weight that has it, `without` and
@@ -69,7 +70,7 @@ def weights(task: Task, config: SearchConfig) -> list[Record]:
     return [_curve(candidate, int(s), own, task.inside) for own in candidate.branches for s in own]
 
 
-def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> Record:
+def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> WeightWorth:
     total = float(candidate.total[s])
     curve = candidate.line_of(own, s, candidate.start).curve(queries)
     top = curve.choose(near=float(candidate.start[s]))
@@ -84,13 +85,13 @@ def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> Record
     }
 
 
-def labels(task: Task) -> list[Record]:
+def labels(task: Task) -> list[LabelsWorth]:
     """The learning curve: chosen on ever more groups of queries, the value there and on queries not chosen for.
 
     Those are the held-out queries, or where there are none the rest of the tuning queries. Means over `DRAWS`
     seeded orders of the groups; `low` and `high` are the least and greatest value on the queries not chosen for.
     """
-    found = []
+    found: list[LabelsWorth] = []
     for share in bar("fewer labels")(SIZES):
         tried = [_tuned_on(task, subset) for subset in _subsets(task, share)]
         tried = [one for one in tried if one is not None]

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.parts import DecidedDocument
 from steelyard_eval.common.results import Reported
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
 from steelyard_eval.tune.replaced import write_and_log, write_weights
 
-Record = dict[str, Any]
-ChosenT = TypeVar("ChosenT", bound="ChosenWeights")
+DecidedT = TypeVar("DecidedT", bound=DecidedDocument)
+ChosenT = TypeVar("ChosenT", bound="ChosenWeights[Any]")
 
 
 @dataclass(frozen=True, repr=False)
-class ChosenWeights(Reported):
+class ChosenWeights(Reported[DecidedT]):
     """An answer on which weights to use; `record` is its JSON document.
 
     Attributes
@@ -36,7 +37,7 @@ class ChosenWeights(Reported):
     interrupted: bool = False
 
     @property
-    def weights(self) -> dict[str, Record | None]:
+    def weights(self) -> dict[str, dict[str, Any] | None]:
         """What the weights files hold, for a kept run: `config`, what to run, and `attempt`, what to try."""
         files = {"config": self.config, "attempt": self.attempt}
         return {name: None if one is None else one.to_json() for name, one in files.items()}

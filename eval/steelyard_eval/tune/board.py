@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.results import (
+    ComparedRecord,
+    ContenderRecord,
+    LeaderboardRecord,
+    ResultRecord,
+)
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.comparison_document import result_of, tested
+from steelyard_eval.decide.provenance import mean_of
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
 from steelyard_eval.tune.current import Current
 from steelyard_eval.tune.layout import Layout
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,17 @@ class Place:
     tuned: bool
     calls: int | None
 
-    def about(self) -> Record:
+    def about(self) -> ContenderRecord:
         """The configuration, for the document."""
         config = self.config
-        named = {"system": None, "profile": None, "strategy": self.label}
-        if config is not None:
-            named = {"system": config.system, "profile": config.profile, "strategy": str(config.effective)}
-        return {"label": self.label, **named, "family": self.family, "kind": "tuned" if self.tuned else "preset"}
+        return {
+            "label": self.label,
+            "system": config.system if config else None,
+            "profile": config.profile if config else None,
+            "strategy": str(config.effective) if config else self.label,
+            "family": self.family,
+            "kind": "tuned" if self.tuned else "preset",
+        }
 
 
 @dataclass(frozen=True)
@@ -54,39 +63,37 @@ class Board:
     metric: Measure
     groups: list[int]
 
-    def rows(self) -> list[Record]:
+    def rows(self) -> list[LeaderboardRecord]:
         """A record a row: value with interval, and the difference to the current configuration with its own."""
-        found = []
+        found: list[LeaderboardRecord] = []
         for place in self.places:
             values = place.values[self.metric]
             change = difference_interval(values - self.current.values[self.metric], self.groups)
-            gain = None if place is self.current else asdict(change)
-            depths = place.config.depths if place.config else {}
-            facts = {"tuned": place.tuned, "depths": depths, "embedding_calls": place.calls}
-            found.append({**place.about(), **asdict(mean_interval(values, self.groups)), "gain": gain, **facts})
+            row: LeaderboardRecord = {
+                **place.about(),
+                **mean_of(mean_interval(values, self.groups)),
+                "gain": None if place is self.current else mean_of(change),
+                "tuned": place.tuned,
+                "depths": place.config.depths if place.config else {},
+                "embedding_calls": place.calls,
+            }
+            found.append(row)
         return found
 
-    def results(self) -> list[Record]:
+    def results(self) -> list[ResultRecord]:
         """Tidy records, a row a configuration and metric."""
         return [
-            {
-                **{name: value for name, value in place.about().items() if name not in ("family", "kind")},
-                "metric": str(metric),
-                **asdict(mean_interval(values, self.groups)),
-                "queries": len(values),
-            }
+            result_of(place.about(), str(metric), mean_interval(values, self.groups), len(values))
             for place in self.places
             for metric, values in place.values.items()
         ]
 
-    def comparisons(self, seed: int) -> list[Record]:
+    def comparisons(self, seed: int) -> list[ComparedRecord]:
         """Tests of the presets against the current configuration; what was tuned here cannot be tested here."""
         base = self.current.values[self.metric]
         others = {one.label: one.values[self.metric] for one in self.places if not one.tuned}
         others.pop(self.current.label)
-        found = compare_all(others, base, self.groups, seed=seed)
-        about = {"baseline": self.current.label, "metric": str(self.metric)}
-        return [{"challenger": label, **about, **asdict(outcome)} for label, outcome in found.items()]
+        return tested(compare_all(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
 
 
 def leaderboard(

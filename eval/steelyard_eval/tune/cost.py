@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
@@ -11,6 +10,7 @@ from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard.table.signal_table import EMBEDDING
+from steelyard_eval.common.documents.results import TimingRecord
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.datasets import Dataset
@@ -18,7 +18,6 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.board import Board, Place
 from steelyard_eval.tune.source import Source
 
-Record = dict[str, Any]
 FLOAT = 4
 """Bytes of a number of a vector."""
 TIMED = 10
@@ -27,7 +26,7 @@ POSTING = 16
 """Bytes of an entry in a word's list, in the indexes that are held in memory."""
 
 
-def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[Record]:
+def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[TimingRecord]:
     """A record a row: `queries`, `embedding_calls` and bytes of indexes; with `timed` p50, p95 and `pareto`.
 
     A row is on the Pareto front where no other is at least as good in the metric, in p50, in embedding calls and
@@ -40,23 +39,24 @@ def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) 
         for place, entry in bar("timing live search")(list(zip(board.places, records, strict=True))):
             if place.config is not None:
                 lists = (place.config.name, frozenset(place.config.effective.retrievers()))
-                entry |= latencies(source.space, place.config, queries, TIMED, lists in warm).record()
+                entry.update(latencies(source.space, place.config, queries, TIMED, lists in warm).record())
                 warm.add(lists)
         _mark_front(board, records)
     return records
 
 
-def _costs(source: Source, queries: int, place: Place, words: int) -> Record:
-    about = {name: place.about()[name] for name in ("label", "system", "profile")}
-    calls = None if source.lists is not None else place.calls
-    return {**about, "queries": queries, "embedding_calls": calls, **_bytes(source.space, place.config, words)}
-
-
-def _bytes(space: Workspace | None, config: SearchConfig | None, words: int) -> Record:
-    """Bytes of the keyword indexes and vectors that it searches; None where that cannot be known."""
-    if space is None or config is None:
-        return {"keyword_bytes": None, "vector_bytes": None}
-    return {"keyword_bytes": _keywords(space, config, words), "vector_bytes": _vectors(space, config)}
+def _costs(source: Source, queries: int, place: Place, words: int) -> TimingRecord:
+    """With the bytes of the keyword indexes and vectors that it searches; None where that cannot be known."""
+    about, space, config = place.about(), source.space, place.config
+    return {
+        "label": about["label"],
+        "system": about.get("system"),
+        "profile": about.get("profile"),
+        "queries": queries,
+        "embedding_calls": None if source.lists is not None else place.calls,
+        "keyword_bytes": _keywords(space, config, words) if space and config else None,
+        "vector_bytes": _vectors(space, config) if space and config else None,
+    }
 
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
@@ -81,20 +81,22 @@ def _vectors(space: Workspace, config: SearchConfig) -> int:
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
 
 
-def _mark_front(board: Board, records: list[Record]) -> None:
+def _mark_front(board: Board, records: list[TimingRecord]) -> None:
     """Add `pareto` to every record that was timed."""
     points = {
         at: (
             -float(place.values[board.metric].mean()),
-            entry["p50_ms"],
-            entry["embedding_calls"],
-            entry["keyword_bytes"] + entry["vector_bytes"],
+            *(float(cost or 0) for cost in (entry["p50_ms"], entry["embedding_calls"], _size(entry))),
         )
         for at, (place, entry) in enumerate(zip(board.places, records, strict=True))
         if "p50_ms" in entry
     }
     for at, own in points.items():
         records[at]["pareto"] = not any(_dominates(other, own) for other in points.values())
+
+
+def _size(entry: TimingRecord) -> int:
+    return (entry["keyword_bytes"] or 0) + (entry["vector_bytes"] or 0)
 
 
 def _dominates(other: tuple[float, ...], own: tuple[float, ...]) -> bool:

@@ -21,6 +21,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Setting
+from steelyard_eval.common.documents.floor import FloorDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset, as_dataset
@@ -50,7 +51,7 @@ Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
 
 
-class FloorFound(ChosenWeights):
+class FloorFound(ChosenWeights[FloorDocument]):
     """What was found; the configuration has its floor."""
 
     config: SearchConfig

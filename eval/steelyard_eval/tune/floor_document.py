@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from steelyard.grammar import number_text
+from steelyard_eval.common.documents.floor import ClaimRecord, QuestionsRecord
+from steelyard_eval.common.documents.results import FloorPoint
 from steelyard_eval.decide.floors import SURE, Bound, Lists
 from steelyard_eval.measures.statistics import exact_interval
 
 
-def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
+def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> ClaimRecord:
     """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
     at = bound.floor if floor is None else floor
     measured = lists.lost(np.array([at])).mean() if name == "lost" else lists.answered(at) / len(lists.unit)
@@ -29,7 +30,7 @@ def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | No
     }
 
 
-def sentence(floor: float | None, claims: Sequence[Mapping[str, Any]], strange: Lists) -> str:
+def sentence(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> str:
     """What the floor promises, or why there is none."""
     if floor is None and len(claims) > 1:
         lost, false = (one["floor"] for one in claims)
@@ -61,14 +62,14 @@ def sentence(floor: float | None, claims: Sequence[Mapping[str, Any]], strange: 
     )
 
 
-def questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[dict[str, Any]]:
+def questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[QuestionsRecord]:
     """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
     kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
     kinds |= {"no answer": nothing, "about something else": strange}
     return [_row(name, own, floor) for name, own in kinds.items() if len(own.unit)]
 
 
-def _row(name: str, lists: Lists, floor: float) -> dict[str, Any]:
+def _row(name: str, lists: Lists, floor: float) -> QuestionsRecord:
     count, answered = len(lists.unit), lists.answered(floor)
     low, high = exact_interval(answered, count)
     return {
@@ -91,17 +92,19 @@ def _irrelevant(lists: Lists) -> Lists:
     )
 
 
-def curve(lists: Lists, nothing: Lists) -> list[dict[str, float]]:
+def curve(lists: Lists, nothing: Lists) -> list[FloorPoint]:
     """For 41 floors: what is lost, and the shares of lists, words and unanswerable questions that are left."""
     floors = np.quantile(lists.score, np.linspace(0, 1, 41)) if len(lists.score) else np.zeros(0)
     lost = lists.lost(floors).mean(axis=0) if len(lists.found()) else np.zeros(len(floors))
-    return [
+    points: list[FloorPoint] = [
         {
-            "floor": float(floor),
+            "floor": floor,
             "lost": float(lost[at]),
             "answered": lists.answered(floor) / len(lists.unit),
-            "words": lists.words_shown(float(floor)),
-            **({"false": nothing.answered(floor) / len(nothing.unit)} if len(nothing.unit) else {}),
+            "words": lists.words_shown(floor),
         }
         for at, floor in enumerate(floors.tolist())
     ]
+    for point in points if len(nothing.unit) else ():
+        point["false"] = nothing.answered(point["floor"]) / len(nothing.unit)
+    return points

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
@@ -38,7 +39,7 @@ METRICS = ("R@10", "RR@10", "Judged@10")
 """Shown beside the metric that is decided on."""
 
 
-class Recommendation(ChosenWeights):
+class Recommendation(ChosenWeights[ResultsDocument]):
     """The answer."""
 
     TEXT = "recommendation_text"
@@ -47,13 +48,12 @@ class Recommendation(ChosenWeights):
         """The leaderboard, a row a configuration."""
         import pandas as pd
 
-        names = ("label", "family", "mean", "low", "high", "tuned", "embedding_calls", "strategy")
-        rows = []
-        for row in self.record["leaderboard"]:
-            gain = row["gain"] or dict.fromkeys(("mean", "low", "high"))
-            change = {"gain": gain["mean"], "gain_low": gain["low"], "gain_high": gain["high"]}
-            rows.append({**{name: row[name] for name in names}, **change})
-        return pd.DataFrame(rows)
+        names = ["label", "family", "mean", "low", "high", "tuned", "embedding_calls", "strategy"]
+        rows = self.record["leaderboard"]
+        if not rows:
+            return pd.DataFrame()
+        gains = pd.DataFrame([row["gain"] or {} for row in rows], columns=["mean", "low", "high"])
+        return pd.DataFrame(rows)[names].assign(gain=gains["mean"], gain_low=gains["low"], gain_high=gains["high"])
 
     def plot(self, what: str = "answer") -> Figure:
         """Plot a figure of the recommendation.

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.parts import RankingsRecord
+from steelyard_eval.common.documents.results import (
+    ChosenRecord,
+    ComparedRecord,
+    CurrentRecord,
+    ResultsDocument,
+    RunnerUpRecord,
+    TableRecord,
+)
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin
+from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, mean_of, origin
 from steelyard_eval.decide.wording import depths_read
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -35,14 +43,14 @@ from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.tuning_document import curve_of
 from steelyard_eval.tune.written import said_of_idle
 
-Record = dict[str, Any]
 
-
-def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfig | None, SearchConfig | None]:
+def document(
+    case: RecommendationCase, timed: bool
+) -> tuple[ResultsDocument, SearchConfig | None, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
     decision, board, found = case.decision, case.board, _chosen(case)
-    record = {
-        "schema_version": 1,
+    record: ResultsDocument = {
+        **_results(case),
         "tool": f"steelyard {__version__}",
         "command": _command(case),
         **case.answer.to_json(),
@@ -57,7 +65,6 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
         "leaderboard": board.rows(),
         "candidates": len(case.layout.grid),
         "table": _table(case),
-        **_results(case),
         "timing": timing(case.source, case.queries, board, timed),
     }
     facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
@@ -73,7 +80,7 @@ def document(case: RecommendationCase, timed: bool) -> tuple[Record, SearchConfi
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
 
-def _chosen(case: RecommendationCase) -> Record | None:
+def _chosen(case: RecommendationCase) -> ChosenRecord | None:
     """The configuration that was decided on, and the best weights of its setting, searched exactly."""
     if case.picked is None:
         return None
@@ -98,13 +105,24 @@ def _chosen(case: RecommendationCase) -> Record | None:
     }
 
 
-def _configuration(case: RecommendationCase, place: Place) -> Record:
+def _configuration(case: RecommendationCase, place: Place) -> CurrentRecord:
     values = estimate(mean_interval(place.values[case.metric], case.evidence.groups.tolist()), len(case.queries))
     depths = depths_read(place.config) if place.config else {}
-    return {**place.about(), "depths": depths, "in_sample": values, "embedding_calls": place.calls}
+    about = place.about()
+    return {
+        "label": place.label,
+        "system": about.get("system"),
+        "profile": about.get("profile"),
+        "strategy": about["strategy"],
+        "family": place.family,
+        "kind": about.get("kind"),
+        "depths": depths,
+        "in_sample": values,
+        "embedding_calls": place.calls,
+    }
 
 
-def _runner_up(case: RecommendationCase) -> Record | None:
+def _runner_up(case: RecommendationCase) -> RunnerUpRecord | None:
     """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
     first = next((one for one in case.board.places if one.config == case.picked), case.board.current)
     others = [one for one in case.board.places if one is not first and one is not case.board.current]
@@ -113,16 +131,16 @@ def _runner_up(case: RecommendationCase) -> Record | None:
     values, other = first.values[case.metric], others[0].values[case.metric]
     lead = difference_interval(values - other, case.evidence.groups.tolist())
     parted = bool(lead.low > 0 or lead.high < 0)
-    return {"label": others[0].label, "strategy": others[0].about()["strategy"], **asdict(lead), "parted": parted}
+    return {"label": others[0].label, "strategy": others[0].about()["strategy"], **mean_of(lead), "parted": parted}
 
 
-def _table(case: RecommendationCase) -> Record | None:
+def _table(case: RecommendationCase) -> TableRecord | None:
     """How much of the candidates a table of other collections is known of."""
     worth = case.evidence.prior_composite.worth
     return {"known": int((worth > 0).sum()), "worth": float(worth.max())} if worth.any() else None
 
 
-def _model(case: RecommendationCase) -> Record | None:
+def _model(case: RecommendationCase) -> dict[str, object] | None:
     """What a model's labels were, and how far they were used."""
     if case.model is None:
         return None
@@ -136,11 +154,12 @@ def _fingerprint(case: RecommendationCase) -> dict[str, object]:
     return dict(known.table.fingerprint)
 
 
-def _results(case: RecommendationCase) -> Record:
+def _results(case: RecommendationCase) -> ResultsDocument:
     """The part of the document that is a comparison's, for reports."""
     dataset, board = case.source.dataset, case.board
     judged, tests = len(case.queries), board.comparisons(case.seed)
     return {
+        "schema_version": 1,
         "dataset": {
             **described(dataset),
             "queries": len(dataset.queries) - dataset.set_apart,
@@ -172,7 +191,7 @@ def _results(case: RecommendationCase) -> Record:
     }
 
 
-def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
+def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:
     places = case.board.places
     values, judged = (
         {one.label: one.values[metric] for one in places if metric in one.values}
@@ -182,7 +201,7 @@ def _warnings(case: RecommendationCase, tests: Sequence[Record]) -> list[str]:
     return warnings(case.queries, values, judged, label, tests, case.source.model, near)
 
 
-def _rankings(case: RecommendationCase) -> Record:
+def _rankings(case: RecommendationCase) -> RankingsRecord:
     """The lists of the current configuration, of the one that was decided on, then of the others, best first."""
     board = case.board
     places = {place.label: place for place in board.places}

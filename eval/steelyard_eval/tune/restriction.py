@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion, Step
+from steelyard_eval.common.documents.parts import ExpectedGain, FavouriteRecord, RestrictionRecord
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.decide.decision import gains_out_of_fold
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from steelyard_eval.decide.grid import Grid
     from steelyard_eval.tune.layout import Measured
 
-Record = dict[str, Any]
 SLACK = 1e-9
 """Of a share of queries, which is rounded."""
 
@@ -90,7 +90,7 @@ class Restriction:
         return " and ".join(parts)
 
     @property
-    def options(self) -> Record:
+    def options(self) -> dict[str, str | None]:
         """As a command writes it."""
         named = {
             "--for": self.target or None,
@@ -201,10 +201,10 @@ class Favourite:
         gains = gains_out_of_fold(evidence, seed, row, always)
         return cls(formula, gains, promise(gains, evidence.groups, usual))
 
-    def to_json(self) -> Record:
+    def to_json(self) -> FavouriteRecord:
         """For the document."""
-        expected = self.expected
-        gain = {"value": expected.mean, "low": expected.low, "high": expected.high, "harm": expected.worse}
+        own = self.expected
+        gain = ExpectedGain(value=own.mean, low=own.low, high=own.high, harm=own.worse)
         return {"formula": self.formula, "gain": gain}
 
 
@@ -252,7 +252,7 @@ class Toll:
             steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
         return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, self.sentence()))))
 
-    def to_json(self) -> Record:
+    def to_json(self) -> RestrictionRecord:
         """For the document."""
         own, change = self.restriction, self.change
         return {

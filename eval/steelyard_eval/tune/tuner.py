@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.documents.tuning import AblationRecord, TuningDocument
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
@@ -19,14 +20,14 @@ from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.restriction import NONE, Restriction
 from steelyard_eval.tune.task import Task, prepare
-from steelyard_eval.tune.tuning_document import Record, TuningDecision, judge
+from steelyard_eval.tune.tuning_document import TuningDecision, judge
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
-class Tuning(ChosenWeights):
+class Tuning(ChosenWeights[TuningDocument]):
     """What tuning found."""
 
     TEXT = "tuning_text"
@@ -37,9 +38,13 @@ class Tuning(ChosenWeights):
         """A row an estimate: in sample, the current one there, the gain promised if stated, the gain held out."""
         import pandas as pd
 
-        promise = ("promise",) if self.record["promise_stated"] else ()
-        names = ("in_sample", "baseline", *promise, "holdout")
-        return pd.DataFrame([{"estimate": name, **self.record[name]} for name in names if self.record[name]])
+        estimates = {
+            "in_sample": self.record["in_sample"],
+            "baseline": self.record["baseline"],
+            "promise": self.record["promise"] if self.record["promise_stated"] else None,
+            "holdout": self.record["holdout"],
+        }
+        return pd.DataFrame([{"estimate": name, **own} for name, own in estimates.items() if own])
 
     def plot(self, what: str = "curve") -> Figure:
         """Plot a figure of the tuning.
@@ -101,13 +106,14 @@ def proven(
     found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
     document, config, attempt = judge(found, now)
     if not ablate or not found.optimum.whole:
-        document |= {"ablation": None} if ablate else {}
+        if ablate:
+            document["ablation"] = None
         return Tuning(document, config, attempt, not found.optimum.whole)
     document["ablation"] = _ablation(task, found)
     return Tuning(document, config, attempt, document["ablation"] is None)
 
 
-def _ablation(task: Task, found: TuningDecision) -> Record | None:
+def _ablation(task: Task, found: TuningDecision) -> AblationRecord | None:
     try:
         return ablation(task, found)
     except KeyboardInterrupt:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,9 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
 from steelyard.fusion.signal import Signal
-from steelyard.memory.query import Query
 from steelyard.systems import written_name
+from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint, CurveRecord, Estimate, HeldOutGain
+from steelyard_eval.common.documents.tuning import QueriesPart, TuningDocument
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
@@ -37,7 +37,6 @@ from steelyard_eval.weights.exact.curve import Curve
 
 POINTS = 400
 BESIDE = parse_measures(["R@10", "RR@10"])
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,9 @@ class TuningDecision:
         return self.picked if self.decision.verdict == "ship" else self.task.config
 
 
-def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, SearchConfig, SearchConfig | None]:
+def judge(
+    tuning: TuningDecision, now: Callable[[], float]
+) -> tuple[TuningDocument, SearchConfig, SearchConfig | None]:
     """The JSON document of a tuning, the configuration for its weights file, and under try the one to be tried."""
     task, decision, picked, best = tuning.task, tuning.decision, tuning.picked, tuning.optimum
     tuned, current = task.values(picked), task.values(task.config)
@@ -166,7 +167,7 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
     answer = answer_of(
         decision, task.dataset, "current setting", str(task.measure), fewest, named(written) if written else ""
     )
-    document = {
+    document: TuningDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
         "command": _command(task, tuning.restriction),
@@ -174,8 +175,6 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
         "dataset_sha256": task.dataset.sha256,
         "limit": task.config.limit,
         "intents": intents_of(task.dataset, task.table),
-        **(answer if tuning.toll is None else tuning.toll.beside(answer, decision.verdict)).to_json(),
-        **({} if tuning.toll is None else {"restriction": tuning.toll.to_json()}),
         "system": task.config.system,
         "profile": task.config.profile,
         "objective": str(task.measure),
@@ -193,7 +192,6 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
         },
         "certificate": best.certificate,
         "plateau": list(_plateau(task, picked)),
-        **decided(decision, str(task.measure), count, stated),
         "in_sample": inside["tuned"],
         "baseline": inside["current"],
         "holdout": held_out_gain(task, tuned, current),
@@ -205,14 +203,31 @@ def judge(tuning: TuningDecision, now: Callable[[], float]) -> tuple[Record, Sea
             "current": _calls(task, task.config),
             "tuned": _calls(task, picked),
         },
+    }
+    document = {
+        **document,
+        **(answer if tuning.toll is None else tuning.toll.beside(answer, decision.verdict)).to_json(),
+        **decided(decision, str(task.measure), count, stated),
         **curve_of(task.candidate(picked), task.inside, task.candidate(task.config)),
         **_queries(tuning),
     }
+    if tuning.toll is not None:
+        document["restriction"] = tuning.toll.to_json()
     facts = origin(task.dataset, task.table.fingerprint, task.seed, now)
-    shared = {name: document[name] for name in ("baseline", "objective", "verdict", "promise")}
+    shared = {
+        "baseline": inside["current"],
+        "objective": document["objective"],
+        "verdict": decision.verdict,
+        "promise": document["promise"],
+    }
     # The file vouches for the strategy in it: under try and keep that is the current one.
     kept = replace(task.config, provenance={**facts, **shared, "in_sample": inside["current"], "plateau": []})
-    vouched = {name: document[name] for name in ("certificate", "in_sample", "plateau", "optimism")}
+    vouched = {
+        "certificate": best.certificate,
+        "in_sample": inside["tuned"],
+        "plateau": document["plateau"],
+        "optimism": document["optimism"],
+    }
     chosen = replace(picked, provenance={**facts, **shared, **vouched})
     if decision.verdict == "ship":
         return document, chosen, None
@@ -229,7 +244,7 @@ def _command(task: Task, restriction: Restriction) -> str | None:
     return spelled("tune", task.dataset, options={**options, **shared, **restriction.options, **task.origin})
 
 
-def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
+def held_out_gain(task: Task, tuned: Floats, current: Floats) -> HeldOutGain | None:
     """The gain of one setting over another on the held-out queries, with interval and sign-flip p; None without
     any.
 
@@ -242,12 +257,9 @@ def held_out_gain(task: Task, tuned: Floats, current: Floats) -> Record | None:
     return {"value": found.delta, "low": found.low, "high": found.high, "p": found.p, "queries": int(out.sum())}
 
 
-def _inside(task: Task, values: Floats) -> Record:
-    return _interval(values[task.inside], task.tuned_on)
-
-
-def _interval(values: Floats, queries: Sequence[Query]) -> Record:
-    return estimate(mean_interval(values, unit_numbers(queries).tolist()), len(values))
+def _inside(task: Task, values: Floats) -> Estimate:
+    own = values[task.inside]
+    return estimate(mean_interval(own, unit_numbers(task.tuned_on).tolist()), len(own))
 
 
 def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
@@ -262,7 +274,7 @@ def _calls(task: Task, config: SearchConfig) -> int | None:
     return int(task.replayed(config).embedded.sum())
 
 
-def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> Record:
+def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> CurveRecord:
     """The objective along the first weight that moves, the others of its sum in proportion.
 
     `curve` has the widest steps; it is empty where nothing moves. `axis` names the weight, where the
@@ -274,7 +286,7 @@ def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = N
     first = int(own[0])
     total = float(candidate.total[first])
     names = _names(candidate, own)
-    axis = {
+    axis: CurveAxis = {
         "signal": names[0],
         "others": names[1:],
         "chosen": total * float(candidate.start[first]),
@@ -296,7 +308,7 @@ def _share(current: Candidate, names: list[str], total: float) -> float | None:
     return None
 
 
-def _queries(tuning: TuningDecision) -> Record:
+def _queries(tuning: TuningDecision) -> QueriesPart:
     """Values and lists of the current and of the chosen setting, on every query; nothing where they are one."""
     task, picked = tuning.task, tuning.picked
     if picked == task.config:
@@ -313,7 +325,7 @@ def _listed(task: Task, config: SearchConfig) -> ShownLists:
     return lists_of(task.replayed(config), config)
 
 
-def steps_of(curve: Curve, total: float) -> list[dict[str, float]]:
+def steps_of(curve: Curve, total: float) -> list[CurvePoint]:
     """The `POINTS` widest steps of a curve: weights at their middle and ends, as shares of a total, and values."""
     wide = np.flatnonzero(curve.wide)
     kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from steelyard import __version__
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.results import AgreementPart, ChosenRecord, ResultsDocument
 from steelyard_eval.compare.agreement import Lists, agreement
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.without_labels import Advice
@@ -17,24 +17,25 @@ from steelyard_eval.tune.families import Start
 from steelyard_eval.tune.layout import record_all, serving
 from steelyard_eval.tune.source import Source
 
-Record = dict[str, Any]
-NOTHING: Record = {"agreement": [], "disagreement": None}
+NOTHING: AgreementPart = {"agreement": [], "disagreement": None}
 
 
 def without_labels(
     source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
-) -> Record:
+) -> ResultsDocument:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
     found = agreement(_lists(source, queries, starts)) if queries else NOTHING
-    chosen = None
+    chosen: ChosenRecord | None = None
     if advice.attempt is not None:
-        strategy = {"system": advice.attempt.system, "profile": advice.attempt.profile}
-        strategy["strategy"] = str(advice.attempt.effective)
-        chosen = {**strategy, "depths": depths_read(advice.attempt)}
-    return {
+        chosen = {
+            "system": advice.attempt.system,
+            "profile": advice.attempt.profile,
+            "strategy": str(advice.attempt.effective),
+            "depths": depths_read(advice.attempt),
+        }
+    record: ResultsDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        **advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "").to_json(),
         "verdict": advice.verdict,
         "public": advice.to_json(),
         "labelled": 0,
@@ -50,8 +51,9 @@ def without_labels(
         "chosen": chosen,
         "leaderboard": [],
         "notices": list(source.dataset.notices),
-        **found,
     }
+    answer = advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "")
+    return {**record, **answer.to_json(), **found}
 
 
 def _lists(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> Lists:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
 
-R = TypeVar("R", bound=Reported)
+R = TypeVar("R", bound=Reported[Any])
 
 
 class Workbench:

@@ -149,6 +149,6 @@ def compare(
         found.save(out)
     for notice in document["notices"]:
         note(notice)
-    put(document, as_json, "\n".join([compared(document), *([f"\nwritten: {out}"] if out else [])]))
+    put(document, as_json, "\n".join([compared(found.record), *([f"\nwritten: {out}"] if out else [])]))
     if options["verify"]:
         refuse_differences(document["verification"])

@@ -19,4 +19,4 @@ def demo(out: str, as_json: bool) -> None:
     found, files, learn = run_demo(Path(out))
     document = {**found.to_json(), "files": [str(path) for path in files], "learn": learn}
     told = ["", found.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
-    put(document, as_json, "\n".join([recommendation(document), "", *document["files"], *told]))
+    put(document, as_json, "\n".join([recommendation(found.record), "", *map(str, files), *told]))

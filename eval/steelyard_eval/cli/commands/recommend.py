@@ -112,7 +112,7 @@ def tune(
         named = spelled("tune", data, "CONFIGURATION", options={})
         note(f"tuned from {found.record['current']}, as what you run today was not named: {named}")
     found, files = found.saved(out, data)
-    put(found.to_json(), as_json, "\n".join([tuning(found.to_json()), "", *files]))
+    put(found.to_json(), as_json, "\n".join([tuning(found.record), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
@@ -171,6 +171,6 @@ def recommend(
     for notice in (*document["notices"], *floors):
         note(notice)
     files += [str(path) for path in (found.report(folder, _trend(data)) if folder else [])]
-    put(document, as_json, "\n".join([recommendation(document), "", *files]))
+    put(document, as_json, "\n".join([recommendation(found.record), "", *files]))
     if found.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete

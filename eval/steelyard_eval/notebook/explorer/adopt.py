@@ -13,7 +13,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import estimate, harm, origin
+from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
@@ -54,7 +54,7 @@ def adopted(
         "certificate": "none",
         "in_sample": estimate(mean_interval(values, bench.units), len(values)),
         "baseline": estimate(mean_interval(current, bench.units), len(values)),
-        "promise": {"metric": str(bench.measure), **estimate(promise, len(values)), **harm(promise)},
+        "promise": promised(promise, str(bench.measure), len(values)),
     }
     if held_out is not None:
         after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.base.fields import format_time
+from steelyard_eval.common.documents.results import DatasetRecord
 from steelyard_eval.datasets import Dataset
 
 
-def described(dataset: Dataset) -> dict[str, Any]:
+def described(dataset: Dataset) -> DatasetRecord:
     """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
     return {
         "name": dataset.name,

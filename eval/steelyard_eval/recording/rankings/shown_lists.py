@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import compile_plan
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.parts import ContenderLists, QueryRecord, RankingsRecord, ShownList
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
@@ -26,8 +26,6 @@ HEADLINE = 120
 """The characters that are shown of an entry."""
 SHORT = 30
 """Titles up to this length are followed by the text."""
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,14 +41,14 @@ class ShownLists:
     scores: Floats | None = None
     parts: Floats | None = None
 
-    def record(self, queries: Sequence[str]) -> Record:
+    def record(self, queries: Sequence[str]) -> dict[str, ShownList]:
         """The first places for these queries, by query."""
         own = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
         return {id_: self._places(*own[id_]) for id_ in queries if id_ in own}
 
-    def _places(self, begin: int, end: int) -> Record:
+    def _places(self, begin: int, end: int) -> ShownList:
         places = slice(begin, min(end, begin + PLACES))
-        found: Record = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
+        found: ShownList = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
         if self.scores is not None and self.parts is not None:
             found["scores"] = [_short(value) for value in self.scores[places].tolist()]
             own = self.parts[places]
@@ -70,14 +68,14 @@ def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
 
 def rankings(
     dataset: Dataset, queries: Sequence[Query], contenders: Iterable[tuple[str, Callable[[], ShownLists]]]
-) -> Record:
+) -> RankingsRecord:
     """The part of a document that has the lists of contenders, the most important first.
 
     Returns `lists` (a record a contender), `grades` of every query, and `entries`: the headline of every entry in
     a list or a judgment. Contenders that would make more than `MOST` places are left out.
     """
     ids = [query.id for query in queries]
-    lists: list[Record] = []
+    lists: list[ContenderLists] = []
     for label, made in contenders:
         if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
             break
@@ -89,11 +87,14 @@ def rankings(
     return {"lists": lists, "grades": grades, "entries": entries}
 
 
-def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[Record]:
+def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[QueryRecord]:
     """A record a query: what it is, and its value of the primary metric by label; `values` are float64[Q]."""
     return [
         {
-            **{name: getattr(query, name) for name in ("id", "text", "category", "group")},
+            "id": query.id,
+            "text": query.text,
+            "category": query.category,
+            "group": query.group,
             "values": {label: float(own[at]) for label, own in values.items()},
         }
         for at, query in enumerate(queries)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from steelyard_eval.common.documents.parts import Answer, Ends
 from steelyard_eval.common.markup import interval, number
 from steelyard_eval.show.picture import Chart
 
@@ -59,7 +60,7 @@ def amount(
     digits: int = 3,
     *,
     signed: bool = False,
-    ends: Mapping[str, Any] | None = None,
+    ends: Ends | None = None,
     text: str | None = None,
     under: str = "",
     colour: str = "",
@@ -168,7 +169,7 @@ class Page:
     title: str
     badge: str
     answer: str
-    record: Mapping[str, Any]
+    record: Answer
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...] = ()
     caveat: str = ""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from statistics import median
-from typing import Any
 
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import listed
 from steelyard_eval.show.report.blocks import Block, Paragraph, TermList
 from steelyard_eval.show.report.leaderboard import ranked
 
-Record = Mapping[str, Any]
 UNJUDGED = 0.05
 """A difference in the share of judged hits that can make a loser of a better list."""
 LOW = 0.5
 """Below this share the values themselves are hardly worth reading."""
 
 
-def coverage(results: Record) -> tuple[Block, ...]:
+def coverage(results: ResultsDocument) -> tuple[Block, ...]:
     """The share of judged hits by configuration, what the judgments look like, and warnings."""
     shares = {r["label"]: r["mean"] for r in results["results"] if r["metric"].startswith("Judged")}
     order = [record["label"] for record in ranked(results) if record["label"] in shares]
@@ -50,7 +49,7 @@ def _warnings(baseline: str | None, shares: Mapping[str, float]) -> Iterator[str
         )
 
 
-def _judgments(results: Record) -> Iterator[tuple[str, str]]:
+def _judgments(results: ResultsDocument) -> Iterator[tuple[str, str]]:
     grades = (results.get("rankings") or {}).get("grades") or {}
     if not grades:
         return

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.documents.results import ResultsDocument
 
-Record = Mapping[str, Any]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _RESULTS = ("label", "system", "profile", "strategy", "metric", "mean", "low", "high", "queries")
 
 
-def leaderboard_csv(results: Record) -> str:
+def leaderboard_csv(results: ResultsDocument) -> str:
     """A row for each configuration and metric."""
     return _written(_RESULTS, ([record.get(name) for name in _RESULTS] for record in results["results"]))
 
 
-def queries_csv(results: Record) -> str:
+def queries_csv(results: ResultsDocument) -> str:
     """A row for each query: id, category, text, and the primary metric of every configuration."""
     rows = results.get("per_query", ())
     labels = sorted({label for query in rows for label in query["values"]})

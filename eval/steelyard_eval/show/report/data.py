@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.base.files import compact
+from steelyard_eval.common.documents.parts import ContenderLists, RankingsRecord, ShownList
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import clip, legible
 from steelyard_eval.explain.moves import short_name
 from steelyard_eval.show.report.sides import sides
 
-Record = Mapping[str, Any]
 MOST = 1_000_000
 """The bytes of a whole page."""
 FINE = 1000
@@ -30,14 +31,15 @@ class Packed:
     note: str = ""
 
 
-def pack(results: Record, room: int) -> Packed:
+def pack(results: ResultsDocument, room: int) -> Packed:
     """As much as fits into `room` bytes: with all lists, else with fewer of them, shorter texts, fewer places."""
-    two = sides(results) if results.get("results") is not None else None
-    if two is None or not (results.get("rankings") or {}).get("lists"):
+    rankings = results.get("rankings") or {}
+    lists = rankings.get("lists")
+    if not lists or sides(results) is None:
         return Packed("")
-    lists = results["rankings"]["lists"]
     for count, places, columns in _plans(len(lists)):
-        text = _encoded(results, lists[:count], places, columns)
+        data = compact(_data(results, rankings, lists[:count], places, columns))
+        text = base64.b64encode(zlib.compress(data.encode(), 9)).decode()
         if len(text) <= room:
             return Packed(text, _note(count, max(len(lists), len(results["configurations"])), places))
     return Packed("", "The lists of all queries did not fit into this page; they are in report.json.")
@@ -58,13 +60,10 @@ def _note(count: int, whole: int, places: int) -> str:
     return f"To stay small this page has {' and '.join(cuts)} of each query: the baseline and the best others."
 
 
-def _encoded(results: Record, lists: Sequence[Record], places: int, columns: int) -> str:
-    data = _data(results, lists, places, columns)
-    return base64.b64encode(zlib.compress(compact(data).encode(), 9)).decode()
-
-
-def _data(results: Record, lists: Sequence[Record], places: int, columns: int) -> Record:
-    queries, rankings = results["per_query"], results["rankings"]
+def _data(
+    results: ResultsDocument, rankings: RankingsRecord, lists: Sequence[ContenderLists], places: int, columns: int
+) -> dict[str, object]:
+    queries = results["per_query"]
     ids = sorted(
         {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"][:places]}
         | {id_ for own in rankings["grades"].values() for id_, grade in own.items() if grade >= 1}
@@ -100,7 +99,7 @@ def _pairs(grades: Mapping[str, int], at: Mapping[str, int]) -> list[int]:
     return [number for id_, grade in sorted(grades.items()) if id_ in at for number in (at[id_], grade)]
 
 
-def _columns(found: Sequence[Record | None], at: Mapping[str, int], places: int) -> Record:
+def _columns(found: Sequence[ShownList | None], at: Mapping[str, int], places: int) -> dict[str, object]:
     """One configuration: lengths of its lists, their entries, their scores, and what each signal adds."""
     own = [one or {"entries": []} for one in found]
     scored = [query for query in own if query.get("scores")]
@@ -117,7 +116,7 @@ def _columns(found: Sequence[Record | None], at: Mapping[str, int], places: int)
     }
 
 
-def _part(query: Record, name: str, places: int) -> Sequence[float]:
+def _part(query: ShownList, name: str, places: int) -> Sequence[float]:
     """What a signal adds at every place, 0 where it takes no part."""
     if not query.get("scores"):
         return ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from steelyard_eval.common.console import brief
+from steelyard_eval.common.documents.parts import Estimate
+from steelyard_eval.common.documents.results import ChosenRecord, PublicRecord, ResultsDocument, RunnerUpRecord
+from steelyard_eval.common.documents.tuning import DepthsRecord, TuningDocument
 from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
 from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.show.picture import picture
@@ -14,20 +16,9 @@ from steelyard_eval.show.plots import curve as curve_plot
 from steelyard_eval.show.report.blocks import Block, Figure, Paragraph, Row, TermList, amount, table
 from steelyard_eval.show.report.sentences import decision
 
-Record = Mapping[str, Any]
-_STRATEGIES = (("written to search-weights.json", "strategy"), ("chosen", "tuned"), ("current", "current"))
-_PARTS = (
-    ("chosen, on these queries", "in_sample"),
-    ("current, on these queries", "baseline"),
-    ("gain promised", "promise"),
-    ("gain, held out", "holdout"),
-)
-_GAINS = ("promise", "holdout")
 
-
-def _elsewhere(record: Record) -> TermList:
+def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
     """What public collections showed, where the labels say nothing."""
-    shown = record["public"]
     over = shown["near"] or record["current"]["label"]
     return TermList(
         (
@@ -44,14 +35,16 @@ def _elsewhere(record: Record) -> TermList:
     )
 
 
-def promised(record: Record) -> tuple[Block, ...]:
+def promised(record: ResultsDocument) -> tuple[Block, ...]:
     """What a recommendation promises, what it rests on, and what it would change."""
-    if record.get("public"):
-        return (_elsewhere(record),)
-    if not record.get("promise") or not record.get("leaderboard"):
+    if public := record.get("public"):
+        return (_elsewhere(record, public),)
+    promise = record.get("promise")
+    if not promise or not record.get("leaderboard"):
         return ()
-    promise, chosen, second = record["promise"], record.get("chosen") or {}, record.get("runner_up") or {}
+    chosen, second = record.get("chosen") or {}, record.get("runner_up")
     optimum = chosen.get("optimum") or {}
+    unproven = record["verdict"] != "ship"
     facts = (
         ("verdict", record["verdict"]),
         (
@@ -59,7 +52,7 @@ def promised(record: Record) -> tuple[Block, ...]:
             signed(promise) if record.get("promise_stated", True) else "not stated",
         ),
         ("probability that it is worse", number(promise.get("harm"))),
-        *(_unproven(record) if record["verdict"] != "ship" else ()),
+        *([("nothing beats the current one by more than", number(record.get("bound")))] if unproven else []),
         ("candidates", number(record.get("candidates"), 0)),
         ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),
         ("runner-up", f"{second['label']}, {_parted(second)}" if second else MISSING),
@@ -73,16 +66,12 @@ def promised(record: Record) -> tuple[Block, ...]:
     return (TermList(facts), TermList(strategies, code=True))
 
 
-def _unproven(record: Record) -> tuple[tuple[str, str], ...]:
-    return (("nothing beats the current one by more than", number(record.get("bound"))),)
-
-
-def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
+def tuned(record: TuningDocument, alone: bool) -> tuple[Block, ...]:
     """What supports the verdict of a tuning; `alone` where its sentence is that of the page."""
     optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
     best = record.get("optimum") or {}
     facts = (
-        ("system", system_name(record)),
+        ("system", system_name(record["system"], record.get("profile"))),
         ("objective", record.get("objective") or MISSING),
         ("value of the chosen setting", number(record.get("value"))),
         ("best value found", number(best.get("value"))),
@@ -92,18 +81,24 @@ def tuned(record: Record, alone: bool) -> tuple[Block, ...]:
         ("optimism (gain on these queries less the promise)", optimism),
     )
     strategies = (
-        *((key, brief(record.get(name) or MISSING)) for key, name in _STRATEGIES),
+        ("written to search-weights.json", brief(record["strategy"])),
+        ("chosen", brief(record.get("tuned") or MISSING)),
+        ("current", brief(record.get("current") or MISSING)),
         ("best found", best.get("strategy") or MISSING),
         *(("dropped", one) for one in record.get("dropped") or ()),
     )
-    known = record if record.get("promise_stated", True) else {**record, "promise": None}
-    rows = (_part(name, known.get(key), key in _GAINS) for name, key in _PARTS)
+    rows = (
+        _part("chosen, on these queries", record.get("in_sample")),
+        _part("current, on these queries", record.get("baseline")),
+        _part("gain promised", record.get("promise") if record.get("promise_stated", True) else None, True),
+        _part("gain, held out", record.get("holdout"), True),
+    )
     lead = () if alone else (Paragraph(decision(record), "lead"),)
     evidence = table("Tuning", "What supports the verdict.", rows)
     return (*lead, *evidence, TermList(facts), TermList(strategies, code=True))
 
 
-def weight(record: Record, metric: str) -> tuple[Block, ...]:
+def weight(record: TuningDocument | ChosenRecord, metric: str) -> tuple[Block, ...]:
     """The curve of the first weight, of a tuning or of what a recommendation chose; nothing without one."""
     plateau, points = (
         record.get("plateau"),
@@ -130,10 +125,10 @@ def best_point(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return top[len(top) // 2]
 
 
-def ablation(record: Record) -> tuple[Block, ...]:
+def ablation(record: TuningDocument) -> tuple[Block, ...]:
     """What each signal and more labels are worth, where the tuning measured it."""
     found = record.get("ablation") or {}
-    signals = (
+    signals: Iterator[Row] = (
         {
             "signal": one["signal"],
             "worth, these queries": amount(one.get("in_sample"), signed=True),
@@ -146,7 +141,7 @@ def ablation(record: Record) -> tuple[Block, ...]:
         {
             "labelled queries": amount(one["queries"], 0),
             "value where chosen": amount(one["in_sample"]),
-            "value elsewhere": amount(one["held_out"], ends=one),
+            "value elsewhere": amount(one["held_out"], ends={"low": one["low"], "high": one["high"]}),
         }
         for one in found.get("labels") or ()
     )
@@ -156,27 +151,23 @@ def ablation(record: Record) -> tuple[Block, ...]:
     )
 
 
-def signed(part: Record) -> str:
+def signed(part: Estimate) -> str:
     """A difference with its interval."""
     return f"{number(part.get('value'), signed=True)} {interval(part.get('low'), part.get('high'))}".strip()
 
 
-def _parted(second: Record) -> str:
-    can = "tell" if second.get("parted") else "cannot tell"
-    mean, low, high = (second.get(name) for name in ("mean", "low", "high"))
-    ahead = mean is not None and mean < 0  # the document has the choice's lead over it
-    lead = {"value": mean, "low": low, "high": high}
-    if ahead:
-        lead = {"value": _turned(mean), "low": _turned(high), "high": _turned(low)}
-    return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {signed(lead)}"
+def _parted(second: RunnerUpRecord) -> str:
+    can = "tell" if second["parted"] else "cannot tell"
+    mean, low, high = second["mean"], second.get("low"), second.get("high")
+    ahead = mean < 0  # the document has the choice's lead over it
+    if ahead and low is not None and high is not None:
+        low, high = -high, -low
+    lead = signed({"value": abs(mean), "low": low, "high": high})
+    return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {lead}"
 
 
-def _turned(value: float | None) -> float | None:
-    return None if value is None else -value
-
-
-def _part(name: str, part: Record | None, is_gain: bool) -> Row:
-    part = part or {}
+def _part(name: str, found: Estimate | None, is_gain: bool = False) -> Row:
+    part: Estimate = found or {}
     ends = interval(part.get("low"), part.get("high")) or MISSING
     return {
         "part": name,
@@ -186,9 +177,9 @@ def _part(name: str, part: Record | None, is_gain: bool) -> Row:
     }
 
 
-def _depths(depths: Record) -> str:
+def _depths(depths: DepthsRecord) -> str:
     """The depths of the current and of the tuned setting, each number once."""
-    both = [depths.get(side) or {} for side in ("current", "tuned")]
+    both = (depths.get("current") or {}, depths.get("tuned") or {})
     texts = [", ".join(str(depth) for depth in sorted({d for d in side.values() if d})) for side in both]
     return " and ".join(texts) if all(texts) else MISSING
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import chosen
+from steelyard_eval.common.documents.parts import Ends, QueryRecord
+from steelyard_eval.common.documents.results import ComparedRecord, ResultsDocument
 from steelyard_eval.common.markup import MISSING, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.statistics import (
@@ -29,12 +31,11 @@ from steelyard_eval.show.spans import Span, difference, spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-Record = Mapping[str, Any]
 FEW = 5
 """Queries of a category below which an interval is not worth drawing."""
 
 
-def differences(results: Record) -> tuple[Block, ...]:
+def differences(results: ResultsDocument) -> tuple[Block, ...]:
     """The forest of the differences to the baseline of what the leaderboard shows."""
     shown = {one["label"] for one in notable(results)}
     rows = [row for row in difference_rows(results) if row.label in shown]
@@ -50,16 +51,16 @@ def differences(results: Record) -> tuple[Block, ...]:
     return (Figure(picture(_forest(results, rows), title), note),)
 
 
-def difference_figure(results: Record) -> MatplotlibFigure:
+def difference_figure(results: ResultsDocument) -> MatplotlibFigure:
     """The differences of all challengers to the baseline."""
     return _forest(results, difference_rows(results))
 
 
-def _forest(results: Record, rows: Sequence[Span]) -> MatplotlibFigure:
+def _forest(results: ResultsDocument, rows: Sequence[Span]) -> MatplotlibFigure:
     return spans(rows, f"difference in {results['primary']}", 0.0, str(results.get("baseline") or ""), MARGIN)
 
 
-def comparisons(results: Record) -> tuple[Block, ...]:
+def comparisons(results: ResultsDocument) -> tuple[Block, ...]:
     """The table of the tests."""
     if not results["configurations"]:
         return ()
@@ -69,14 +70,14 @@ def comparisons(results: Record) -> tuple[Block, ...]:
     return table("Comparisons", caption, map(_row, results["comparisons"]))
 
 
-def difference_rows(results: Record) -> list[Span]:
+def difference_rows(results: ResultsDocument) -> list[Span]:
     """Every tested challenger and what was tuned here, by size."""
     choice = chosen(results)
     tested = {c["challenger"]: c for c in results["comparisons"] if c["metric"] == results["primary"]}
     tuned = {
-        row["label"]: row["gain"]
+        row["label"]: gain
         for row in results.get("leaderboard", ())
-        if row.get("gain") and row["label"] not in tested
+        if (gain := row.get("gain")) and row["label"] not in tested
     }
     found = [
         difference(c, label, "filled" if c["verdict"] in COLOURS else "hollow", c["delta"], c["verdict"])
@@ -87,10 +88,12 @@ def difference_rows(results: Record) -> list[Span]:
     return sorted(marked, key=lambda row: (-row.value, row.label))
 
 
-def _row(record: Record) -> Row:
-    counts = " / ".join(number(record.get(key), 0) for key in ("wins", "ties", "losses"))
+def _row(record: ComparedRecord) -> Row:
+    counts = " / ".join(number(one, 0) for one in (record.get("wins"), record.get("ties"), record.get("losses")))
     return {
-        **{name: record[name] for name in ("challenger", "baseline", "metric")},
+        "challenger": record["challenger"],
+        "baseline": record["baseline"],
+        "metric": record["metric"],
         "difference": amount(record["delta"], signed=True, ends=record),
         "p": _p(record.get("p")),
         "corrected p": _p(record.get("p_holm")),
@@ -104,7 +107,7 @@ def _p(value: float | None) -> Cell:
     return amount(value, text=p_value(value))
 
 
-def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
+def categories(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]:
     """The difference between the two sides in every category of queries; nothing with fewer than two."""
     found = by_category(results, two) if two else {}
     if len(found) < 2 or two is None:
@@ -132,7 +135,7 @@ def categories(results: Record, two: Sides | None) -> tuple[Block, ...]:
     return (Figure(picture(category_figure(results, two), title), note), *block)
 
 
-def category_figure(results: Record, two: Sides) -> MatplotlibFigure:
+def category_figure(results: ResultsDocument, two: Sides) -> MatplotlibFigure:
     """The difference in every category that has enough queries, the largest first; filled: p below 0.05."""
     drawn = {name: own for name, own in by_category(results, two).items() if len(own) >= FEW}
     if not drawn:
@@ -151,18 +154,21 @@ def category_figure(results: Record, two: Sides) -> MatplotlibFigure:
     return spans(rows, f"difference in {results['primary']}", 0.0, two.left, MARGIN)
 
 
-def by_category(results: Record, two: Sides) -> dict[str, list[tuple[Record, float, float]]]:
+def by_category(results: ResultsDocument, two: Sides) -> dict[str, list[tuple[QueryRecord, float, float]]]:
     """Queries with both values by category, the largest category first."""
-    found: dict[str, list[tuple[Record, float, float]]] = defaultdict(list)
+    found: dict[str, list[tuple[QueryRecord, float, float]]] = defaultdict(list)
     for query, left, right in two.rows(results):
         found[query.get("category") or MISSING].append((query, left, right))
     return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval, float]:
+def tested_change(own: Sequence[tuple[QueryRecord, float, float]]) -> tuple[Interval, float]:
     """The mean difference with its interval, and the sign-flip p."""
     units = unit_numbers(
-        [Query(query["text"], query["id"], group=query.get("group") or "") for query, _, _ in own]
+        [
+            Query(query.get("text") or query["id"], query["id"], group=query.get("group") or "")
+            for query, _, _ in own
+        ]
     )
     left, right = [a for _, a, _ in own], [b for _, _, b in own]
     gaps = [b - a for a, b in zip(left, right, strict=True)]
@@ -172,7 +178,7 @@ def tested_change(own: Sequence[tuple[Record, float, float]]) -> tuple[Interval,
 def _category(name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None) -> Row:
     sure = p is not None and p < ALPHA
     colour = ("good" if right > left else "bad") if sure else ""
-    ends = {} if change is None else {"low": change.low, "high": change.high}
+    ends = None if change is None else Ends(low=change.low, high=change.high)
     return {
         "category": name,
         "queries": amount(queries, 0),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from steelyard_eval.common.documents.gate import FindingRecord, GateDocument, GatedRecord, LostQuery
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import places
@@ -30,13 +31,12 @@ from steelyard_eval.show.spans import difference, spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-Record = Mapping[str, Any]
 PLOTTED = 3
 """Contenders whose history is drawn."""
 COLOURS = {"pass": "good", "fail": "bad"}
 
 
-def gate_page(record: Record, sha256: str) -> Page:
+def gate_page(record: GateDocument, sha256: str) -> Page:
     """The page of a gate's document."""
     sections = [
         Section("notices", "Before you read on", tuple(Paragraph(text, "warning") for text in record["notices"])),
@@ -63,7 +63,7 @@ def gate_page(record: Record, sha256: str) -> Page:
     )
 
 
-def _findings(record: Record) -> tuple[Block, ...]:
+def _findings(record: GateDocument) -> tuple[Block, ...]:
     return table(
         "Findings",
         "Worst first.",
@@ -79,11 +79,11 @@ def _findings(record: Record) -> tuple[Block, ...]:
     )
 
 
-def _verdict(one: Record) -> Cell:
+def _verdict(one: FindingRecord | GatedRecord) -> Cell:
     return Cell(one["verdict"], colour=COLOURS.get(one["verdict"], ""))
 
 
-def _contenders(record: Record) -> tuple[Block, ...]:
+def _contenders(record: GateDocument) -> tuple[Block, ...]:
     if not record["contenders"]:
         return ()
     note = "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; hollow: open."
@@ -92,9 +92,9 @@ def _contenders(record: Record) -> tuple[Block, ...]:
     return (figure, *table("Contenders", "nDCG@10 against the committed baseline.", rows))
 
 
-def change_figure(record: Record) -> MatplotlibFigure:
+def change_figure(record: GateDocument) -> MatplotlibFigure:
     """The change of every contender since the baseline and the anchor."""
-    looks = {"pass": "filled", "fail": "cross"}
+    looks, budget = {"pass": "filled", "fail": "cross"}, record.get("budget")
     rows = [
         difference(
             part,
@@ -106,10 +106,10 @@ def change_figure(record: Record) -> MatplotlibFigure:
         for row in record["contenders"]
         for part in row["against"]
     ]
-    return spans(rows, "change of nDCG@10", 0.0, "baseline", dashed=-record["budget"])
+    return spans(rows, "change of nDCG@10", 0.0, "baseline", dashed=None if budget is None else -budget)
 
 
-def _contender(row: Record) -> Row:
+def _contender(row: GatedRecord) -> Row:
     first, base, power = row["metrics"][0], row["against"][0], row["power"]
     return {
         "contender": Cell(row["label"], row.get("strategy") or ""),
@@ -128,8 +128,8 @@ def _share(value: float | None, under: str = "") -> Cell:
     return amount(value, text=MISSING if value is None else f"{value:.0%}", under=under)
 
 
-def _slices(record: Record) -> tuple[Block, ...]:
-    rows = (
+def _slices(record: GateDocument) -> tuple[Block, ...]:
+    rows: Iterator[Row] = (
         {
             "slice": f"{part['field']} {part['value']}",
             "contender": row["label"],
@@ -144,14 +144,14 @@ def _slices(record: Record) -> tuple[Block, ...]:
     return table("Slices", "Where something changed.", rows)
 
 
-def _worst(record: Record) -> Iterator[Block]:
+def _worst(record: GateDocument) -> Iterator[Block]:
     for row in record["contenders"]:
         pairs = tuple(_pair(one) for one in row["worst"])
         if pairs:
             yield Pairs((f"{row['label']}, before", f"{row['label']}, now"), pairs)
 
 
-def _pair(one: Record) -> Pair:
+def _pair(one: LostQuery) -> Pair:
     before, now = one["list_before"], one["list_now"]
     return Pair(
         text=clip(one.get("text") or MISSING, 240),
@@ -166,7 +166,7 @@ def _pair(one: Record) -> Pair:
     )
 
 
-def _trust(record: Record) -> Iterator[Block]:
+def _trust(record: GateDocument) -> Iterator[Block]:
     power = record.get("power")
     if not power:
         return
@@ -179,7 +179,7 @@ def _trust(record: Record) -> Iterator[Block]:
     alarms = "share of harmless changes that it blocks, for the worst contender"
     shares = {drops: power["least"], alarms: record.get("false_alarm_rate")}
     yield TermList(tuple((name, _share(value).text) for name, value in shares.items()))
-    rows = (
+    rows: Iterator[Row] = (
         {
             "regression": one["name"],
             "contender": row["label"],
@@ -192,7 +192,7 @@ def _trust(record: Record) -> Iterator[Block]:
     yield from table("Regressions", "Made on purpose, to see whether the gate catches them.", rows)
 
 
-def _baseline(record: Record) -> tuple[Block, ...]:
+def _baseline(record: GateDocument) -> tuple[Block, ...]:
     base = record["baseline"]
     facts = (("file", base["path"]), ("date", base["date"]), ("tool", base["tool"]))
     rows = (
@@ -200,11 +200,12 @@ def _baseline(record: Record) -> tuple[Block, ...]:
         for line in record.get("history", ())
     )
     history = table("History", "Every update of the baseline, oldest first.", rows)
-    command = (TermList((("accept this as the new baseline", record["rebaseline"]),), code=True),)
-    return (TermList(facts), *_past(record), *history, *(command if record.get("rebaseline") else ()))
+    again = record.get("rebaseline")
+    command = (TermList((("accept this as the new baseline", again),), code=True),) if again else ()
+    return (TermList(facts), *_past(record), *history, *command)
 
 
-def _past(record: Record) -> Iterator[Figure]:
+def _past(record: GateDocument) -> Iterator[Figure]:
     """nDCG@10 at every update since the data last changed, of the first contenders; what failed comes first."""
     lines = list(record.get("history", ()))
     begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from steelyard_eval.common.answer import CHOSEN, chosen, place_of_choice
+from steelyard_eval.common.documents.parts import MeanRecord
+from steelyard_eval.common.documents.results import (
+    ComparedRecord,
+    ContenderRecord,
+    ResultRecord,
+    ResultsDocument,
+    TimingRecord,
+)
 from steelyard_eval.common.markup import number, system_name
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import CostPoint
@@ -16,43 +24,43 @@ from steelyard_eval.show.spans import Span, spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-Record = Mapping[str, Any]
 COLOURS = {"better": "good", "worse": "bad"}
+CostKey = Literal["p50_ms", "embedding_calls"]
 SHOWN = 8
 """Configurations on the first screens."""
 
 
-def ranked(results: Record) -> list[Record]:
+def ranked(results: ResultsDocument) -> list[ResultRecord]:
     """The records of the primary metric, best first; equal means by label."""
     found = [record for record in results["results"] if record["metric"] == results["primary"]]
     return sorted(found, key=lambda record: (-record["mean"], record["label"]))
 
 
-def metrics(results: Record) -> tuple[str, ...]:
+def metrics(results: ResultsDocument) -> tuple[str, ...]:
     """Metrics as they first appear, the primary one in front."""
     names = dict.fromkeys(record["metric"] for record in results["results"])
     return tuple(sorted(names, key=lambda name: name != results["primary"]))
 
 
-def tests(results: Record) -> dict[str, Record]:
+def tests(results: ResultsDocument) -> dict[str, ComparedRecord]:
     """The comparisons with the baseline on the primary metric, by challenger."""
     wanted = (results["primary"], results.get("baseline"))
     return {c["challenger"]: c for c in results["comparisons"] if (c["metric"], c["baseline"]) == wanted}
 
 
-def configurations(results: Record) -> list[Record]:
+def configurations(results: ResultsDocument) -> list[ContenderRecord]:
     """The configurations, best first, those without the primary metric last."""
     place = {record["label"]: at for at, record in enumerate(ranked(results))}
     return sorted(results["configurations"], key=lambda c: place.get(c["label"], len(place)))
 
 
-def notable(results: Record) -> list[Record]:
+def notable(results: ResultsDocument) -> list[ContenderRecord]:
     """What the first screen shows: the best configurations, and wherever they are the baseline and the choice."""
     named = {results.get("baseline"), chosen(results)}
     return [one for at, one in enumerate(configurations(results)) if at < SHOWN or one["label"] in named]
 
 
-def leaderboard(results: Record) -> tuple[Block, ...]:
+def leaderboard(results: ResultsDocument) -> tuple[Block, ...]:
     """The best configurations: the primary metric, the difference to the baseline, and what a search costs."""
     if not results["configurations"]:
         return ()
@@ -73,18 +81,20 @@ def leaderboard(results: Record) -> tuple[Block, ...]:
     return table("Leaderboard", caption, _rows(results), _at_baseline(results, notable(results)))
 
 
-def _at_baseline(results: Record, shown: Sequence[Record]) -> int | None:
+def _at_baseline(results: ResultsDocument, shown: Sequence[ContenderRecord]) -> int | None:
     return next((at for at, one in enumerate(shown) if one["label"] == results.get("baseline")), None)
 
 
-def _rows(results: Record) -> Iterator[Row]:
+def _rows(results: ResultsDocument) -> Iterator[Row]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
     tested, places = tests(results), numbers(results)
     for one in notable(results):
         label = one["label"]
-        about = ", ".join(filter(None, (one.get("family"), system_name(one, apart_from=label))))
+        about = ", ".join(
+            filter(None, (one.get("family"), system_name(one.get("system"), one.get("profile"), label)))
+        )
         took = timing.get(label, {})
         yield {
             "configuration": Cell(
@@ -99,12 +109,12 @@ def _rows(results: Record) -> Iterator[Row]:
         }
 
 
-def numbers(results: Record) -> dict[str, str]:
+def numbers(results: ResultsDocument) -> dict[str, str]:
     """The place of each configuration in the leaderboard, which names it in the chart of quality against cost."""
     return {one["label"]: str(at) for at, one in enumerate(configurations(results), 1)}
 
 
-def all_metrics(results: Record) -> tuple[Block, ...]:
+def all_metrics(results: ResultsDocument) -> tuple[Block, ...]:
     """Every configuration with every metric and all that was measured of its cost."""
     names = metrics(results)
     values = {(record["label"], record["metric"]): record for record in results["results"]}
@@ -113,7 +123,7 @@ def all_metrics(results: Record) -> tuple[Block, ...]:
         {
             "configuration": Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
             **{name: _value(values.get((one["label"], name))) for name in names},
-            **_costs(timing.get(one["label"], {}), *COSTS),
+            **_costs(timing.get(one["label"], {})),
             "unbeaten": "*" if timing.get(one["label"], {}).get("pareto") else "",
         }
         for at, one in enumerate(configurations(results), 1)
@@ -122,7 +132,7 @@ def all_metrics(results: Record) -> tuple[Block, ...]:
     return table("All metrics", caption, rows, _at_baseline(results, configurations(results)))
 
 
-def means_figure(results: Record, metric: str) -> MatplotlibFigure:
+def means_figure(results: ResultsDocument, metric: str) -> MatplotlibFigure:
     """Means with their intervals, best first; the line is at the baseline."""
     found = sorted(
         (r for r in results["results"] if r["metric"] == metric), key=lambda r: (-r["mean"], r["label"])
@@ -143,17 +153,18 @@ def means_figure(results: Record, metric: str) -> MatplotlibFigure:
     return spans(rows, f"{metric}, mean and 95% interval", mark, str(baseline or ""))
 
 
-def _value(record: Record | None) -> Cell:
+def _value(record: ResultRecord | None) -> Cell:
     return amount(None) if record is None else amount(record["mean"], ends=record)
 
 
-def _change(tested: Record | None, gain: Record | None) -> Cell:
+def _change(tested: ComparedRecord | None, gain: MeanRecord | None) -> Cell:
     """The difference to the baseline: of the test, else of the leaderboard."""
-    own = tested or gain or {}
-    return amount(own["delta"] if tested else own.get("mean"), signed=True, ends=own)
+    if tested is not None:
+        return amount(tested["delta"], signed=True, ends=tested)
+    return amount(None if gain is None else gain["mean"], signed=True, ends=gain)
 
 
-def _verdict(one: Record, tested: Record | None, is_baseline: bool) -> Cell:
+def _verdict(one: ContenderRecord, tested: ComparedRecord | None, is_baseline: bool) -> Cell:
     if is_baseline:
         return Cell("baseline")
     if tested is None:
@@ -161,15 +172,17 @@ def _verdict(one: Record, tested: Record | None, is_baseline: bool) -> Cell:
     return Cell(tested["verdict"], tested.get("why") or "", colour=COLOURS.get(tested["verdict"], ""))
 
 
-COSTS = {"p50 ms": ("p50_ms", 2), "p95 ms": ("p95_ms", 2), "embedding calls": ("embedding_calls", 0)}
-"""What was measured of a search's cost, by column: the name in the document, and how many digits are shown."""
+def _costs(timing: TimingRecord, *columns: str) -> dict[str, Cell]:
+    """What was measured of a search's cost, by column; without names of columns all of it."""
+    found = {
+        "p50 ms": amount(timing.get("p50_ms"), 2),
+        "p95 ms": amount(timing.get("p95_ms"), 2),
+        "embedding calls": amount(timing.get("embedding_calls"), 0),
+    }
+    return {name: cell for name, cell in found.items() if not columns or name in columns}
 
 
-def _costs(timing: Record, *columns: str) -> dict[str, Cell]:
-    return {name: amount(timing.get(key), digits) for name in columns for key, digits in (COSTS[name],)}
-
-
-def cost(results: Record) -> tuple[Block, ...]:
+def cost(results: ResultsDocument) -> tuple[Block, ...]:
     """Quality against latency, or where nothing was timed against the queries that were embedded."""
     points, key = cost_points(results)
     if len({point.cost for point in points}) < 2:
@@ -185,15 +198,15 @@ def cost(results: Record) -> tuple[Block, ...]:
     return (figure, Paragraph(f"Unbeaten, on the line: {'; '.join(fronts)}.", "soft"))
 
 
-def cost_points(results: Record) -> tuple[list[CostPoint], str]:
+def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
     """What the figure of quality against cost is made of, and the name of the cost."""
     timing = {record["label"]: record for record in results.get("timing", ())}
-    key, name = ("p50_ms", "p50 ms") if _known(timing, "p50_ms") else ("embedding_calls", "embedding calls")
+    key: CostKey = "p50_ms" if _known(timing, "p50_ms") else "embedding_calls"
     places = numbers(results)
     found = [
-        (record, timing[record["label"]][key])
+        (record, value)
         for record in ranked(results)
-        if timing.get(record["label"], {}).get(key) is not None
+        if (value := timing.get(record["label"], {}).get(key)) is not None
     ]
     return [
         CostPoint(
@@ -205,14 +218,14 @@ def cost_points(results: Record) -> tuple[list[CostPoint], str]:
             record["label"] == chosen(results),
         )
         for record, value in found
-    ], name
+    ], key.replace("_", " ")
 
 
-def _known(timing: Mapping[str, Record], key: str) -> bool:
+def _known(timing: Mapping[str, TimingRecord], key: CostKey) -> bool:
     return len({record[key] for record in timing.values() if record.get(key) is not None}) > 1
 
 
-def _beats(other: tuple[Record, float], own: tuple[Record, float]) -> bool:
+def _beats(other: tuple[ResultRecord, float], own: tuple[ResultRecord, float]) -> bool:
     """Whether another is at least as good in both, and better in one."""
     (a, cost_a), (b, cost_b) = other, own
     return a["mean"] >= b["mean"] and cost_a <= cost_b and (a["mean"] > b["mean"] or cost_a < cost_b)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from steelyard_eval.common.documents.learn import LearnDocument, PolicyValue, estimates
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.show.picture import picture
@@ -27,10 +28,8 @@ from steelyard_eval.show.spans import difference, spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-Record = Mapping[str, Any]
 
-
-def learn_page(record: Record, sha256: str) -> Page:
+def learn_page(record: LearnDocument, sha256: str) -> Page:
     """The page of the document of `steelyard learn`."""
     sections = [
         Section("notices", "Before you read on", _refusal(record)),
@@ -49,18 +48,18 @@ def learn_page(record: Record, sha256: str) -> Page:
         ("report.json (SHA-256)", sha256),
     )
     log = record["log"]
-    counts = (("searches", "impressions"), ("distinct queries", "queries"), ("acts", "acts"))
+    counts = {"searches": log["impressions"], "distinct queries": log["queries"], "acts": log["acts"]}
     return Page(
         title=f"Learned from feedback on {record['dataset']['name']}",
         badge=record["verdict"],
         answer=record["sentence"],
         record=record,
-        facts=(*((name, number(log[key], 0)) for name, key in counts), ("span", str(log["span"]))),
+        facts=(*((name, number(count, 0)) for name, count in counts.items()), ("span", log["span"])),
         sections=explained(sections, facts),
     )
 
 
-def _refusal(record: Record) -> tuple[Block, ...]:
+def _refusal(record: LearnDocument) -> tuple[Block, ...]:
     refusal = record.get("refusal")
     warnings = [f"Refused: {refusal['reason']}. {refusal['remedy']}."] if refusal else []
     warnings += [record["warning"]] if record.get("warning") else []
@@ -68,7 +67,7 @@ def _refusal(record: Record) -> tuple[Block, ...]:
     return tuple(Paragraph(text, "warning") for text in warnings)
 
 
-def _gain(record: Record) -> tuple[Block, ...]:
+def _gain(record: LearnDocument) -> tuple[Block, ...]:
     """The gain in every view: how it depends on what nobody was shown, and on labels."""
     views = [
         (f"unseen at {one['imputed']:g}", one["gain"], math.hypot(one["error"], one.get("refit_error") or 0.0))
@@ -98,17 +97,17 @@ def _forest(title: str, rows: Sequence[tuple[str, float, float]], note: str) -> 
     return (Figure(picture(spans(found, "gain in nDCG@10", 0.0, "current"), title), note),) if found else ()
 
 
-def _strategies(record: Record) -> tuple[Block, ...]:
-    chosen = record.get("chosen") or {}
+def _strategies(record: LearnDocument) -> tuple[Block, ...]:
+    chosen = record.get("chosen")
     pairs = (
-        ("chosen", chosen.get("strategy") or MISSING),
+        ("chosen", chosen["strategy"] if chosen else MISSING),
         ("best found", record["best"]["strategy"]),
         ("current", record["current"]["strategy"]),
     )
     return (TermList(pairs, code=True),)
 
 
-def _acts(record: Record) -> tuple[Block, ...]:
+def _acts(record: LearnDocument) -> tuple[Block, ...]:
     acts, seen = record["acts"], record["examination"]
     title = "Acts per show by place, of relevant entries and of others"
     note = (
@@ -118,7 +117,7 @@ def _acts(record: Record) -> tuple[Block, ...]:
         ("how far down people look", seen.get("text") or f"{number(seen['exponent'], 2)} ({seen['source']})"),
         ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
     )
-    rows = (
+    rows: Iterator[Row] = (
         {"act": one["kind"], "acts": amount(one["count"], 0), "lift": amount(one["lift"], 2)}
         for one in acts["kinds"]
     )
@@ -126,14 +125,14 @@ def _acts(record: Record) -> tuple[Block, ...]:
     return (*figure, TermList(facts), *table("Acts", "What each kind of act is worth.", rows))
 
 
-def act_figure(record: Record) -> MatplotlibFigure:
+def act_figure(record: LearnDocument) -> MatplotlibFigure:
     """Acts per show by place."""
     acts = record["acts"]
     series = {"relevant entries": acts["relevant"], "other entries": acts["other"]}
     return places(series, "place", "acts per show")
 
 
-def follow_figure(record: Record) -> MatplotlibFigure:
+def follow_figure(record: LearnDocument) -> MatplotlibFigure:
     """How much the label and each signal raise the chance of an act, given the place."""
     found = [
         difference({"low": one["low"], "high": one["high"]}, one["label"], "filled", one["delta"])
@@ -142,7 +141,7 @@ def follow_figure(record: Record) -> MatplotlibFigure:
     return spans(found, "logarithm of the odds of an act, highest to lowest value", 0.0, "nothing")
 
 
-def _follows(record: Record) -> tuple[Block, ...]:
+def _follows(record: LearnDocument) -> tuple[Block, ...]:
     """What raises the chance of an act: labels should, and signals should not."""
     if not record.get("follows"):
         return ()
@@ -151,7 +150,7 @@ def _follows(record: Record) -> tuple[Block, ...]:
     return (Figure(picture(follow_figure(record), title), note),)
 
 
-def _interleaved(record: Record) -> tuple[Block, ...]:
+def _interleaved(record: LearnDocument) -> tuple[Block, ...]:
     """Which rankings were preferred where two took turns, and how many such searches a try would need."""
     told = [one["sentence"] for one in record.get("interleaved", ()) if one["other"]]
     needed = (record.get("experiment") or {}).get("searches")
@@ -160,24 +159,23 @@ def _interleaved(record: Record) -> tuple[Block, ...]:
     return tuple(Paragraph(one) for one in told)
 
 
-def _parts(record: Record) -> tuple[Block, ...]:
+def _parts(record: LearnDocument) -> tuple[Block, ...]:
     rows = [(f"{one['part']} ({one['queries']})", one["gain"], one["error"]) for one in record.get("pieces", ())]
     note = "The number of distinct queries is in brackets. Each part is learned alone: they should agree."
     return _forest("Gain by acts alone, by part of the log, with 95% intervals", rows, note)
 
 
-def _off_policy(record: Record) -> tuple[Block, ...]:
+def _off_policy(record: LearnDocument) -> tuple[Block, ...]:
     """What the best weights would have been worth, or why the log cannot tell."""
     found = record.get("off_policy")
     if not found:
         return ()
     if found["refusal"]:
         return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
-    names = {"ips": "inverse propensity", "snips": "self-normalised", "dr": "doubly robust"}
     rows: Iterator[Row] = (
         {"estimate by": title, "acts per show": amount(own["value"], text=_with_ends(own))}
-        for name, title in names.items()
-        if (own := found[name])
+        for title, own in estimates(found).items()
+        if own
     )
     facts = (
         ("shows", number(found["shows"], 0)),
@@ -187,13 +185,13 @@ def _off_policy(record: Record) -> tuple[Block, ...]:
     return (*table("Values", f"What {found['of']} would have been worth.", rows), TermList(facts))
 
 
-def _with_ends(found: Record) -> str:
+def _with_ends(found: PolicyValue) -> str:
     return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
 
 
-def _log(record: Record) -> tuple[Block, ...]:
+def _log(record: LearnDocument) -> tuple[Block, ...]:
     log = record["log"]
-    policies = (
+    policies: Iterator[Row] = (
         {
             "policy": one["name"] or "without a name",
             "searches": amount(one["searches"], 0),
@@ -202,7 +200,7 @@ def _log(record: Record) -> tuple[Block, ...]:
         }
         for one in record.get("policies", ())
     )
-    aside = (
+    aside: Iterator[Row] = (
         {
             "set aside": one["rule"],
             "count": amount(one["count"], 0),

@@ -16,6 +16,8 @@ from steelyard.base.errors import DataError, Fault, nearest, shown, visible
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
+from steelyard_eval.common.documents.results import ResultsDocument
+from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.show.report.log import SUFFIXES, of_log
 from steelyard_eval.show.report.rankings import ranking_faults
 
@@ -25,10 +27,9 @@ _TUNING = {"verdict", "strategy", "objective"}
 _LARGEST = 1e300  # beyond it differences overflow
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _FAULTS_SHOWN = 10
-_LABELLED = (("results", "label"), ("comparisons", "challenger"), ("comparisons", "baseline"), ("timing", "label"))
 
 
-def load_results(path: str | Path) -> dict[str, Any]:
+def load_results(path: str | Path) -> dict[str, object]:
     """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, a report.json, or a log.
 
     Of a feedback log (*.jsonl) the report has how far its layered searches went. Raises DataError when the file
@@ -58,7 +59,7 @@ def load_results(path: str | Path) -> dict[str, Any]:
     return checked(record, source)
 
 
-def checked(results: object, source: str = "results") -> dict[str, Any]:
+def checked(results: object, source: str = "results") -> dict[str, object]:
     """Results as plain JSON values with sorted keys, so that equal results make equal reports.
 
     Raises DataError listing every fault.
@@ -75,7 +76,7 @@ def checked(results: object, source: str = "results") -> dict[str, Any]:
             [f"and {more} more faults"] if more > 0 else []
         )
         raise DataError("\n".join(lines))
-    loaded: dict[str, Any] = plain
+    loaded: dict[str, object] = plain
     return loaded
 
 
@@ -85,23 +86,27 @@ def kind_of(record: object) -> str:
     return kind if kind in ("gate", "learn") else "results"
 
 
-def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
-    """Turn a tuning into results without a comparison, which a report can show; others are unchanged."""
-    if not isinstance(record, dict) or not record.keys() >= _TUNING or "configurations" in record:
-        return record
+def without_contenders(record: TuningDocument) -> ResultsDocument:
+    """A tuning as results without a comparison, which a report can show."""
+    tuning = {key: value for key, value in record.items() if key not in ("per_query", "rankings")}
     return {
-        "schema_version": record.get("schema_version"),
+        "schema_version": record.get("schema_version", 0),
         "dataset": {"name": record.get("dataset") or "a data set", "sha256": record.get("dataset_sha256")},
         "split": "all",
         "limit": record.get("limit") or 10,
-        "primary": record["objective"],
+        "primary": record["objective"] or "",
         "configurations": [],
         "results": [],
         "comparisons": [],
         "per_query": record.get("per_query") or [],
         "rankings": record.get("rankings"),
-        "tuning": {key: value for key, value in record.items() if key not in ("per_query", "rankings")},
+        "tuning": cast(TuningDocument, tuning),
     }
+
+
+def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
+    tuning = isinstance(record, dict) and record.keys() >= _TUNING and "configurations" not in record
+    return without_contenders(record) if tuning else record
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:
@@ -113,7 +118,7 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
             return
     if kind_of(record) != "results":
         return
-    sound = cast(Mapping[str, Any], record)
+    sound = cast(ResultsDocument, record)
     yield from _label_faults(sound, source)
     for place, value, rule in ranking_faults(sound.get("rankings")):
         yield Fault(source, 0, f"rankings.{place}", shown(value), rule, _REMEDY)
@@ -156,7 +161,7 @@ def _value_faults(record: object, source: str) -> Iterator[Fault]:
             )
 
 
-def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
+def _label_faults(record: ResultsDocument, source: str) -> Iterator[Fault]:
     """Labels that name no configuration, or more than one: their numbers would be lost or mixed."""
     counts = Counter(configuration["label"] for configuration in record["configurations"])
     for label, count in counts.items():
@@ -173,13 +178,16 @@ def _label_faults(record: Mapping[str, Any], source: str) -> Iterator[Fault]:
             yield Fault(source, 0, "results", shown(label), rule, _REMEDY)
 
 
-def _labels(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _labels(record: ResultsDocument) -> Iterator[tuple[str, str]]:
     """Every label that is used, with its place."""
-    if record.get("baseline"):
-        yield "baseline", record["baseline"]
-    for section, key in _LABELLED:
-        for index, item in enumerate(record.get(section, ())):
-            yield f"{section}.{index}.{key}", item[key]
+    if baseline := record.get("baseline"):
+        yield "baseline", baseline
+    yield from ((f"results.{at}.label", one["label"]) for at, one in enumerate(record["results"]))
+    yield from (
+        (f"comparisons.{at}.challenger", one["challenger"]) for at, one in enumerate(record["comparisons"])
+    )
+    yield from ((f"comparisons.{at}.baseline", one["baseline"]) for at, one in enumerate(record["comparisons"]))
+    yield from ((f"timing.{at}.label", one["label"]) for at, one in enumerate(record.get("timing", ())))
     for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
         for label in query["values"]:
             yield f"per_query.{index}.values", label

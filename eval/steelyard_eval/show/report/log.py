@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.fusion.progress import Progress
+from steelyard_eval.common.documents.results import LayersRecord, ResultsDocument
 from steelyard_eval.datasets.log_schema import MOST_HITS, decode
 from steelyard_eval.datasets.logs import lines_of
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
-def of_log(path: str | Path) -> dict[str, Any]:
+def of_log(path: str | Path) -> ResultsDocument:
     """Results that hold the totals of every configuration; DataError for a log without layered searches."""
     counts: dict[str, list[dict[str, int]]] = defaultdict(list)
     systems: dict[str, str] = {}
@@ -36,7 +36,7 @@ def of_log(path: str | Path) -> dict[str, Any]:
         raise DataError(
             f"{place} holds no layered search; log some with steelyard search --system cortex_mem --log"
         )
-    rows = [
+    rows: list[LayersRecord] = [
         {"label": f"{systems.get(policy, 'policy')} {policy}".strip(), **Progress.of_counts(own).summary()}
         for policy, own in counts.items()
     ]
@@ -55,11 +55,11 @@ def of_log(path: str | Path) -> dict[str, Any]:
     }
 
 
-def _sentence(rows: list[dict[str, Any]]) -> str:
-    total = {name: sum(row[name] for row in rows) for name in ("queries", "at_threshold", "full_search")}
-    empty = sum(row["without_result"] for row in rows)
-    relaxed = total["queries"] - total["at_threshold"] - total["full_search"]
+def _sentence(rows: list[LayersRecord]) -> str:
+    queries, reached = sum(row["queries"] for row in rows), sum(row["at_threshold"] for row in rows)
+    details, empty = sum(row["full_search"] for row in rows), sum(row["without_result"] for row in rows)
     return (
-        f"Of {total['queries']} layered searches {total['at_threshold']} found abstracts at the threshold and "
-        f"{relaxed} at a lower step, {total['full_search']} searched all details; {empty} ended without a result."
+        f"Of {queries} layered searches {reached} found abstracts at the threshold and "
+        f"{queries - reached - details} at a lower step, {details} searched all details; {empty} ended without a "
+        "result."
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.statistics import ALPHA, DRAWS, MARGIN, UNSEEN
 
-Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]
 
 
-def facts(results: Record) -> Pairs:
+def facts(results: ResultsDocument) -> Pairs:
     """List sizes and settings, without those that are not given."""
     dataset = results["dataset"]
     found = {
@@ -29,12 +28,12 @@ def facts(results: Record) -> Pairs:
     return tuple((name, value) for name, value in found.items() if value)
 
 
-def method(results: Record) -> Pairs:
+def method(results: ResultsDocument) -> Pairs:
     """Define the terms of the report, in reading order."""
     return tuple(_measurement(results)) + tuple(_statistics(results["primary"])) + _COSTS
 
 
-def _measurement(results: Record) -> Iterator[tuple[str, str]]:
+def _measurement(results: ResultsDocument) -> Iterator[tuple[str, str]]:
     if results.get("dialect"):
         yield "Metric values", f"{results['dialect']}."
     yield (

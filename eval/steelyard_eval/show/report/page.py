@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from steelyard_eval.common.console import brief
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.show import further_tables as further
@@ -20,21 +20,20 @@ from steelyard_eval.show.report.queries import disagreements, pairs
 from steelyard_eval.show.report.sentences import caveat, decision
 from steelyard_eval.show.report.sides import sides
 
-Record = Mapping[str, Any]
 STALE = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
 
 
-def page(results: Record, sha256: str) -> Page:
+def page(results: ResultsDocument, sha256: str) -> Page:
     """The page of checked results; `sha256` is that of the report.json beside it."""
-    measured = bool(results["configurations"])
-    subject = "Tuned weights" if results.get("tuning") and not measured else "Search strategies"
+    measured, tuning = bool(results["configurations"]), results.get("tuning")
+    subject = "Tuned weights" if tuning and not measured else "Search strategies"
     means = {record["label"]: record for record in ranked(results)}
     baseline = results.get("baseline") or ""
     return Page(
         title=f"{subject} on {results['dataset']['name']}",
         badge=_badge(results, measured),
         answer=_answer(results, measured),
-        record=results if measured or not results.get("tuning") else results["tuning"],
+        record=tuning if tuning and not measured else results,
         caveat="" if results.get("verdict") or not measured else caveat(means, baseline),
         description=results["dataset"].get("description") or "",
         facts=facts(results),
@@ -42,9 +41,9 @@ def page(results: Record, sha256: str) -> Page:
     )
 
 
-def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ...]:
-    two, record = sides(results), results.get("tuning") or {}
-    chosen = results.get("chosen") or {}
+def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Section, ...]:
+    two, record = sides(results), results.get("tuning")
+    curve = weight(record or results.get("chosen") or {}, results["primary"])
     stale = _of_texts("Stale", STALE, further.stale(results))
     layers = _of_texts("Layers", "How far each layered search went.", further.layers(results))
     shown = [
@@ -54,7 +53,7 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
         Section("leaderboard", "Leaderboard", leaderboard(results)),
         Section("differences", "Differences to the baseline", differences(results)),
         Section("cost", "Quality against cost", cost(results)),
-        Section("weight", "What the weight changes", weight(record or chosen, results["primary"]), measured),
+        Section("weight", "What the weight changes", curve, measured),
         Section("queries", "Queries", (*pairs(results, two), *disagreements(results)), folded=True),
         Section("categories", "Categories of queries", categories(results, two), folded=True),
         Section("metrics", "All metrics", all_metrics(results), folded=True),
@@ -67,7 +66,7 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
             folded=True,
         ),
         Section("layers", "Layered searches", layers, folded=measured),
-        Section("ablation", "What signals and labels are worth", ablation(record), folded=True),
+        Section("ablation", "What signals and labels are worth", ablation(record) if record else (), folded=True),
         Section("labels", "How far the labels reach", coverage(results), folded=True),
         Section("strategies", "Strategies", _strategies(results), folded=True),
     ]
@@ -75,25 +74,24 @@ def _sections(results: Record, sha256: str, measured: bool) -> tuple[Section, ..
     return explained(shown, _provenance(results, sha256), metrics(results), how)
 
 
-def _badge(results: Record, measured: bool) -> str:
-    verdict = results.get("verdict") or ("" if measured else (results.get("tuning") or {}).get("verdict", ""))
-    return str(verdict)
+def _badge(results: ResultsDocument, measured: bool) -> str:
+    tuning = results.get("tuning")
+    return results.get("verdict") or (tuning["verdict"] if tuning and not measured else "")
 
 
-def _answer(results: Record, measured: bool) -> str:
+def _answer(results: ResultsDocument, measured: bool) -> str:
     """The sentence of the document; of one without, as older versions wrote them, what it says today."""
+    tuning = results.get("tuning")
     if results.get("sentence"):
-        return str(results["sentence"])
-    if not measured and results.get("tuning"):
-        return decision(results["tuning"])
-    return answer(results).sentence
+        return results["sentence"]
+    return decision(tuning) if tuning and not measured else answer(results).sentence
 
 
-def _notices(results: Record) -> tuple[Paragraph, ...]:
+def _notices(results: ResultsDocument) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
 
 
-def _silence(results: Record) -> tuple[Block, ...]:
+def _silence(results: ResultsDocument) -> tuple[Block, ...]:
     text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
     more = "What other floors would lose of the relevant entries, and what they would answer and show."
     silent, others = further.silence(results), further.other_floors(results)
@@ -109,18 +107,17 @@ def _of_texts(name: str, text: str, rows: Sequence[Mapping[str, str]]) -> tuple[
     return table(name, text, shown)
 
 
-def _strategies(results: Record) -> tuple[TermList, ...]:
+def _strategies(results: ResultsDocument) -> tuple[TermList, ...]:
     pairs = tuple((one["label"], brief(one["strategy"])) for one in results["configurations"])
     return (TermList(pairs, code=True),) if pairs else ()
 
 
-def _provenance(results: Record, sha256: str) -> list[tuple[str, str]]:
+def _provenance(results: ResultsDocument, sha256: str) -> list[tuple[str, str]]:
     """The command, the tool, and the hashes that tell two reports apart."""
-    record = results.get("tuning") or {}
-    command = results.get("command") or record.get("command")
+    tuning = results.get("tuning")
     found = {
-        "command": command,
-        "tool": results.get("tool") or record.get("tool"),
+        "command": results.get("command") or (tuning and tuning.get("command")),
+        "tool": results.get("tool") or (tuning and tuning.get("tool")),
         "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
         "report.json (SHA-256)": sha256,
     }

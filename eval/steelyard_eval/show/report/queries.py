@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from steelyard_eval.common.documents.parts import QueryRecord, RankingsRecord, ShownList
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING, clip, number
 from steelyard_eval.explain.moves import cause, changed, short_name, standings
 from steelyard_eval.show.report.blocks import Block, Cell, ListPlace, Pair, Pairs, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import configurations
 from steelyard_eval.show.report.sides import Sides
 
-Record = Mapping[str, Any]
 SHOWN = 10
 COLUMNS = 6
 """Configurations beside each other; more would be a wall of numbers."""
@@ -19,7 +19,7 @@ _TEXT_COLUMNS = 240
 _HIT_COLUMNS = 110
 
 
-def disagreements(results: Record) -> tuple[Block, ...]:
+def disagreements(results: ResultsDocument) -> tuple[Block, ...]:
     """The queries with the widest range of values, widest first, equal ones by id."""
     if not results["configurations"]:
         return ()
@@ -45,7 +45,7 @@ def disagreements(results: Record) -> tuple[Block, ...]:
     return table("Queries", caption, (_row(query, labels) for query in top))
 
 
-def _labels(results: Record) -> list[str]:
+def _labels(results: ResultsDocument) -> list[str]:
     """The labels of the columns, in the order of the leaderboard: the baseline and the best others."""
     labels = [one["label"] for one in configurations(results)]
     base = results.get("baseline")
@@ -53,7 +53,7 @@ def _labels(results: Record) -> list[str]:
     return [label for label in labels if label == base or label in others]
 
 
-def _row(query: Record, labels: Sequence[str]) -> Row:
+def _row(query: QueryRecord, labels: Sequence[str]) -> Row:
     values = [query["values"].get(label) for label in labels]
     best = max(value for value in values if value is not None)
     about = ", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part)
@@ -62,23 +62,28 @@ def _row(query: Record, labels: Sequence[str]) -> Row:
     return [("query", text), *zip(labels, cells, strict=True)]
 
 
-def pairs(results: Record, two: Sides | None) -> tuple[Block, ...]:
+def pairs(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]:
     """Both rankings of the queries whose value changes most; nothing where the document has no lists."""
-    lists = {own["label"]: own["queries"] for own in (results.get("rankings") or {}).get("lists", ())}
+    rankings = results.get("rankings") or {}
+    lists = {own["label"]: own["queries"] for own in rankings.get("lists", ())}
     if two is None or two.left not in lists or two.right not in lists:
         return ()
     changed = sorted(two.rows(results), key=lambda row: (-abs(row[2] - row[1]), row[0]["id"]))
-    found = tuple(_pair(results, lists, two, *row) for row in changed[:SHOWN] if row[1] != row[2])
+    found = tuple(_pair(rankings, lists, two, *row) for row in changed[:SHOWN] if row[1] != row[2])
     return (Pairs((two.left, two.right), found),) if found else ()
 
 
 def _pair(
-    results: Record, lists: Mapping[str, Record], two: Sides, query: Record, left: float, right: float
+    rankings: RankingsRecord,
+    lists: Mapping[str, Mapping[str, ShownList]],
+    two: Sides,
+    query: QueryRecord,
+    left: float,
+    right: float,
 ) -> Pair:
     own = [lists[label].get(query["id"], {"entries": []}) for label in (two.left, two.right)]
     before, after = (list(found["entries"]) for found in own)
     by = movers(*own)
-    rankings = results["rankings"]
     return Pair(
         text=clip(query.get("text") or MISSING, _TEXT_COLUMNS),
         about=", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part),
@@ -90,7 +95,7 @@ def _pair(
     )
 
 
-def movers(left: Record, right: Record) -> dict[str, str]:
+def movers(left: ShownList, right: ShownList) -> dict[str, str]:
     """The signal that moved each entry of both lists most, as `steelyard explain` finds it, by entry."""
     both = [id_ for id_ in right["entries"] if id_ in left["entries"]]
     if not both or not (left.get("parts") and right.get("parts")):
@@ -103,7 +108,7 @@ def movers(left: Record, right: Record) -> dict[str, str]:
     return {id_: name for id_, name in found.items() if name is not None}
 
 
-def _parts(own: Record, at: int) -> dict[str, float]:
+def _parts(own: ShownList, at: int) -> dict[str, float]:
     """What each signal adds at one place; a prior counts as one signal whatever its options."""
     found: dict[str, float] = {}
     for label, values in own["parts"].items():
@@ -113,9 +118,9 @@ def _parts(own: Record, at: int) -> dict[str, float]:
 
 
 def _hit(
-    rankings: Record,
+    rankings: RankingsRecord,
     query: str,
-    own: Record,
+    own: ShownList,
     at: int,
     other: Sequence[str],
     words: tuple[str, str],

@@ -10,13 +10,14 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from steelyard.base.files import canonical, write_texts
 from steelyard_eval.common.answer import CHOSEN, below_in_html, below_in_markdown
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
 from steelyard_eval.recording.runs import KeptRun
 from steelyard_eval.show.latex import latex
@@ -32,16 +33,12 @@ from steelyard_eval.show.report.page import page
 from steelyard_eval.show.runs_kept import trends
 
 _TEMPLATES = "templates"
-PAGES: Mapping[str, Callable[[Mapping[str, Any], str], Page]] = {
-    "results": page,
-    "gate": gate_page,
-    "learn": learn_page,
-}
+PAGES: Mapping[str, Callable[[Any, str], Page]] = {"results": page, "gate": gate_page, "learn": learn_page}
 """What makes the page of each kind of document."""
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
 
 
-def write_report(results: Mapping[str, Any], out: str | Path, runs: Sequence[KeptRun] = ()) -> list[Path]:
+def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[KeptRun] = ()) -> list[Path]:
     """Write report.html, report.md, summary.md and report.json into `out`.
 
     Of a comparison also CSV files, leaderboard.tex and timing.json; summary.md has ten lines, for a pull request.
@@ -57,18 +54,19 @@ def write_report(results: Mapping[str, Any], out: str | Path, runs: Sequence[Kep
     plain = checked(results)
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"}, one_line=True)
     kind = kind_of(plain)
+    compared = cast(ResultsDocument, plain) if kind == "results" else None
     content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), runs)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
-        "report.html": _page(content, plain if kind == "results" else {}),
+        "report.html": _page(content, compared),
         "report.md": _markdown().get_template("report.md.j2").render(page=content, below=below_in_markdown),
         "summary.md": _summary(content),
         "report.json": json_text,
     }
-    if kind == "results":
-        texts |= {"leaderboard.csv": leaderboard_csv(plain), "queries.csv": queries_csv(plain)}
-        texts |= {"leaderboard.tex": latex(plain)} if plain["results"] else {}
-        texts["timing.json"] = canonical(plain.get("timing", []))
+    if compared is not None:
+        texts |= {"leaderboard.csv": leaderboard_csv(compared), "queries.csv": queries_csv(compared)}
+        texts |= {"leaderboard.tex": latex(compared)} if compared["results"] else {}
+        texts["timing.json"] = canonical(compared.get("timing", []))
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
@@ -103,14 +101,14 @@ def _told_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     return [rows[at] for at in sorted([*own, *rest[: 3 - len(own)]])]
 
 
-def _page(content: Page, results: Mapping[str, Any]) -> str:
+def _page(content: Page, results: ResultsDocument | None) -> str:
     """The page with as many lists as there is room for."""
     template = _html().get_template("report.html.j2")
     shared = {"page": content, "policy": policy(), "badges": BADGES, "style": _asset("report.css")}
     shared["below"] = below_in_html
     shared["script"] = _asset("report.js")
     bare = template.render(packed=Packed(""), **shared)
-    packed = pack(results, MOST - len(bare.encode()) - 1000)
+    packed = pack(results, MOST - len(bare.encode()) - 1000) if results else Packed("")
     return template.render(packed=packed, **shared) if packed.text or packed.note else bare
 
 

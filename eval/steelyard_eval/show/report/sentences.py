@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from steelyard_eval.common.documents.results import ResultRecord
+from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.common.markup import listed
 from steelyard_eval.measures.statistics import TIE
 
-Record = Mapping[str, Any]
 
-
-def caveat(means: Mapping[str, Record], baseline: str) -> str:
+def caveat(means: Mapping[str, ResultRecord], baseline: str) -> str:
     """List the other configurations that may be as good as the best; empty when there are none."""
     best = _best(means)
     if len(best) != 1 or best[0] == baseline:
@@ -25,21 +24,21 @@ def caveat(means: Mapping[str, Record], baseline: str) -> str:
     return f"{tested}: no test separates {best[0]} from {listed(rivals)}; {its}."
 
 
-def decision(tuning: Record) -> str:
+def decision(tuning: TuningDocument) -> str:
     """Return the sentence of a tuning; for a document without one, its verdict in words."""
     if tuning.get("sentence"):
-        return str(tuning["sentence"])
+        return tuning["sentence"]
     leads = {"ship": "Use the tuned strategy", "try": "Try the tuned strategy, unproven"}
     lead = leads.get(tuning["verdict"], "Keep the current one")
     return f"{lead}: the document has no promise; tune again for one."
 
 
-def _best(means: Mapping[str, Record]) -> list[str]:
+def _best(means: Mapping[str, ResultRecord]) -> list[str]:
     """Labels that share the highest mean."""
     top = max((record["mean"] for record in means.values()), default=0.0)
     return [label for label, record in means.items() if record["mean"] >= top - TIE]
 
 
-def _reaches(record: Record, floor: float | None) -> bool:
+def _reaches(record: ResultRecord, floor: float | None) -> bool:
     high = record.get("high")
     return floor is not None and high is not None and high >= floor

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-Record = Mapping[str, Any]
+from steelyard_eval.common.documents.parts import QueryRecord
+from steelyard_eval.common.documents.results import ResultsDocument
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Sides:
     left: str
     right: str
 
-    def rows(self, results: Record) -> Iterator[tuple[Record, float, float]]:
+    def rows(self, results: ResultsDocument) -> Iterator[tuple[QueryRecord, float, float]]:
         """The queries for which both have a value, with both values."""
         for query in results.get("per_query", ()):
             left, right = query["values"].get(self.left), query["values"].get(self.right)
@@ -24,7 +24,7 @@ class Sides:
                 yield query, left, right
 
 
-def sides(results: Record) -> Sides | None:
+def sides(results: ResultsDocument) -> Sides | None:
     """The two configurations; None where there are no values of two by query.
 
     The lists in the document come in the order of importance; without lists it is the baseline and the best other.

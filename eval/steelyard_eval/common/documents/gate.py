@@ -1,0 +1,218 @@
+"""The document of `gate`, and the lines of a baseline's history."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from steelyard_eval.common.documents.parts import Answer, Ends
+
+
+class GatedDataset(TypedDict):
+    """The data set that was gated."""
+
+    name: str
+    entries: NotRequired[int]
+
+
+class FindingRecord(TypedDict):
+    """What was found; of a mismatch `digests` has what differs: part -> before and now -> hash."""
+
+    kind: str
+    verdict: str
+    text: str
+    contender: NotRequired[str | None]
+    digests: NotRequired[dict[str, dict[str, str]]]
+
+
+class GatedMetric(TypedDict):
+    """The mean of a metric in the baseline, now and in the anchor."""
+
+    metric: str
+    before: float
+    now: float
+    delta: float
+    anchor: float
+
+
+class AgainstRecord(Ends):
+    """The rule on the differences of nDCG@10 to the baseline or the anchor, see steelyard_eval.gate.rule."""
+
+    name: str
+    date: NotRequired[str | None]
+    verdict: str
+    reason: NotRequired[str]
+    delta: float
+    worse: NotRequired[float | None]
+    composite: NotRequired[float]
+    p_worse: NotRequired[float | None]
+    p_better: NotRequired[float]
+    p_ndcg: NotRequired[float]
+    upper: NotRequired[float | None]
+    limit: NotRequired[float | None]
+
+
+class SliceChange(TypedDict):
+    """The change of nDCG@10 of some queries; `p` is None of too few, `worse` says that it fell beyond doubt."""
+
+    queries: int
+    delta: float
+    p: NotRequired[float | None]
+    p_adjusted: NotRequired[float | None]
+    worse: bool
+
+
+class SliceRecord(SliceChange):
+    """The same of the queries of a category or an intent."""
+
+    field: str
+    value: str
+
+
+class BrokenPromise(TypedDict):
+    """How many entries of a list break a promise that no list of the baseline broke."""
+
+    promise: str
+    query: str
+    entries: int
+
+
+class LostQuery(TypedDict):
+    """A query that lost nDCG@10, with both rankings."""
+
+    id: str
+    text: NotRequired[str | None]
+    before: float
+    now: float
+    delta: NotRequired[float]
+    list_before: list[str]
+    list_now: list[str]
+
+
+class PlantedRecord(TypedDict):
+    """A regression made on purpose: what it costs, and how often the gate catches it; None if too little."""
+
+    name: str
+    drop: float | None
+    caught: float | None
+
+
+class PowerRecord(TypedDict):
+    """How far the gate can be trusted on one contender."""
+
+    drop: NotRequired[float]
+    caught: float | None
+    asleep: bool
+    false_alarms: NotRequired[float | None]
+    planted: NotRequired[list[PlantedRecord]]
+
+
+class GatedConfiguration(TypedDict):
+    """What a contender is; lists have neither system nor limit."""
+
+    label: str
+    kind: NotRequired[str]
+    system: NotRequired[str | None]
+    profile: NotRequired[str | None]
+    strategy: NotRequired[str | None]
+    limit: NotRequired[int | None]
+
+
+class ContestRecord(GatedConfiguration):
+    """A contender beside its baseline."""
+
+    strategy_before: NotRequired[str]
+    check: NotRequired[str]
+    verdict: str
+    reason: NotRequired[str]
+    text: str
+    queries: int
+    units: NotRequired[int]
+    deep: NotRequired[bool]
+    touched: NotRequired[float]
+    lists_changed: int
+    scores_changed: NotRequired[int]
+    metrics: list[GatedMetric]
+    against: list[AgainstRecord]
+    slices: list[SliceRecord]
+    broken: NotRequired[list[BrokenPromise]]
+    worst: list[LostQuery]
+    notices: NotRequired[list[str]]
+
+
+class GatedRecord(ContestRecord):
+    """The same with how far the gate can be trusted on it."""
+
+    power: PowerRecord
+
+
+class GatePower(TypedDict):
+    """The share of drops of this size that the gate catches at least, and the contenders it hardly watches."""
+
+    drop: float
+    least: float | None
+    asleep: list[str]
+
+
+class BaselineRecord(TypedDict):
+    """The baseline: its file, when and with what it was written, and what it was measured on."""
+
+    path: str
+    date: str
+    tool: str
+    hashes: NotRequired[dict[str, str]]
+
+
+class KeptMeans(TypedDict):
+    """The means of a contender before and after an update, by metric."""
+
+    strategy: str
+    before: dict[str, float] | None
+    now: dict[str, float]
+    verdict: str | None
+
+
+class HistoryRecord(TypedDict):
+    """An update of the baseline."""
+
+    date: str
+    who: str
+    because: NotRequired[str | None]
+    tool: NotRequired[str]
+    accepted_worse: NotRequired[bool]
+    comparable: NotRequired[bool]
+    hashes: NotRequired[dict[str, str]]
+    contenders: NotRequired[dict[str, KeptMeans]]
+    previous: NotRequired[str]
+
+
+class GateHead(TypedDict):
+    """What was gated: the data set, the baseline with its history, and the settings."""
+
+    schema_version: int
+    kind: Literal["gate"]
+    tool: str
+    dataset: GatedDataset
+    baseline: BaselineRecord
+    split: NotRequired[str | None]
+    intents: NotRequired[str | None]
+    dialect: NotRequired[str]
+    budget: NotRequired[float | None]
+    rebaseline: NotRequired[str | None]
+    history: NotRequired[list[HistoryRecord]]
+
+
+class TrustPart(TypedDict, total=False):
+    """The gate's own error rates, those of the worst contender."""
+
+    false_alarm_rate: float | None
+    power: GatePower | None
+
+
+class GateDocument(Answer, GateHead, TrustPart):
+    """Did search get worse? The verdict, every contender, and how far to trust the gate itself."""
+
+    verdict: str
+    findings: list[FindingRecord]
+    contenders: list[GatedRecord]
+    notices: list[str]
+    check: NotRequired[str | None]

@@ -1,0 +1,269 @@
+"""The document of `learn`; docs/feedback.md tells what the numbers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NotRequired, TypedDict
+
+from steelyard_eval.common.documents.parts import DecidedDocument
+
+
+class SetAside(TypedDict):
+    """Lines that were not used: the rule that they break, how many, and the first of them."""
+
+    rule: str
+    count: int
+    lines: NotRequired[list[int]]
+
+
+class CensusRecord(TypedDict):
+    """What was read of a log."""
+
+    lines: NotRequired[int]
+    impressions: int
+    acts: int
+    disordered: NotRequired[int]
+    simulated: NotRequired[bool]
+    set_aside: NotRequired[list[SetAside]]
+
+
+class LogRecord(CensusRecord):
+    """The same with the span of days and the number of distinct queries."""
+
+    queries: int
+    span: str
+
+
+class ClientsRecord(TypedDict):
+    """How many searched, and the share of the searches that the largest one has."""
+
+    count: int
+    largest: float
+
+
+class PolicyRecord(TypedDict):
+    """What ranked logged lists, and how far they can be computed again."""
+
+    name: str
+    searches: int
+    agreement: float
+    how: str
+
+
+class ExaminationRecord(TypedDict):
+    """How far down people look: place k is examined k**-exponent times as often as the first."""
+
+    exponent: float
+    error: NotRequired[float | None]
+    source: str
+    text: NotRequired[str]
+
+
+class ActKind(TypedDict):
+    """A kind of act, how often it is done, and what it tells."""
+
+    kind: str
+    count: int
+    lift: float
+
+
+class ActsRecord(TypedDict):
+    """Acts per show by place, of relevant entries and of others."""
+
+    lift: float
+    relevant: list[float]
+    other: list[float]
+    kinds: list[ActKind]
+
+
+class FollowRecord(TypedDict):
+    """How much the label or a signal raises the logarithm of the odds of an act, given the place."""
+
+    label: str
+    delta: float
+    low: float
+    high: float
+
+
+class LabelsRecord(TypedDict):
+    """What labels alone say of a candidate, and (`both`) sharpened by acts."""
+
+    queries: int
+    logged: NotRequired[int]
+    others: NotRequired[int]
+    share: float
+    worth: NotRequired[float]
+    gain: float
+    error: float
+    both_gain: float
+    both_error: float
+
+
+class Turns(TypedDict):
+    """How often the other of two rankings that took turns won."""
+
+    wins: NotRequired[int]
+    ties: NotRequired[int]
+    losses: NotRequired[int]
+
+
+class ClientTurns(Turns):
+    """The same of one client."""
+
+    client: str
+
+
+class DuelRecord(Turns):
+    """The same of all clients, and whether the other ranking is preferred."""
+
+    other: str
+    sentence: str
+    strategy: NotRequired[str]
+    clients: NotRequired[list[ClientTurns]]
+    preferred: NotRequired[float | None]
+    interval: NotRequired[list[float]]
+    p: NotRequired[float]
+    needed: NotRequired[int | None]
+
+
+class ExperimentRecord(TypedDict, total=False):
+    """How many searches a trial by turns needs, and the shares that the candidate wins, ties and loses."""
+
+    wins: float
+    ties: float
+    losses: float
+    searches: int | None
+
+
+class ViewRecord(TypedDict):
+    """The gain by acts alone, with what was never shown counted at a share of what its signals suggest."""
+
+    imputed: float
+    gain: float
+    error: float
+    refit_error: NotRequired[float | None]
+
+
+class PieceRecord(TypedDict):
+    """The gain by one part of the log."""
+
+    part: str
+    queries: int
+    gain: float
+    error: float
+
+
+class PolicyValue(TypedDict):
+    """Acts per show, with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class OffPolicyRecord(TypedDict):
+    """What other lists would have been worth by logged probabilities, or why that cannot be told."""
+
+    of: str
+    ips: PolicyValue | None
+    snips: PolicyValue | None
+    dr: PolicyValue | None
+    effective: float
+    mean_weight: NotRequired[float]
+    largest: float
+    shows: int
+    refusal: str
+
+
+def estimates(found: OffPolicyRecord) -> dict[str, PolicyValue | None]:
+    """The three estimates by their names."""
+    return {
+        "inverse propensity": found["ips"],
+        "self-normalised": found["snips"],
+        "doubly robust": found["dr"],
+    }
+
+
+class LearnedDataset(TypedDict):
+    """The data set that was searched."""
+
+    name: str
+    sha256: NotRequired[str | None]
+
+
+class LearnedStrategy(TypedDict):
+    """A strategy; of what is used today also its label."""
+
+    strategy: str
+    label: NotRequired[str]
+
+
+class CloselyRecord(TypedDict):
+    """One candidate closely: its gain by the acts in every view, and by parts of the log."""
+
+    views: list[ViewRecord]
+    pieces: list[PieceRecord]
+    unseen: float
+    flip: float | None
+    off_policy: OffPolicyRecord | None
+    effective_queries: float | None
+
+
+class LearnDocument(DecidedDocument):
+    """What a log and labels suggest, and whether it is enough to change anything."""
+
+    schema_version: int
+    kind: Literal["learn"]
+    tool: str
+    dataset: LearnedDataset
+    log: LogRecord
+    examination: ExaminationRecord
+    acts: ActsRecord
+    views: list[ViewRecord]
+    best: LearnedStrategy
+    current: LearnedStrategy
+    unseen: float
+    rule: NotRequired[str]
+    counted: NotRequired[Mapping[str, float]]
+    evidence: NotRequired[str]
+    warning: NotRequired[str]
+    chosen: NotRequired[LearnedStrategy | None]
+    clients: NotRequired[ClientsRecord]
+    policies: NotRequired[list[PolicyRecord]]
+    follows: NotRequired[list[FollowRecord]]
+    labels: NotRequired[LabelsRecord | None]
+    candidates: NotRequired[int | None]
+    interleaved: NotRequired[list[DuelRecord]]
+    experiment: NotRequired[ExperimentRecord | None]
+    pieces: NotRequired[list[PieceRecord]]
+    flip: NotRequired[float | None]
+    off_policy: NotRequired[OffPolicyRecord | None]
+    effective_queries: NotRequired[float | None]
+
+
+EvidenceRecord = TypedDict("EvidenceRecord", {"from": str, "verdict": str, "sentence": str})
+"""What use, labels or the gate say."""
+
+
+class RefreshedRecord(TypedDict):
+    """Whether the data set changed when it was imported again, and how much is in it."""
+
+    changed: bool
+    counts: dict[str, int]
+
+
+class LoopDocument(DecidedDocument):
+    """What a run of the loop found and wrote; docs/loop.md tells what it does."""
+
+    schema_version: int
+    tool: str
+    kind: Literal["loop"]
+    dataset: LearnedDataset
+    refreshed: RefreshedRecord | None
+    use: list[Mapping[str, object]]
+    evidence: list[EvidenceRecord]
+    adopted: bool
+    exit_code: int
+    notes: list[str]
+    files: list[str]
+    reports: NotRequired[list[str]]

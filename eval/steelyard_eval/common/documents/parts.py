@@ -1,0 +1,175 @@
+"""What several documents have: the answer, numbers with intervals, queries and their lists."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+
+class StepRecord(TypedDict):
+    """One thing to do: in words, and the command or the file; either may be empty."""
+
+    what: str
+    command: str
+
+
+class Answer(TypedDict, total=False):
+    """What a job answers: the result in a sentence, what to do, the formula it is about, what else to know."""
+
+    sentence: str
+    steps: list[StepRecord]
+    formula: str | None
+    beside: str
+
+
+class Ends(TypedDict, total=False):
+    """The ends of a 95% interval, where it is known."""
+
+    low: float | None
+    high: float | None
+
+
+class MeanRecord(Ends):
+    """A mean, or a mean difference, with its interval."""
+
+    mean: float
+
+
+class Estimate(Ends, total=False):
+    """The value of a setting, or a gain, over so many queries."""
+
+    value: float
+    queries: int
+
+
+class HeldOutGain(Estimate, total=False):
+    """A gain on queries that took no part in a choice, with its sign-flip p."""
+
+    p: float
+
+
+class PromiseRecord(Estimate, total=False):
+    """The gain on queries that were not seen; `harm` is the probability that it is a loss."""
+
+    metric: str
+    harm: float
+
+
+class RefusalRecord(TypedDict):
+    """Why something does not ship whatever the figures say, and what would change that."""
+
+    reason: str
+    remedy: str
+
+
+class ExpectedGain(Ends):
+    """A gain with the probability that it is a loss, None where nothing is known of that."""
+
+    value: float
+    harm: float | None
+
+
+class FavouriteRecord(TypedDict):
+    """The best that may be chosen, and its expected gain."""
+
+    formula: str
+    gain: ExpectedGain
+
+
+class GivenUp(Ends):
+    """What a restriction costs, by the metric."""
+
+    metric: str
+    value: float
+
+
+RestrictionRecord = TypedDict(
+    "RestrictionRecord",
+    {
+        "target": str | None,
+        "latency_ms": float | None,
+        "embedding_calls_of_100": float | None,
+        "candidates": int,
+        "of": int,
+        "current": str | None,
+        "without": FavouriteRecord,
+        "with": FavouriteRecord,
+        "cost": GivenUp,
+        "sentence": str,
+    },
+)
+"""What a restriction costs: `candidates` of `of` were left; `current` says why what is used today is none."""
+
+
+class DecidedDocument(Answer, total=False):
+    """What was decided: ship, try or keep.
+
+    `promise_stated` says whether the gain is printed; nothing beats the current one by more than `bound`;
+    `replaced` says what the weights files of before held.
+    """
+
+    verdict: str
+    promise: PromiseRecord | None
+    promise_stated: bool
+    refusal: RefusalRecord | None
+    bound: float
+    labels_needed: int | None
+    restriction: RestrictionRecord
+    replaced: list[str]
+
+
+class CurvePoint(TypedDict):
+    """A step of a curve: the weight at its middle and at its ends, and the value."""
+
+    weight: float
+    low: NotRequired[float]
+    high: NotRequired[float]
+    value: float
+
+
+class CurveAxis(TypedDict, total=False):
+    """Along which weight a curve runs, which share the others, and where the chosen and the current one are."""
+
+    signal: str
+    others: list[str]
+    chosen: float | None
+    current: float | None
+
+
+class CurveRecord(TypedDict):
+    """The objective along the first weight that moves; empty where nothing does."""
+
+    curve: list[CurvePoint]
+    axis: CurveAxis | None
+
+
+class QueryRecord(TypedDict):
+    """A query with the primary metric of each contender."""
+
+    id: str
+    text: NotRequired[str | None]
+    category: NotRequired[str | None]
+    group: NotRequired[str | None]
+    values: dict[str, float | None]
+
+
+class ShownList(TypedDict):
+    """The first places of a list; of our own contenders with scores and what each signal adds to them."""
+
+    entries: list[str]
+    scores: NotRequired[list[float]]
+    parts: NotRequired[dict[str, list[float]]]
+
+
+class ContenderLists(TypedDict):
+    """The lists of a contender by query."""
+
+    label: str
+    queries: dict[str, ShownList]
+
+
+class RankingsRecord(TypedDict, total=False):
+    """The lists of contenders, the most important first; grades by query and entry; the opening of each entry."""
+
+    lists: list[ContenderLists]
+    grades: dict[str, dict[str, int]]
+    entries: dict[str, str]

@@ -1,0 +1,306 @@
+"""The document of `compare` and `recommend`, which reports read.
+
+What `recommend` alone writes, and what it writes without labels, stands below what both have.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from steelyard.fusion.progress import ProgressSummary
+from steelyard_eval.common.documents.parts import (
+    CurveAxis,
+    CurvePoint,
+    DecidedDocument,
+    Ends,
+    Estimate,
+    MeanRecord,
+    QueryRecord,
+    RankingsRecord,
+)
+from steelyard_eval.common.documents.tuning import Depths, OptimumRecord, TuningDocument
+
+
+class DatasetRecord(TypedDict):
+    """The data set, with its hash, sizes and clock; `path` is None for one that is in memory alone."""
+
+    name: str
+    path: NotRequired[str | None]
+    description: NotRequired[str | None]
+    licence: NotRequired[str | None]
+    sha256: NotRequired[str | None]
+    entries: NotRequired[int | None]
+    set_apart: NotRequired[int | None]
+    as_of: NotRequired[str | None]
+    queries: NotRequired[int | None]
+    judged: NotRequired[int | None]
+
+
+class NamedSystem(TypedDict, total=False):
+    """The system and the profile of a contender; None of lists."""
+
+    system: str | None
+    profile: str | None
+
+
+class ContenderRecord(NamedSystem):
+    """What was compared; lists have their source as the strategy. `empty` counts queries without any result."""
+
+    label: str
+    strategy: str
+    family: NotRequired[str | None]
+    kind: NotRequired[str | None]
+    empty: NotRequired[int]
+
+
+class ResultRecord(NamedSystem, MeanRecord):
+    """The mean of one contender by one metric, with its interval."""
+
+    label: str
+    metric: str
+    strategy: NotRequired[str | None]
+    queries: NotRequired[int | None]
+
+
+class PairedRecord(Ends):
+    """A paired difference, see `Paired` in steelyard_eval.measures.statistics."""
+
+    delta: float
+    verdict: str
+    p: NotRequired[float | None]
+    p_holm: NotRequired[float | None]
+    wins: NotRequired[int | None]
+    ties: NotRequired[int | None]
+    losses: NotRequired[int | None]
+    mde: NotRequired[float | None]
+    queries_needed: NotRequired[int | None]
+    why: NotRequired[str | None]
+
+
+class ComparedRecord(PairedRecord):
+    """The test of a challenger against the baseline; `worse` is the probability that it is worse."""
+
+    challenger: str
+    baseline: str
+    metric: str
+    worse: NotRequired[float | None]
+
+
+class Percentiles(TypedDict, total=False):
+    """Latency in milliseconds: half of the searches took less, 95 and 99 of 100."""
+
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+
+
+class TimingRecord(NamedSystem, Percentiles, total=False):
+    """What searching costs; in timing.json, because it differs from run to run.
+
+    `degraded` counts searches that the embedder failed; `pareto` is of recommend: no other row beats this one in
+    the metric, in time, in calls and in bytes.
+    """
+
+    label: str
+    queries: int | None
+    embedding_calls: int | None
+    layers: dict[str, Percentiles]
+    degraded: int
+    keyword_bytes: int | None
+    vector_bytes: int | None
+    pareto: bool
+
+
+class LayersRecord(ProgressSummary):
+    """How far the layered searches of a contender went."""
+
+    label: str
+
+
+class FloorPoint(TypedDict):
+    """What a floor loses of the relevant entries, and the shares of questions and of words that it leaves.
+
+    `false` is the share of questions that nothing answers for which something is shown.
+    """
+
+    floor: float
+    lost: float
+    answered: float
+    words: float
+    false: NotRequired[float]
+
+
+class DroppedPart(TypedDict, total=False):
+    """What a floor loses, what it saves, and what others would."""
+
+    lost: float
+    saved: float
+    curve: list[FloorPoint]
+
+
+class SilenceRecord(DroppedPart):
+    """What a contender shows: of what it found, and (`none` and below) of questions that nothing answers.
+
+    `low` and `high` are the ends of the interval of the share of false answers.
+    """
+
+    label: str
+    floor: str | None
+    queries: int
+    answered: int
+    silenced: int
+    words: float
+    none: NotRequired[int]
+    false_answers: NotRequired[int]
+    low: NotRequired[float]
+    high: NotRequired[float]
+    false_words: NotRequired[float]
+
+
+class StaleRecord(TypedDict):
+    """How many queries show what was replaced with nothing above it that took its place; `entries` by query."""
+
+    label: str
+    queries: int
+    stale: int
+    share: float
+    low: float
+    high: float
+    more: int
+    fewer: int
+    entries: dict[str, list[str]]
+
+
+class AgreementRecord(TypedDict):
+    """How far two contenders agree: means over queries, from 0 (nothing shared) to 1."""
+
+    one: str
+    other: str
+    rbo: float
+    jaccard: float
+
+
+class AgreementPart(TypedDict):
+    """What is known without labels: how far each two contenders agree."""
+
+    agreement: list[AgreementRecord]
+    disagreement: float | None
+
+
+class VerifiedMetric(TypedDict):
+    """How far our values of a metric are from those of ir_measures, at most and where; None: not checked."""
+
+    metric: str
+    checked: bool
+    largest_difference: float | None
+    label: str
+    query: str
+
+
+class VerificationRecord(TypedDict):
+    """The check of a comparison by ir_measures."""
+
+    tool: str
+    tolerance: float
+    metrics: list[VerifiedMetric]
+
+
+class PublicRecord(TypedDict):
+    """What public collections showed of a strategy: on how many it was better, and by how much."""
+
+    default: str
+    collections: int
+    better: int
+    mean: float
+    worst: float
+    near: str | None
+
+
+class LeaderboardRecord(ContenderRecord, MeanRecord):
+    """A row of the leaderboard; `gain` is the difference to the current configuration, which has none."""
+
+    gain: MeanRecord | None
+    tuned: bool
+    depths: Depths
+    embedding_calls: int | None
+
+
+class ChosenRecord(NamedSystem, total=False):
+    """What was decided on; without labels it has no values."""
+
+    strategy: str
+    depths: Depths
+    in_sample: Estimate
+    plateau: list[float]
+    curve: list[CurvePoint]
+    axis: CurveAxis | None
+    optimum: OptimumRecord
+
+
+class CurrentRecord(NamedSystem, total=False):
+    """What is used today; without labels its label is all that is known."""
+
+    label: str
+    strategy: str
+    family: str | None
+    kind: str | None
+    depths: Depths
+    in_sample: Estimate
+    embedding_calls: int | None
+
+
+class RunnerUpRecord(MeanRecord):
+    """The next best: `mean` is by how much the choice is ahead, `parted` whether these queries tell them apart."""
+
+    label: str
+    strategy: str
+    parted: bool
+
+
+class TableRecord(TypedDict):
+    """How many candidates a table of public collections knows, and how many queries it is worth."""
+
+    known: int
+    worth: float
+
+
+class ResultsDocument(DecidedDocument):
+    """A comparison, or a recommendation, or the layered searches of a log: what `steelyard report` reads."""
+
+    schema_version: int
+    dataset: DatasetRecord
+    split: str
+    limit: int
+    primary: str
+    configurations: list[ContenderRecord]
+    results: list[ResultRecord]
+    comparisons: list[ComparedRecord]
+    tool: NotRequired[str]
+    command: NotRequired[str | None]
+    intents: NotRequired[str | None]
+    dialect: NotRequired[str]
+    model: NotRequired[str | None]
+    recipe: NotRequired[str | None]
+    notices: NotRequired[list[str]]
+    baseline: NotRequired[str | None]
+    per_query: NotRequired[list[QueryRecord]]
+    rankings: NotRequired[RankingsRecord | None]
+    timing: NotRequired[list[TimingRecord]]
+    layers: NotRequired[list[LayersRecord]]
+    silence: NotRequired[list[SilenceRecord]]
+    stale: NotRequired[list[StaleRecord]]
+    verification: NotRequired[VerificationRecord]
+    tuning: NotRequired[TuningDocument | None]
+    agreement: NotRequired[list[AgreementRecord]]
+    disagreement: NotRequired[float | None]
+    # recommend
+    public: NotRequired[PublicRecord | None]
+    labelled: NotRequired[int]
+    whole: NotRequired[bool]
+    model_labels: NotRequired[dict[str, object] | None]
+    current: NotRequired[CurrentRecord]
+    chosen: NotRequired[ChosenRecord | None]
+    runner_up: NotRequired[RunnerUpRecord | None]
+    leaderboard: NotRequired[list[LeaderboardRecord]]
+    candidates: NotRequired[int]
+    table: NotRequired[TableRecord | None]
