@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
 from steelyard_eval.common.console import brief, painted, width, wrapped
-from steelyard_eval.common.documents.parts import Answer, StepRecord
+from steelyard_eval.common.documents.parts import AnsweredDocument, StepRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import legible, markdown, markdown_code
 
@@ -51,10 +51,10 @@ class Conclusion:
     formula: str = ""
     beside: str = ""
 
-    def to_json(self) -> Answer:
+    def to_json(self) -> AnsweredDocument:
         """The part of a document that is the answer."""
         steps = [StepRecord(what=step.what, command=step.command) for step in self.steps]
-        said = Answer(sentence=self.sentence, steps=steps, formula=self.formula or None)
+        said = AnsweredDocument(sentence=self.sentence, steps=steps, formula=self.formula or None)
         return {**said, "beside": self.beside} if self.beside else said
 
 
@@ -78,7 +78,7 @@ def place_of_choice(record: ResultsDocument) -> str:
     return f"What was chosen is row {at + 1} here: {why} (docs/start.md)." if at else ""
 
 
-def in_terminal(record: Answer) -> str:
+def in_terminal(record: AnsweredDocument) -> str:
     """The answer of a document as text for a terminal."""
     steps = map(step_in_terminal, record.get("steps", ()))
     formula = wrapped(visible(brief(of)), 4) if (of := record.get("formula")) else ""
@@ -95,12 +95,12 @@ def step_in_terminal(step: StepRecord) -> str:
     return f"{what}{' ' * INDENT}{visible(step['command'])}"
 
 
-def in_markdown(record: Answer) -> str:
+def in_markdown(record: AnsweredDocument) -> str:
     """The answer of a document as Markdown."""
     return "\n\n".join(filter(None, (f"**{markdown(record['sentence'])}**", below_in_markdown(record))))
 
 
-def below_in_markdown(record: Answer) -> str:
+def below_in_markdown(record: AnsweredDocument) -> str:
     """What stands below the sentence, as Markdown."""
     steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in record.get("steps", ())]
     formula = markdown_code(brief(of)) if (of := record.get("formula")) else ""
@@ -108,12 +108,12 @@ def below_in_markdown(record: Answer) -> str:
     return "\n\n".join(filter(None, ("\n".join(steps), formula, beside)))
 
 
-def in_html(record: Answer) -> Markup:
+def in_html(record: AnsweredDocument) -> Markup:
     """The answer of a document as HTML, for a notebook."""
     return Markup("<p><b>{}</b></p>{}").format(legible(record["sentence"]), below_in_html(record))
 
 
-def below_in_html(record: Answer) -> Markup:
+def below_in_html(record: AnsweredDocument) -> Markup:
     """What stands below the sentence, as HTML."""
     code = Markup("<code>{}</code>").format
     steps = [

@@ -13,7 +13,7 @@ from steelyard.base.errors import visible
 from steelyard.base.extras import require
 from steelyard.base.files import canonical, write_text, write_texts
 from steelyard_eval.common.answer import in_html
-from steelyard_eval.common.documents.parts import Answer
+from steelyard_eval.common.documents.parts import AnsweredDocument
 from steelyard_eval.common.markup import tex
 from steelyard_eval.common.renderers import as_latex, in_text, written
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DocumentT = TypeVar("DocumentT", bound=Answer)
+DocumentT = TypeVar("DocumentT", bound=AnsweredDocument)
 
 
 class RunsOf(Protocol):

@@ -13,7 +13,7 @@ from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion
 from steelyard_eval.common.configurations import Named, written_as
-from steelyard_eval.common.documents.parts import Answer, RankingsRecord
+from steelyard_eval.common.documents.parts import AnsweredDocument, RankingsRecord
 from steelyard_eval.common.documents.results import (
     AgreementPart,
     ComparedRecord,
@@ -179,7 +179,7 @@ def _warnings(case: ComparisonCase) -> list[str]:
     return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
 
 
-def _alike(case: ComparisonCase) -> tuple[Answer, AgreementPart]:
+def _alike(case: ComparisonCase) -> tuple[AnsweredDocument, AgreementPart]:
     """How far the lists agree, and what to label first, for queries without judgments."""
     found = agreement({row.label: row.ranked.lists() for row in case.rows})
     told = f"Keep {case.baseline} for now: {in_words(found['disagreement'])}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from steelyard_eval.common.documents.parts import Answer, Ends
+from steelyard_eval.common.documents.parts import AnsweredDocument, Ends
 
 
 class GatedDataset(TypedDict):
@@ -208,7 +208,7 @@ class TrustPart(TypedDict, total=False):
     power: GatePower | None
 
 
-class GateDocument(Answer, GateHead, TrustPart):
+class GateDocument(AnsweredDocument, GateHead, TrustPart):
     """Did search get worse? The verdict, every contender, and how far to trust the gate itself."""
 
     verdict: str

@@ -12,7 +12,7 @@ class StepRecord(TypedDict):
     command: str
 
 
-class Answer(TypedDict, total=False):
+class AnsweredDocument(TypedDict, total=False):
     """What a job answers: the result in a sentence, what to do, the formula it is about, what else to know."""
 
     sentence: str
@@ -100,7 +100,7 @@ RestrictionRecord = TypedDict(
 """What a restriction costs: `candidates` of `of` were left; `current` says why what is used today is none."""
 
 
-class DecidedDocument(Answer, total=False):
+class DecidedDocument(AnsweredDocument, total=False):
     """What was decided: ship, try or keep.
 
     `promise_stated` says whether the gain is printed; nothing beats the current one by more than `bound`;
@@ -152,7 +152,7 @@ class QueryRecord(TypedDict):
     values: dict[str, float | None]
 
 
-class ShownList(TypedDict):
+class ListRecord(TypedDict):
     """The first places of a list; of our own contenders with scores and what each signal adds to them."""
 
     entries: list[str]
@@ -164,7 +164,7 @@ class ContenderLists(TypedDict):
     """The lists of a contender by query."""
 
     label: str
-    queries: dict[str, ShownList]
+    queries: dict[str, ListRecord]
 
 
 class RankingsRecord(TypedDict, total=False):

@@ -13,7 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import compile_plan
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.parts import ContenderLists, QueryRecord, RankingsRecord, ShownList
+from steelyard_eval.common.documents.parts import ContenderLists, ListRecord, QueryRecord, RankingsRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
@@ -41,14 +41,14 @@ class ShownLists:
     scores: Floats | None = None
     parts: Floats | None = None
 
-    def record(self, queries: Sequence[str]) -> dict[str, ShownList]:
+    def record(self, queries: Sequence[str]) -> dict[str, ListRecord]:
         """The first places for these queries, by query."""
         own = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
         return {id_: self._places(*own[id_]) for id_ in queries if id_ in own}
 
-    def _places(self, begin: int, end: int) -> ShownList:
+    def _places(self, begin: int, end: int) -> ListRecord:
         places = slice(begin, min(end, begin + PLACES))
-        found: ShownList = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
+        found: ListRecord = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
         if self.scores is not None and self.parts is not None:
             found["scores"] = [_short(value) for value in self.scores[places].tolist()]
             own = self.parts[places]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from steelyard_eval.common.documents.parts import Answer, Ends
+from steelyard_eval.common.documents.parts import AnsweredDocument, Ends
 from steelyard_eval.common.markup import interval, number
 from steelyard_eval.show.picture import Chart
 
@@ -169,7 +169,7 @@ class Page:
     title: str
     badge: str
     answer: str
-    record: Answer
+    record: AnsweredDocument
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...] = ()
     caveat: str = ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.base.files import compact
-from steelyard_eval.common.documents.parts import ContenderLists, RankingsRecord, ShownList
+from steelyard_eval.common.documents.parts import ContenderLists, ListRecord, RankingsRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import clip, legible
 from steelyard_eval.explain.moves import short_name
@@ -99,7 +99,7 @@ def _pairs(grades: Mapping[str, int], at: Mapping[str, int]) -> list[int]:
     return [number for id_, grade in sorted(grades.items()) if id_ in at for number in (at[id_], grade)]
 
 
-def _columns(found: Sequence[ShownList | None], at: Mapping[str, int], places: int) -> dict[str, object]:
+def _columns(found: Sequence[ListRecord | None], at: Mapping[str, int], places: int) -> dict[str, object]:
     """One configuration: lengths of its lists, their entries, their scores, and what each signal adds."""
     own = [one or {"entries": []} for one in found]
     scored = [query for query in own if query.get("scores")]
@@ -116,7 +116,7 @@ def _columns(found: Sequence[ShownList | None], at: Mapping[str, int], places: i
     }
 
 
-def _part(query: ShownList, name: str, places: int) -> Sequence[float]:
+def _part(query: ListRecord, name: str, places: int) -> Sequence[float]:
     """What a signal adds at every place, 0 where it takes no part."""
     if not query.get("scores"):
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard_eval.common.documents.parts import QueryRecord, RankingsRecord, ShownList
+from steelyard_eval.common.documents.parts import ListRecord, QueryRecord, RankingsRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING, clip, number
 from steelyard_eval.explain.moves import cause, changed, short_name, standings
@@ -75,7 +75,7 @@ def pairs(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]:
 
 def _pair(
     rankings: RankingsRecord,
-    lists: Mapping[str, Mapping[str, ShownList]],
+    lists: Mapping[str, Mapping[str, ListRecord]],
     two: Sides,
     query: QueryRecord,
     left: float,
@@ -95,7 +95,7 @@ def _pair(
     )
 
 
-def movers(left: ShownList, right: ShownList) -> dict[str, str]:
+def movers(left: ListRecord, right: ListRecord) -> dict[str, str]:
     """The signal that moved each entry of both lists most, as `steelyard explain` finds it, by entry."""
     both = [id_ for id_ in right["entries"] if id_ in left["entries"]]
     if not both or not (left.get("parts") and right.get("parts")):
@@ -108,7 +108,7 @@ def movers(left: ShownList, right: ShownList) -> dict[str, str]:
     return {id_: name for id_, name in found.items() if name is not None}
 
 
-def _parts(own: ShownList, at: int) -> dict[str, float]:
+def _parts(own: ListRecord, at: int) -> dict[str, float]:
     """What each signal adds at one place; a prior counts as one signal whatever its options."""
     found: dict[str, float] = {}
     for label, values in own["parts"].items():
@@ -120,7 +120,7 @@ def _parts(own: ShownList, at: int) -> dict[str, float]:
 def _hit(
     rankings: RankingsRecord,
     query: str,
-    own: ShownList,
+    own: ListRecord,
     at: int,
     other: Sequence[str],
     words: tuple[str, str],
