@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class ProgressSummary(TypedDict):
     """How far layered searches went: counts of queries, and the share of them that each layer let by."""
 
     queries: int
-    hit_rates: dict[str, float]
+    hit_rates: Annotated[dict[str, float], ("required", ("l0", "l1", "l2"))]
     at_threshold: int
     relaxed: dict[str, int]
     full_search: int

@@ -32,7 +32,6 @@ from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.select import intents_of
 
-SCHEMA_VERSION = 1
 DIGITS = 12
 """Of a hash, where it is to be read; the document has it whole."""
 _ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents, dates, groups or tags"}
@@ -134,7 +133,7 @@ def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> 
 def _head(gate: GateSetup) -> GateHead:
     baseline = gate.baseline
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "kind": "gate",
         "tool": tool(),
         "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},

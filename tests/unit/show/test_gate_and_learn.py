@@ -125,3 +125,10 @@ def test_every_column_is_in_the_glossary(document, tmp_path):
     heads = {html.unescape(head) for head in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page)}
     assert heads
     assert heads <= explained(page)
+
+
+@pytest.mark.parametrize("budget", [{}, {"budget": None}])
+def test_a_gate_may_leave_out_its_budget(tmp_path, budget):
+    """Then the chart has no line for the drop that is accepted."""
+    write_report({key: value for key, value in GATE.items() if key != "budget"} | budget, tmp_path)
+    assert "Change of nDCG@10" in (tmp_path / "report.html").read_text("utf-8")

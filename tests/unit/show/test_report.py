@@ -276,11 +276,15 @@ def test_a_page_that_is_too_large_has_fewer_lists(results):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("lists", 0, "label"), None, r"rankings\.lists\.0 = .*: must have a label"),
+        (("lists", 0, "label"), None, r"rankings\.lists\.0\.label' = None: must be of type string"),
         (("lists", 0, "queries", "q2", "scores"), [1.0], r"rankings\.lists\.0\.queries\.q2 = .*as many scores"),
-        (("lists", 0, "queries", "q2", "parts", "fts"), ["x", 1], r"rankings\.lists\.0\.queries\.q2 = "),
-        (("grades", "q2", "m3"), "2", r"rankings\.grades = .*whole number"),
-        (("entries", "m1"), 7, r"rankings\.entries = .*must have a text"),
+        (
+            ("lists", 0, "queries", "q2", "parts", "fts"),
+            ["x", 1],
+            r"queries\.q2\.parts\.fts\.0' = 'x': must be of type num",
+        ),
+        (("grades", "q2", "m3"), "2", r"rankings\.grades\.q2\.m3' = '2': must be of type integer"),
+        (("entries", "m1"), 7, r"rankings\.entries\.m1' = 7: must be of type string"),
     ],
 )
 def test_faults_of_lists_are_named(results, tmp_path, place, value, message):
@@ -289,6 +293,36 @@ def test_faults_of_lists_are_named(results, tmp_path, place, value, message):
         inner = inner[key]
     inner[place[-1]] = value
     assert re.search(message, broken(tmp_path, json.dumps(results)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("chosen", 3, "'chosen' = 3: must be of type null or object"),
+        ("leaderboard", [{"label": "a", "strategy": "fts"}], "'leaderboard.0': must have mean, gain"),
+        ("runner_up", {"label": "a"}, "'runner_up': must have mean, parted"),
+        ("promise", {"low": 0.1}, "'promise': must have metric, value"),
+        ("public", {"near": None}, "'public': must have default, collections, better, mean, worst"),
+        ("stale", [{"label": "a"}], "'stale.0': must have queries, stale, share, low, high, more, fewer, entries"),
+        ("beside", 3, "'beside' = 3: must be of type string"),
+    ],
+)
+def test_every_part_of_a_document_is_held_to_its_type(results, tmp_path, key, value, place):
+    """Each of these reached the sections, which read keys that were not there, and ended as a fault of ours."""
+    assert place in broken(tmp_path, json.dumps({**results, key: value}))
+
+
+def test_a_document_may_leave_out_texts_of_queries_and_the_promise(results, tmp_path):
+    """The text of a query is not required: what varies as one is then told by its id."""
+    del results["tuning"]
+    results["per_query"] = [
+        {"id": f"q{at}", "category": "xy"[at % 2], "text": None, "values": {"fts": 0.1 * at, "echovault": 0.5}}
+        for at in range(20)
+    ]
+    row = {"label": "fts", "strategy": "fts", "mean": 0.4, "gain": None}
+    results |= {"verdict": "try", "chosen": {"strategy": "fts"}, "leaderboard": [row], "promise": None}
+    write_report(results, tmp_path)
+    assert "chosen." in (tmp_path / "leaderboard.tex").read_text("utf-8")
 
 
 def test_cells_of_csv_start_no_formula(results, tmp_path):
@@ -577,8 +611,9 @@ def test_a_tuning_without_a_sentence_has_its_verdict_in_words(verdict, lead):
 
 def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
     rows = [
-        {"label": "rrf <b>", "mean": 0.5, "low": 0.4, "high": 0.6, "gain": {"mean": 0.1, "low": 0.0, "high": 0.2}},
-        {"label": "fts", "mean": 0.4, "low": 0.3, "high": 0.5, "gain": None},
+        {"label": "rrf <b>", "strategy": "rrf(a, b)", "mean": 0.5, "low": 0.4, "high": 0.6}
+        | {"gain": {"mean": 0.1, "low": 0.0, "high": 0.2}},
+        {"label": "fts", "strategy": "fts", "mean": 0.4, "low": 0.3, "high": 0.5, "gain": None},
     ]
     promise = {"metric": "nDCG@10", "value": 0.08, "low": 0.01, "high": 0.15, "queries": 40, "harm": 0.02}
     second = {"label": "fts", "mean": 0.1, "low": -0.1, "high": 0.3, "parted": False}

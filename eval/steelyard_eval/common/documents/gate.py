@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
-from steelyard_eval.common.documents.parts import AnsweredDocument, Ends
+from steelyard_eval.common.documents.parts import AnsweredDocument, Count, Ends, Share
 
 
 class GatedDataset(TypedDict):
     """The data set that was gated."""
 
     name: str
-    entries: NotRequired[int]
+    entries: NotRequired[Count]
 
 
 class FindingRecord(TypedDict):
@@ -27,11 +27,11 @@ class FindingRecord(TypedDict):
 class GatedMetric(TypedDict):
     """The mean of a metric in the baseline, now and in the anchor."""
 
-    metric: str
+    metric: NotRequired[str]
     before: float
     now: float
-    delta: float
-    anchor: float
+    delta: NotRequired[float]
+    anchor: NotRequired[float]
 
 
 class AgainstRecord(Ends):
@@ -42,7 +42,7 @@ class AgainstRecord(Ends):
     verdict: str
     reason: NotRequired[str]
     delta: float
-    worse: NotRequired[float | None]
+    worse: NotRequired[Share | None]
     composite: NotRequired[float]
     p_worse: NotRequired[float | None]
     p_better: NotRequired[float]
@@ -54,7 +54,7 @@ class AgainstRecord(Ends):
 class SliceChange(TypedDict):
     """The change of nDCG@10 of some queries; `p` is None of too few, `worse` says that it fell beyond doubt."""
 
-    queries: int
+    queries: Count
     delta: float
     p: NotRequired[float | None]
     p_adjusted: NotRequired[float | None]
@@ -73,7 +73,7 @@ class BrokenPromise(TypedDict):
 
     promise: str
     query: str
-    entries: int
+    entries: Count
 
 
 class LostQuery(TypedDict):
@@ -125,14 +125,14 @@ class ContestRecord(GatedConfiguration):
     verdict: str
     reason: NotRequired[str]
     text: str
-    queries: int
-    units: NotRequired[int]
+    queries: Count
+    units: NotRequired[Count]
     deep: NotRequired[bool]
     touched: NotRequired[float]
-    lists_changed: int
-    scores_changed: NotRequired[int]
-    metrics: list[GatedMetric]
-    against: list[AgainstRecord]
+    lists_changed: Count
+    scores_changed: NotRequired[Count]
+    metrics: Annotated[list[GatedMetric], ("minItems", 1)]
+    against: Annotated[list[AgainstRecord], ("minItems", 1)]
     slices: list[SliceRecord]
     broken: NotRequired[list[BrokenPromise]]
     worst: list[LostQuery]
@@ -188,7 +188,7 @@ class HistoryRecord(TypedDict):
 class GateHead(TypedDict):
     """What was gated: the data set, the baseline with its history, and the settings."""
 
-    schema_version: int
+    schema_version: Literal[1]
     kind: Literal["gate"]
     tool: str
     dataset: GatedDataset
@@ -211,7 +211,7 @@ class TrustPart(TypedDict, total=False):
 class GateDocument(AnsweredDocument, GateHead, TrustPart):
     """Did search get worse? The verdict, every contender, and how far to trust the gate itself."""
 
-    verdict: str
+    verdict: Annotated[str, ("enum", ("pass", "fail", "inconclusive", "mismatch"))]
     findings: list[FindingRecord]
     contenders: list[GatedRecord]
     notices: list[str]

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict
 
-from steelyard_eval.common.documents.parts import DecidedDocument
+from steelyard_eval.common.documents.parts import Count, DecidedDocument
 
 
 class SetAside(TypedDict):
     """Lines that were not used: the rule that they break, how many, and the first of them."""
 
     rule: str
-    count: int
+    count: Count
     lines: NotRequired[list[int]]
 
 
 class CensusRecord(TypedDict):
     """What was read of a log."""
 
-    lines: NotRequired[int]
-    impressions: int
-    acts: int
-    disordered: NotRequired[int]
+    lines: NotRequired[Count]
+    impressions: Count
+    acts: Count
+    disordered: NotRequired[Count]
     simulated: NotRequired[bool]
     set_aside: NotRequired[list[SetAside]]
 
@@ -30,14 +30,14 @@ class CensusRecord(TypedDict):
 class LogRecord(CensusRecord):
     """The same with the span of days and the number of distinct queries."""
 
-    queries: int
+    queries: Count
     span: str
 
 
 class ClientsRecord(TypedDict):
     """How many searched, and the share of the searches that the largest one has."""
 
-    count: int
+    count: Count
     largest: float
 
 
@@ -45,7 +45,7 @@ class PolicyRecord(TypedDict):
     """What ranked logged lists, and how far they can be computed again."""
 
     name: str
-    searches: int
+    searches: Count
     agreement: float
     how: str
 
@@ -63,7 +63,7 @@ class ActKind(TypedDict):
     """A kind of act, how often it is done, and what it tells."""
 
     kind: str
-    count: int
+    count: Count
     lift: float
 
 
@@ -88,9 +88,9 @@ class FollowRecord(TypedDict):
 class LabelsRecord(TypedDict):
     """What labels alone say of a candidate, and (`both`) sharpened by acts."""
 
-    queries: int
-    logged: NotRequired[int]
-    others: NotRequired[int]
+    queries: Count
+    logged: NotRequired[Count]
+    others: NotRequired[Count]
     share: float
     worth: NotRequired[float]
     gain: float
@@ -102,9 +102,9 @@ class LabelsRecord(TypedDict):
 class Turns(TypedDict):
     """How often the other of two rankings that took turns won."""
 
-    wins: NotRequired[int]
-    ties: NotRequired[int]
-    losses: NotRequired[int]
+    wins: NotRequired[Count]
+    ties: NotRequired[Count]
+    losses: NotRequired[Count]
 
 
 class ClientTurns(Turns):
@@ -132,7 +132,7 @@ class ExperimentRecord(TypedDict, total=False):
     wins: float
     ties: float
     losses: float
-    searches: int | None
+    searches: Count | None
 
 
 class ViewRecord(TypedDict):
@@ -148,7 +148,7 @@ class PieceRecord(TypedDict):
     """The gain by one part of the log."""
 
     part: str
-    queries: int
+    queries: Count
     gain: float
     error: float
 
@@ -171,7 +171,7 @@ class OffPolicyRecord(TypedDict):
     effective: float
     mean_weight: NotRequired[float]
     largest: float
-    shows: int
+    shows: Count
     refusal: str
 
 
@@ -212,7 +212,7 @@ class CloselyRecord(TypedDict):
 class LearnDocument(DecidedDocument):
     """What a log and labels suggest, and whether it is enough to change anything."""
 
-    schema_version: int
+    schema_version: Literal[1]
     kind: Literal["learn"]
     tool: str
     dataset: LearnedDataset
@@ -232,7 +232,7 @@ class LearnDocument(DecidedDocument):
     policies: NotRequired[list[PolicyRecord]]
     follows: NotRequired[list[FollowRecord]]
     labels: NotRequired[LabelsRecord | None]
-    candidates: NotRequired[int | None]
+    candidates: NotRequired[Count | None]
     interleaved: NotRequired[list[DuelRecord]]
     experiment: NotRequired[ExperimentRecord | None]
     pieces: NotRequired[list[PieceRecord]]
@@ -255,7 +255,7 @@ class RefreshedRecord(TypedDict):
 class LoopDocument(DecidedDocument):
     """What a run of the loop found and wrote; docs/loop.md tells what it does."""
 
-    schema_version: int
+    schema_version: Literal[1]
     tool: str
     kind: Literal["loop"]
     dataset: LearnedDataset

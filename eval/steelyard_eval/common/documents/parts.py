@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
+
+Count = Annotated[int, ("minimum", 0)]
+Share = Annotated[float, ("minimum", 0), ("maximum", 1)]
 
 
 class StepRecord(TypedDict):
@@ -16,7 +19,7 @@ class AnsweredDocument(TypedDict, total=False):
     """What a job answers: the result in a sentence, what to do, the formula it is about, what else to know."""
 
     sentence: str
-    steps: list[StepRecord]
+    steps: Annotated[list[StepRecord], ("maxItems", 100)]
     formula: str | None
     beside: str
 
@@ -38,20 +41,20 @@ class Estimate(Ends, total=False):
     """The value of a setting, or a gain, over so many queries."""
 
     value: float
-    queries: int
+    queries: Count
 
 
 class HeldOutGain(Estimate, total=False):
     """A gain on queries that took no part in a choice, with its sign-flip p."""
 
-    p: float
+    p: Share
 
 
 class PromiseRecord(Estimate, total=False):
     """The gain on queries that were not seen; `harm` is the probability that it is a loss."""
 
     metric: str
-    harm: float
+    harm: Share
 
 
 class RefusalRecord(TypedDict):
@@ -65,7 +68,7 @@ class ExpectedGain(Ends):
     """A gain with the probability that it is a loss, None where nothing is known of that."""
 
     value: float
-    harm: float | None
+    harm: Share | None
 
 
 class FavouriteRecord(TypedDict):
@@ -107,8 +110,8 @@ class DecidedDocument(AnsweredDocument, total=False):
     `replaced` says what the weights files of before held.
     """
 
-    verdict: str
-    promise: PromiseRecord | None
+    verdict: Annotated[str, ("enum", ("ship", "try", "keep"))]
+    promise: Annotated[PromiseRecord, ("required", ("metric", "value"))] | None
     promise_stated: bool
     refusal: RefusalRecord | None
     bound: float

@@ -5,10 +5,11 @@ What `recommend` alone writes, and what it writes without labels, stands below w
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from steelyard.fusion.progress import ProgressSummary
 from steelyard_eval.common.documents.parts import (
+    Count,
     CurveAxis,
     CurvePoint,
     DecidedDocument,
@@ -17,6 +18,7 @@ from steelyard_eval.common.documents.parts import (
     MeanRecord,
     QueryRecord,
     RankingsRecord,
+    Share,
 )
 from steelyard_eval.common.documents.tuning import Depths, OptimumRecord, TuningDocument
 
@@ -29,11 +31,11 @@ class DatasetRecord(TypedDict):
     description: NotRequired[str | None]
     licence: NotRequired[str | None]
     sha256: NotRequired[str | None]
-    entries: NotRequired[int | None]
-    set_apart: NotRequired[int | None]
+    entries: NotRequired[Count | None]
+    set_apart: NotRequired[Count | None]
     as_of: NotRequired[str | None]
-    queries: NotRequired[int | None]
-    judged: NotRequired[int | None]
+    queries: NotRequired[Count | None]
+    judged: NotRequired[Count | None]
 
 
 class NamedSystem(TypedDict, total=False):
@@ -46,11 +48,11 @@ class NamedSystem(TypedDict, total=False):
 class ContenderRecord(NamedSystem):
     """What was compared; lists have their source as the strategy. `empty` counts queries without any result."""
 
-    label: str
+    label: Annotated[str, ("minLength", 1)]
     strategy: str
     family: NotRequired[str | None]
     kind: NotRequired[str | None]
-    empty: NotRequired[int]
+    empty: NotRequired[Count]
 
 
 class ResultRecord(NamedSystem, MeanRecord):
@@ -59,21 +61,21 @@ class ResultRecord(NamedSystem, MeanRecord):
     label: str
     metric: str
     strategy: NotRequired[str | None]
-    queries: NotRequired[int | None]
+    queries: NotRequired[Count | None]
 
 
 class PairedRecord(Ends):
     """A paired difference, see `Paired` in steelyard_eval.measures.statistics."""
 
     delta: float
-    verdict: str
-    p: NotRequired[float | None]
-    p_holm: NotRequired[float | None]
-    wins: NotRequired[int | None]
-    ties: NotRequired[int | None]
-    losses: NotRequired[int | None]
+    verdict: Annotated[str, ("enum", ("better", "worse", "no difference", "too few queries to tell"))]
+    p: NotRequired[Share | None]
+    p_holm: NotRequired[Share | None]
+    wins: NotRequired[Count | None]
+    ties: NotRequired[Count | None]
+    losses: NotRequired[Count | None]
     mde: NotRequired[float | None]
-    queries_needed: NotRequired[int | None]
+    queries_needed: NotRequired[Count | None]
     why: NotRequired[str | None]
 
 
@@ -83,7 +85,7 @@ class ComparedRecord(PairedRecord):
     challenger: str
     baseline: str
     metric: str
-    worse: NotRequired[float | None]
+    worse: NotRequired[Share | None]
 
 
 class Percentiles(TypedDict, total=False):
@@ -102,12 +104,12 @@ class TimingRecord(NamedSystem, Percentiles, total=False):
     """
 
     label: str
-    queries: int | None
-    embedding_calls: int | None
+    queries: Count | None
+    embedding_calls: Count | None
     layers: dict[str, Percentiles]
-    degraded: int
-    keyword_bytes: int | None
-    vector_bytes: int | None
+    degraded: Count
+    keyword_bytes: Count | None
+    vector_bytes: Count | None
     pareto: bool
 
 
@@ -133,8 +135,8 @@ class FloorPoint(TypedDict):
 class DroppedPart(TypedDict, total=False):
     """What a floor loses, what it saves, and what others would."""
 
-    lost: float
-    saved: float
+    lost: Share
+    saved: Annotated[float, ("maximum", 1)]
     curve: list[FloorPoint]
 
 
@@ -145,15 +147,15 @@ class SilenceRecord(DroppedPart):
     """
 
     label: str
-    floor: str | None
-    queries: int
-    answered: int
-    silenced: int
+    floor: NotRequired[str | None]
+    queries: Count
+    answered: Count
+    silenced: Count
     words: float
-    none: NotRequired[int]
-    false_answers: NotRequired[int]
-    low: NotRequired[float]
-    high: NotRequired[float]
+    none: NotRequired[Count]
+    false_answers: NotRequired[Count]
+    low: NotRequired[Share]
+    high: NotRequired[Share]
     false_words: NotRequired[float]
 
 
@@ -161,13 +163,13 @@ class StaleRecord(TypedDict):
     """How many queries show what was replaced with nothing above it that took its place; `entries` by query."""
 
     label: str
-    queries: int
-    stale: int
-    share: float
+    queries: Count
+    stale: Count
+    share: Share
     low: float
     high: float
-    more: int
-    fewer: int
+    more: Count
+    fewer: Count
     entries: dict[str, list[str]]
 
 
@@ -176,8 +178,8 @@ class AgreementRecord(TypedDict):
 
     one: str
     other: str
-    rbo: float
-    jaccard: float
+    rbo: Share
+    jaccard: Share
 
 
 class AgreementPart(TypedDict):
@@ -209,8 +211,8 @@ class PublicRecord(TypedDict):
     """What public collections showed of a strategy: on how many it was better, and by how much."""
 
     default: str
-    collections: int
-    better: int
+    collections: Count
+    better: Count
     mean: float
     worst: float
     near: str | None
@@ -220,9 +222,9 @@ class LeaderboardRecord(ContenderRecord, MeanRecord):
     """A row of the leaderboard; `gain` is the difference to the current configuration, which has none."""
 
     gain: MeanRecord | None
-    tuned: bool
-    depths: Depths
-    embedding_calls: int | None
+    tuned: NotRequired[bool]
+    depths: NotRequired[Depths]
+    embedding_calls: NotRequired[Count | None]
 
 
 class ChosenRecord(NamedSystem, total=False):
@@ -246,31 +248,31 @@ class CurrentRecord(NamedSystem, total=False):
     kind: str | None
     depths: Depths
     in_sample: Estimate
-    embedding_calls: int | None
+    embedding_calls: Count | None
 
 
 class RunnerUpRecord(MeanRecord):
     """The next best: `mean` is by how much the choice is ahead, `parted` whether these queries tell them apart."""
 
     label: str
-    strategy: str
+    strategy: NotRequired[str]
     parted: bool
 
 
 class TableRecord(TypedDict):
     """How many candidates a table of public collections knows, and how many queries it is worth."""
 
-    known: int
+    known: Count
     worth: float
 
 
 class ResultsDocument(DecidedDocument):
     """A comparison, or a recommendation, or the layered searches of a log: what `steelyard report` reads."""
 
-    schema_version: int
+    schema_version: Literal[1]
     dataset: DatasetRecord
     split: str
-    limit: int
+    limit: Annotated[int, ("minimum", 1)]
     primary: str
     configurations: list[ContenderRecord]
     results: list[ResultRecord]
@@ -284,23 +286,23 @@ class ResultsDocument(DecidedDocument):
     notices: NotRequired[list[str]]
     baseline: NotRequired[str | None]
     per_query: NotRequired[list[QueryRecord]]
-    rankings: NotRequired[RankingsRecord | None]
-    timing: NotRequired[list[TimingRecord]]
+    rankings: NotRequired[Annotated[RankingsRecord, ("required", ("lists", "grades", "entries"))] | None]
+    timing: NotRequired[list[Annotated[TimingRecord, ("required", ("label",))]]]
     layers: NotRequired[list[LayersRecord]]
     silence: NotRequired[list[SilenceRecord]]
     stale: NotRequired[list[StaleRecord]]
     verification: NotRequired[VerificationRecord]
-    tuning: NotRequired[TuningDocument | None]
+    tuning: NotRequired[Annotated[TuningDocument, ("required", ("system", "strategy", "verdict"))] | None]
     agreement: NotRequired[list[AgreementRecord]]
     disagreement: NotRequired[float | None]
     # recommend
     public: NotRequired[PublicRecord | None]
-    labelled: NotRequired[int]
+    labelled: NotRequired[Count]
     whole: NotRequired[bool]
     model_labels: NotRequired[dict[str, object] | None]
     current: NotRequired[CurrentRecord]
     chosen: NotRequired[ChosenRecord | None]
     runner_up: NotRequired[RunnerUpRecord | None]
     leaderboard: NotRequired[list[LeaderboardRecord]]
-    candidates: NotRequired[int]
+    candidates: NotRequired[Count]
     table: NotRequired[TableRecord | None]

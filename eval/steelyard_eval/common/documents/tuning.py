@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from steelyard_eval.common.documents.parts import (
     CurveAxis,
@@ -95,7 +95,7 @@ class TuningDocument(DecidedDocument, QueriesPart):
 
     system: str
     strategy: str
-    schema_version: NotRequired[int]
+    schema_version: Literal[1]
     tool: NotRequired[str]
     command: NotRequired[str | None]
     dataset: NotRequired[str]

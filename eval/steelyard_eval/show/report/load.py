@@ -7,23 +7,28 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
 from steelyard.base.errors import DataError, Fault, nearest, shown, visible
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
-from steelyard.base.schemas import Schema
+from steelyard_eval.common.documents.gate import GateDocument
+from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
+from steelyard_eval.common.documents.schema import schema_of
 from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.show.report.log import SUFFIXES, of_log
-from steelyard_eval.show.report.rankings import ranking_faults
 
 _REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
 _TUNING = {"verdict", "strategy", "objective"}
 """Keys that identify the document of a tuning."""
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "results": (ResultsDocument,),
+    "gate": (GateDocument, "sentence"),
+    "learn": (LearnDocument, "sentence", "verdict"),
+}
+"""The type of each kind of document, and keys that a report needs beside what the type requires."""
 _LARGEST = 1e300  # beyond it differences overflow
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _FAULTS_SHOWN = 10
@@ -90,7 +95,7 @@ def without_contenders(record: TuningDocument) -> ResultsDocument:
     """A tuning as results without a comparison, which a report can show."""
     tuning = {key: value for key, value in record.items() if key not in ("per_query", "rankings")}
     return {
-        "schema_version": record.get("schema_version", 0),
+        "schema_version": record.get("schema_version"),
         "dataset": {"name": record.get("dataset") or "a data set", "sha256": record.get("dataset_sha256")},
         "split": "all",
         "limit": record.get("limit") or 10,
@@ -120,12 +125,18 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
         return
     sound = cast(ResultsDocument, record)
     yield from _label_faults(sound, source)
-    for place, value, rule in ranking_faults(sound.get("rankings")):
-        yield Fault(source, 0, f"rankings.{place}", shown(value), rule, _REMEDY)
+    for at, own in enumerate((sound.get("rankings") or {}).get("lists", ())):
+        for query, one in own["queries"].items():
+            sizes = {len(part) for part in (one.get("scores", ()), *one.get("parts", {}).values())}
+            if "scores" in one and ("parts" not in one or sizes != {len(one["entries"])}):
+                place = f"rankings.lists.{at}.queries.{query}"
+                rule = "must have as many scores and parts of each signal as entries"
+                yield Fault(source, 0, place, shown(one), rule, _REMEDY)
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
-    for violation in _schema(kind_of(record)).violations(record):
+    document, *needed = _KINDS[kind_of(record)]
+    for violation in schema_of(document, *needed).violations(record):
         yield Fault(source, 0, shown(violation.place), violation.value, violation.rule, _REMEDY)
 
 
@@ -191,11 +202,3 @@ def _labels(record: ResultsDocument) -> Iterator[tuple[str, str]]:
     for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
         for label in query["values"]:
             yield f"per_query.{index}.values", label
-
-
-@cache
-def _schema(kind: str) -> Schema:
-    text = (
-        resources.files("steelyard_eval.show.report").joinpath(f"{kind}.schema.json").read_text(encoding="utf-8")
-    )
-    return Schema(STRICT_JSON.decode(text))
