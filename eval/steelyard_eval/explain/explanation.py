@@ -11,9 +11,22 @@ from typing import TYPE_CHECKING, Any
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
 from steelyard.base.fields import format_time
+from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.documents.explanation import (
+    ChangeRecord,
+    ExplainedEntry,
+    ExplainedQuery,
+    ExplainedView,
+    ExplanationDocument,
+    ListedEntry,
+    MissingEntry,
+    PlaceRecord,
+    RequestedEntry,
+    ScoreTree,
+)
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Result
 from steelyard_eval.compare.contenders import Given, read, read_config
@@ -50,7 +63,7 @@ class QueryExplanation(Result):
     None without `against`), `entry` (the explanation of a requested entry, else None).
     """
 
-    record: Mapping[str, Any]
+    record: ExplanationDocument
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as plain JSON values."""
@@ -147,7 +160,7 @@ class _Case:
         scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
         return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
 
-    def record(self, entry: str | None) -> dict[str, Any]:
+    def record(self, entry: str | None) -> ExplanationDocument:
         """The document."""
         roles = ["before", "after"] if len(self.views) == 2 else ["only"]
         dataset = self.space.dataset
@@ -159,17 +172,22 @@ class _Case:
             "query": self._about_query(),
             "model": self.space.model,
             "configurations": [
-                {"role": role, **self._configuration(view)} for role, view in zip(roles, self.views, strict=True)
+                self._configuration(role, view) for role, view in zip(roles, self.views, strict=True)
             ],
             "changes": self._changes() if len(self.views) == 2 else None,
             "entry": None if entry is None else self._entry(entry, roles),
         }
 
-    def _about_query(self) -> dict[str, Any]:
+    def _about_query(self) -> ExplainedQuery:
         query = self.query
         clock = self.space.dataset.clock(query)
         return {
-            **{name: getattr(query, name) for name in ("id", "text", "intent", "category", "domain", "split")},
+            "id": query.id,
+            "text": query.text,
+            "intent": query.intent,
+            "category": query.category,
+            "domain": query.domain,
+            "split": query.split,
             "tags": list(query.tags),
             "filter": str(query.filters),
             "in_scope": len(self.scope),
@@ -178,9 +196,10 @@ class _Case:
             "relevant": sum(grade >= 1 for grade in self.grades.values()),
         }
 
-    def _configuration(self, view: AnyView) -> dict[str, Any]:
+    def _configuration(self, role: str, view: AnyView) -> ExplainedView:
         return {
             **view.about(),
+            "role": role,
             "metrics": self._metrics(view),
             "ranked": len(view.ranked),
             "entries": [self._hit(view, id_, rank) for id_, rank in view.listed.items()],
@@ -194,45 +213,54 @@ class _Case:
         found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
         return {str(measure): float(values[0]) for measure, values in found.items()}
 
-    def _hit(self, view: AnyView, id_: str, rank: int) -> dict[str, Any]:
+    def _hit(self, view: AnyView, id_: str, rank: int) -> ListedEntry:
         tree, again = view.fused(id_), view.finished(id_)
         terms, factor = contributions(tree) if tree else ([], None)
-        own = {"rank": rank, **self._about(id_), "score": view.score(id_), "signals": view.signals(id_)}
-        own |= {"contributions": terms, "factor": factor}
-        if again is None:
-            return own
-        return own | {"fused": None if tree is None else tree.value, "finished": _finite(again.to_json())}
+        own: ListedEntry = {
+            "rank": rank,
+            "id": id_,
+            "headline": headline(self.entries.get(id_)),
+            "grade": self.grades.get(id_),
+            "score": view.score(id_),
+            "signals": view.signals(id_),
+            "contributions": terms,
+            "factor": factor,
+        }
+        if again is not None:
+            own["fused"] = None if tree is None else tree.value
+            own["finished"] = _finite(again)
+        return own
 
-    def _about(self, id_: str) -> dict[str, Any]:
+    def _about(self, id_: str) -> ExplainedEntry:
         return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
-    def _missing(self, view: AnyView) -> list[dict[str, Any]]:
+    def _missing(self, view: AnyView) -> list[MissingEntry]:
         """The relevant entries outside the list: best grade first, then the nearest to it."""
         lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
         last = len(view.ranked) + 1
         ordered = sorted(lost, key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
         return [{**self._about(id_), **self._place(view, id_)} for id_ in ordered]
 
-    def _place(self, view: AnyView, id_: str) -> dict[str, Any]:
+    def _place(self, view: AnyView, id_: str) -> PlaceRecord:
         return place(view, self.query, self.entries.get(id_), id_, id_ in self.scope)
 
-    def _changes(self) -> list[dict[str, Any]]:
+    def _changes(self) -> list[ChangeRecord]:
         before, after = self.views
         if not isinstance(before, View):
             raise TypeError("the first view is that of a configuration")
         sides = {"entered": before, "left": after}
-        found: list[dict[str, Any]] = []
+        found: list[ChangeRecord] = []
         for move in moves(before, after):
-            id_, side = str(move["id"]), sides.get(str(move["kind"]))
+            id_, side = move["id"], sides.get(move["kind"])
             found.append({**self._about(id_), **move, "why": self._place(side, id_)["why"] if side else ""})
         return found
 
-    def _entry(self, id_: str, roles: Sequence[str]) -> dict[str, Any]:
+    def _entry(self, id_: str, roles: Sequence[str]) -> RequestedEntry:
         trees = [(role, view, view.tree(id_)) for role, view in zip(roles, self.views, strict=True)]
         return {
             **self._about(id_),
             "configurations": [
-                {"role": role, **self._place(view, id_), "explanation": _finite(tree.to_json()) if tree else None}
+                {"role": role, **self._place(view, id_), "explanation": _finite(tree) if tree else None}
                 for role, view, tree in trees
             ],
         }
@@ -268,14 +296,23 @@ def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
     return id_
 
 
-def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: entry[name] for name in ("rank", "id", "headline", "grade", "score")}
+def _flat(entry: ListedEntry) -> dict[str, object]:
+    row: dict[str, object] = {
+        "rank": entry["rank"],
+        "id": entry["id"],
+        "headline": entry["headline"],
+        "grade": entry["grade"],
+        "score": entry["score"],
+    }
     row |= {f"raw {name}": signal["value"] for name, signal in entry["signals"].items()}
     row |= {f"from {term['signal']}": term["contribution"] for term in entry["contributions"]}
     return row | {"factor": entry["factor"]["value"] if entry["factor"] else 1.0}
 
 
-def _finite(node: dict[str, Any]) -> dict[str, Any]:
+def _finite(tree: Explanation) -> ScoreTree:
     """The tree without NaN, which JSON lacks: a rank in a list without the entry becomes None."""
-    value = node["value"] if math.isfinite(node["value"]) else None
-    return {**node, "value": value} | ({"parts": [_finite(p) for p in node["parts"]]} if "parts" in node else {})
+    node: ScoreTree = {"value": tree.value if math.isfinite(tree.value) else None, "text": tree.text}
+    if tree.parts:
+        node["combine"] = tree.combine
+        node["parts"] = [_finite(part) for part in tree.parts]
+    return node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import GAP, table, width
+from steelyard_eval.common.documents.explanation import ExplanationDocument
 from steelyard_eval.explain.text_tables import TextTable, blocks
 
 ID_WIDTH = 36
@@ -19,12 +19,12 @@ LAST_WIDTH = 14
 Columns = list[list[str]]
 
 
-def text(record: Mapping[str, Any]) -> str:
+def text(record: ExplanationDocument) -> str:
     """Print the explanation for a terminal."""
     return "\n\n".join(_text(block) for block in blocks(record))
 
 
-def html(record: Mapping[str, Any]) -> str:
+def html(record: ExplanationDocument) -> str:
     """Print the explanation as HTML for a notebook, with every cell escaped."""
     return "".join(_html(block) for block in blocks(record))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.signals import PRIORS
+from steelyard_eval.common.documents.explanation import MoveRecord, StandingRecord
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
 
@@ -22,7 +23,7 @@ Standing = dict[str, float]
 """By signal, how far it lifts an entry above the mean, as a share of the range of scores."""
 
 
-def moves(before: View, after: View | ListView) -> list[dict[str, object]]:
+def moves(before: View, after: View | ListView) -> list[MoveRecord]:
     """Make a record for every entry of either list, in the order of the second, then those that left.
 
     `by` is the signal whose standing changed most in the direction of the move; None when no signal
@@ -76,16 +77,22 @@ def short_name(label: str) -> str:
 
 def _move(
     id_: str, before: View, after: View | ListView, first: Standing | None, second: Standing | None
-) -> dict[str, object]:
+) -> MoveRecord:
     was, now = (view.listed.get(id_) or view.ranked.get(id_) for view in (before, after))
-    record: dict[str, object] = {"id": id_, "kind": _kind(id_, before, after), "before": was, "after": now}
+    standing: StandingRecord | None = None
     changes: dict[str, float] = {}
     if first is not None and second is not None:
         changes = changed(first, second)
-        record["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
-    else:
-        record["standing"] = None
-    return record | {"by": cause(was, now, changes), "changes": changes}
+        standing = {"before": sum(first.values()), "after": sum(second.values())}
+    return {
+        "id": id_,
+        "kind": _kind(id_, before, after),
+        "before": was,
+        "after": now,
+        "standing": standing,
+        "by": cause(was, now, changes),
+        "changes": changes,
+    }
 
 
 def _kind(id_: str, before: View, after: View | ListView) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import RETRIEVERS
+from steelyard_eval.common.documents.explanation import ListPosition, PlaceRecord
 from steelyard_eval.explain.view import View
 from steelyard_eval.explain.without_signals import ListView
 
-Lists = dict[str, dict[str, int | None]]
+Lists = dict[str, ListPosition]
 
 
-def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> dict[str, Any]:
+def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in_scope: bool) -> PlaceRecord:
     """Find an entry: `where` it is, its `rank` if it has one, `why` in words, and its position in all `lists`.
 
     `where` is listed, dropped (by a finish stage), below_cut, not_in_corpus, out_of_scope, not_ranked,

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
 from steelyard_eval.common.console import brief
+from steelyard_eval.common.documents.explanation import (
+    ChangeRecord,
+    ExplainedQuery,
+    ExplainedView,
+    ExplanationDocument,
+    FactorRecord,
+    ListedEntry,
+    RawSignal,
+    RequestedEntry,
+    ScoreTree,
+)
 from steelyard_eval.explain.moves import short_name
 
-Record = Mapping[str, Any]
 WIDEST_HEAD = 18
 STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
 LONGEST_STAGE = 80
@@ -30,19 +39,19 @@ class TextTable:
     keys: int = 2
 
 
-def blocks(record: Record) -> list[TextTable]:
+def blocks(record: ExplanationDocument) -> list[TextTable]:
     """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
     found = [_query(record)]
     for about in record["configurations"]:
         found += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
-        found.append(_changes(record))
+        found.append(_changes(record["changes"], max(map(_most, record["configurations"]))))
     if record["entry"] is not None:
         found += _entry(record["entry"])
     return found
 
 
-def _query(record: Record) -> TextTable:
+def _query(record: ExplanationDocument) -> TextTable:
     query, dataset = record["query"], record["dataset"]
     scope = query["filter"] or "everything"
     facts = {
@@ -58,7 +67,7 @@ def _query(record: Record) -> TextTable:
     return TextTable([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
 
 
-def _listed(about: Record, query: Record) -> TextTable:
+def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
     """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
     entries = about["entries"][: _most(about)]
     columns: dict[str, list[str]] = {
@@ -79,12 +88,12 @@ def _listed(about: Record, query: Record) -> TextTable:
     return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _most(about: Record) -> int:
+def _most(about: ExplainedView) -> int:
     """Rows that are shown of a list that goes on beyond its limit, as some systems' do."""
     return about.get("limit") or USUAL_LIMIT
 
 
-def _silent(entries: Sequence[Record]) -> list[str]:
+def _silent(entries: Sequence[ListedEntry]) -> list[str]:
     """The signals that are 0 for all of several entries, and add 0 to their scores."""
     names = dict.fromkeys(name for entry in entries for name in entry["signals"])
     added = {one["signal"] for entry in entries for one in entry["contributions"] if one["contribution"]}
@@ -92,13 +101,13 @@ def _silent(entries: Sequence[Record]) -> list[str]:
     return [name for name in names if len(entries) > 1 and name not in added | told]
 
 
-def _without(entry: Record, silent: Sequence[str]) -> Record:
+def _without(entry: ListedEntry, silent: Sequence[str]) -> ListedEntry:
     signals = {name: value for name, value in entry["signals"].items() if name not in silent}
     terms = [one for one in entry["contributions"] if one["signal"] not in silent]
     return {**entry, "signals": signals, "contributions": terms}
 
 
-def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
+def _finished(entries: Sequence[ListedEntry]) -> dict[str, list[str]]:
     """The fused score, where a finish stage gave another, and what a re-ranker's consists of."""
     scored = [entry for entry in entries if "finished" in entry]
     if not scored:
@@ -112,14 +121,14 @@ def _finished(entries: Sequence[Record]) -> dict[str, list[str]]:
     return columns
 
 
-def _part(entry: Record, name: str) -> float | None:
+def _part(entry: ListedEntry, name: str) -> float | None:
     parts = entry.get("finished", {}).get("parts", [])
     return next((part["value"] for part in parts if part["text"] == name), None)
 
 
-def _factors(entries: Sequence[Record]) -> dict[str, list[str]]:
+def _factors(entries: Sequence[ListedEntry]) -> dict[str, list[str]]:
     """What scores were multiplied by, and each part of it that multiplies any of them."""
-    own = [entry["factor"] or {"value": 1.0, "parts": {}} for entry in entries]
+    own = [entry["factor"] or FactorRecord(value=1.0, formula="", parts={}) for entry in entries]
     if not any(entry["factor"] for entry in entries):
         return {}
     columns = {"factor": [_times(factor["value"]) for factor in own]}
@@ -133,7 +142,7 @@ def _times(value: float) -> str:
     return f"x{value:.4g}"
 
 
-def _add_signals(columns: dict[str, list[str]], entries: Sequence[Record]) -> list[str]:
+def _add_signals(columns: dict[str, list[str]], entries: Sequence[ListedEntry]) -> list[str]:
     """Add raw values and contributions to the columns; returns what stands behind shortened headings."""
     terms = dict.fromkeys((t["weight"], t["signal"]) for entry in entries for t in entry["contributions"])
     signals = dict.fromkeys(name for entry in entries for name in entry["signals"])
@@ -163,18 +172,18 @@ def _headings(signals: Iterable[str]) -> dict[str, str]:
     return {signal: name if names.count(name) == 1 else signal for signal, name in short.items()}
 
 
-def _is_the_score(entries: Sequence[Record]) -> bool:
+def _is_the_score(entries: Sequence[ListedEntry]) -> bool:
     """Whether every score is one raw value; its contribution would stand there a third time."""
     return all([entry["score"]] == [signal["value"] for signal in entry["signals"].values()] for entry in entries)
 
 
-def _contribution(entry: Record, weight: float, signal: str) -> float | None:
+def _contribution(entry: ListedEntry, weight: float, signal: str) -> float | None:
     """What the terms written so add together; None where the entry's tier has none."""
     own = [t["contribution"] for t in entry["contributions"] if (t["weight"], t["signal"]) == (weight, signal)]
     return sum(own) if own else None
 
 
-def _about(about: Record) -> list[str]:
+def _about(about: ExplainedView) -> list[str]:
     role = "" if about["role"] == "only" else f"{about['role']}: "
     metrics = about["metrics"] or {}
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
@@ -189,7 +198,7 @@ def _about(about: Record) -> list[str]:
     return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
 
 
-def _extent(about: Record) -> str:
+def _extent(about: ExplainedView) -> str:
     """How many entries the list has, of how many that have a score."""
     listed = len(about["entries"])
     if not about["ranked"]:
@@ -203,7 +212,7 @@ def _start(stage: str) -> str:
     return stage if len(stage) <= LONGEST_STAGE else stage[:LONGEST_STAGE] + " ..."
 
 
-def _read(about: Record, query: Record) -> list[str]:
+def _read(about: ExplainedView, query: ExplainedQuery) -> list[str]:
     """What the system made of the query: an intent where it has none, and another text for keywords."""
     found = []
     sure = about.get("confidence")
@@ -214,7 +223,7 @@ def _read(about: Record, query: Record) -> list[str]:
     return ["   ".join(found)] if found else []
 
 
-def _missing(about: Record) -> list[TextTable]:
+def _missing(about: ExplainedView) -> list[TextTable]:
     missing = about["missing"]
     if not missing:
         return []
@@ -225,15 +234,13 @@ def _missing(about: Record) -> list[TextTable]:
     ]
 
 
-def _changes(record: Record) -> TextTable:
+def _changes(changes: Sequence[ChangeRecord], most: int) -> TextTable:
     rows = [
-        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), *_cause(c))
-        for c in record["changes"]
+        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), *_cause(c)) for c in changes
     ]
-    counts = {kind: sum(c["kind"] == kind for c in record["changes"]) for kind in _KINDS}
+    counts = {kind: sum(c["kind"] == kind for c in changes) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    lines = [f"changes: {summary}", STANDING] if record["changes"] else [f"changes: {summary}"]
-    most = max(map(_most, record.get("configurations") or ({},)))
+    lines = [f"changes: {summary}", STANDING] if changes else [f"changes: {summary}"]
     lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
     return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows[:most], 3)
 
@@ -245,24 +252,25 @@ def _left_out(count: int, most: int) -> str:
 _KINDS = ("stayed", "moved", "entered", "left")
 
 
-def _step(change: Record) -> str:
-    if change["kind"] == "moved":
-        step = change["before"] - change["after"]
+def _step(change: ChangeRecord) -> str:
+    before, after = change["before"], change["after"]
+    if change["kind"] == "moved" and before is not None and after is not None:
+        step = before - after
         return f"up {step}" if step > 0 else f"down {-step}"
-    return "" if change["kind"] == "stayed" else str(change["kind"])
+    return "" if change["kind"] == "stayed" else change["kind"]
 
 
-def _cause(change: Record) -> tuple[str, str]:
+def _cause(change: ChangeRecord) -> tuple[str, str]:
     """The signal with its change of standing, and the headline; where there is none, why, in its place."""
-    headline = str(change["headline"])
+    headline = change["headline"]
     if change["by"] is not None:
         return f"{short_name(change['by'])} {change['changes'][change['by']]:+.3f}", headline
     if change["kind"] == "stayed":
         return "", headline
-    return ("others", headline) if change["standing"] else ("", str(change["why"]))
+    return ("others", headline) if change["standing"] else ("", change["why"])
 
 
-def _entry(entry: Record) -> list[TextTable]:
+def _entry(entry: RequestedEntry) -> list[TextTable]:
     found = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
     for about in entry["configurations"]:
         role = "" if about["role"] == "only" else f"{about['role']}: "
@@ -271,14 +279,14 @@ def _entry(entry: Record) -> list[TextTable]:
     return found
 
 
-def _tree(node: Record, depth: int = 0) -> Iterable[str]:
+def _tree(node: ScoreTree, depth: int = 0) -> Iterable[str]:
     value = "-" if node["value"] is None else f"{node['value']:.6g}"
     yield f"{'  ' * depth}{value}  {node['text']}"
     for part in node.get("parts", ()):
         yield from _tree(part, depth + 1)
 
 
-def _decimals(entries: Sequence[Record]) -> int:
+def _decimals(entries: Sequence[ListedEntry]) -> int:
     """How many the scores need: those of RRF are a few hundredths."""
     return 4 if max((abs(entry["score"]) for entry in entries), default=1.0) >= 0.1 else 6
 
@@ -287,7 +295,7 @@ def _numbers(values: Sequence[float | None], decimals: int) -> list[str]:
     return ["-" if value is None else f"{value:.{decimals}f}" for value in values]
 
 
-def _raw(signal: Record) -> str:
+def _raw(signal: RawSignal) -> str:
     if signal["value"] is None:
         return "-"
     return f"{signal['value']:.4f}" + (f" #{signal['position']}" if signal["position"] else "")

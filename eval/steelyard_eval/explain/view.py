@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.documents.explanation import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record
@@ -74,7 +74,7 @@ class View:
         """The list that is shown."""
         return self.run.ranked
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> AboutView:
         """Describe the configuration for the document."""
         config = self.config
         return {
@@ -130,12 +130,12 @@ class View:
             return float(self.run.ranking.score[self.listed[id_] - 1])
         return float(self.plan.scores()[self.rows[id_]])
 
-    def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
+    def signals(self, id_: str) -> dict[str, RawSignal]:
         """Return the raw value of every signal that the ranking used, with its position for a retriever."""
         row = self.rows[id_]
         return {str(leaf): self._raw(leaf, row) for leaf in self._used()}
 
-    def _raw(self, leaf: Signal, row: int) -> dict[str, float | int | None]:
+    def _raw(self, leaf: Signal, row: int) -> RawSignal:
         everywhere = np.ones(len(self.table), dtype=bool)
         value = float(leaf.compile(self.table, everywhere).branches[0].columns[0].values[row])
         if np.isnan(value):
@@ -149,18 +149,18 @@ class View:
         return [leaf for leaf in leaves(self.config.effective) if str(leaf) in labels]
 
 
-def contributions(tree: Explanation) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+def contributions(tree: Explanation) -> tuple[list[TermRecord], FactorRecord | None]:
     """List the terms of a score, and the factor on their sum (None without one).
 
     The contributions, added from left to right and then multiplied by the factor, are the score to
     the last bit: they are the products that the plan adds.
     """
-    factor = None
+    factor: FactorRecord | None = None
     if tree.combine == "product":
         tree, last = tree.parts
         parts = {part.text: part.value for part in last.parts}
         factor = {"value": last.value, "formula": last.text, "parts": parts}
-    terms = []
+    terms: list[TermRecord] = []
     for part in tree.parts:
         weight, column = part.parts
         terms.append(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.explanation import AboutView, RawSignal
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
@@ -48,11 +48,11 @@ class ListView:
         """Return the score of a listed entry."""
         return self.scores[id_]
 
-    def signals(self, id_: str) -> dict[str, dict[str, float | int | None]]:
+    def signals(self, id_: str) -> dict[str, RawSignal]:
         """Return no signals."""
         return {}
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> AboutView:
         """Describe the contender for the document."""
         return {
             "label": self.contender.label,

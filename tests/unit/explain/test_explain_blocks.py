@@ -29,7 +29,7 @@ def test_changes_are_counted_by_their_kind():
     kinds = ["moved", "left", "moved", "entered", "moved", "left"]
     change = {"before": 1, "after": 2, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": True}
-    block = _changes({"changes": [change | {"kind": kind} for kind in kinds]})
+    block = _changes([change | {"kind": kind} for kind in kinds], most=10)
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
 
 
@@ -51,7 +51,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
 
     change = {"kind": "left", "before": 1, "after": None, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": None, "why": ""}
-    block = _changes({"changes": [change] * 3, "configurations": [about]})
+    block = _changes([change] * 3, most=2)
     assert len(block.rows) == 2
     assert block.lines[0].endswith("3 left; 1 more are in the JSON document")
 
