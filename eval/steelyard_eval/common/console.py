@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from operator import gt
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -56,7 +56,7 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
 
 
 def table(
-    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, most: int | None = None
+    rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int | None = None
 ) -> str:
     """Print rows as aligned columns, with numbers on the right.
 

@@ -28,19 +28,19 @@ def drawn(name: str, *content: object) -> Figure:
     return figure
 
 
-def in_text(name: str, record: Mapping[str, Any]) -> str:
+def in_text(name: str, record: Mapping[str, object]) -> str:
     """A document as text for a terminal, by the renderer of this name."""
     text: str = _renderer(name)(record)
     return text
 
 
-def as_latex(record: Mapping[str, Any]) -> str:
+def as_latex(record: Mapping[str, object]) -> str:
     """The table of a document in LaTeX."""
     text: str = _renderer("latex")(record)
     return text
 
 
-def written(record: Mapping[str, Any], folder: str | Path, runs: Sequence[Any] = ()) -> list[Path]:
+def written(record: Mapping[str, object], folder: str | Path, runs: Sequence[object] = ()) -> list[Path]:
     """Write the report of a document into a folder, with the trend of kept runs; returns the paths."""
     files: list[Path] = _renderer("report")(record, folder, runs)
     return files

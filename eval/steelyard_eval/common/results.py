@@ -29,7 +29,7 @@ class RunsOf(Protocol):
     """The runs that are kept of a data set, as `data.runs()` gives them."""
 
     @property
-    def runs(self) -> Sequence[Any]:
+    def runs(self) -> Sequence[object]:
         """Oldest first."""
 
 

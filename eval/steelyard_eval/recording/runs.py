@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import apsw
 import msgspec
@@ -28,7 +28,8 @@ from steelyard.base.inputs import read_text
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
 
-Record = Mapping[str, Any]
+Written = Mapping[str, Any]
+"""The document of whichever job; what is not in it is not kept."""
 FOLDER, FILE = ".steelyard", "runs.db"
 SWITCH = "STEELYARD_RUNS"
 """Set to `off`, nothing is kept."""
@@ -73,7 +74,9 @@ class KeptFacts(TypedDict, total=False):
     verdict: str
     baseline: str
     chosen: str
-    weights: dict[str, dict[str, Any] | None]
+    split: str
+    promise: dict[str, object]
+    weights: dict[str, dict[str, object] | None]
     rows: list[KeptRow]
     states: dict[str, str]
 
@@ -85,30 +88,30 @@ class KeptRun:
     id: int
     at: str
     kind: str
-    facts: Record
+    facts: KeptFacts
 
     @property
     def states(self) -> Mapping[str, str]:
         """The hash of each part."""
         return self.facts.get("states") or {}
 
-    def row(self, label: str) -> Record | None:
+    def row(self, label: str) -> KeptRow | None:
         """What was measured for a contender."""
         return next((row for row in self.facts.get("rows", ()) if row["label"] == label), None)
 
     @property
-    def chosen(self) -> Record | None:
+    def chosen(self) -> dict[str, object] | None:
         """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
         own = self.facts.get("weights") or {}
         return own.get("attempt") or own.get("config") or None
 
-    def file(self, path: Path) -> Record | None:
+    def file(self, path: Path) -> dict[str, object] | None:
         """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
         own = self.facts.get("weights") or {}
         return own.get("config") if path.name.endswith(CURRENT) else self.chosen
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> KeptRow | None:
         """The contender with the highest mean."""
         return max(self.facts.get("rows", ()), key=lambda row: row["mean"], default=None)
 
@@ -116,8 +119,8 @@ class KeptRun:
 def keep(
     dataset: Dataset,
     kind: str,
-    document: Record,
-    weights: Mapping[str, Record | None] | None = None,
+    document: Mapping[str, object],
+    weights: Mapping[str, Mapping[str, object] | None] | None = None,
     now: Callable[[], datetime] | None = None,
 ) -> None:
     """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place.
@@ -151,7 +154,7 @@ def kept(dataset: Dataset) -> list[KeptRun]:
             with _reading(path) as db:
                 rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
                 return [
-                    KeptRun(int(str(id_)), str(at), str(kind), _decoded(facts, path, KeptFacts))
+                    KeptRun(int(str(id_)), str(at), str(kind), cast(KeptFacts, _decoded(facts, path, KeptFacts)))
                     for id_, at, kind, facts in rows
                 ]
     return []
@@ -259,7 +262,7 @@ def _named(path: Path) -> str:
     return shown(str(path), PATH_WIDTH)
 
 
-def _states(dataset: Dataset, document: Record) -> dict[str, tuple[str, str]]:
+def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
     """The hash and the content of each part; of what is too large the hash alone tells of a change."""
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
     parts = states(dataset, MOST)
@@ -267,7 +270,7 @@ def _states(dataset: Dataset, document: Record) -> dict[str, tuple[str, str]]:
     return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
 
 
-def _ranked(document: Record) -> dict[str, Any]:
+def _ranked(document: Written) -> dict[str, Any]:
     """The value of every query and the hash of its list, of the first two contenders that the document lists."""
     lists = {own["label"]: own["queries"] for own in (document.get("rankings") or {}).get("lists", ())[:2]}
     return {
@@ -279,7 +282,7 @@ def _ranked(document: Record) -> dict[str, Any]:
     }
 
 
-def _facts(document: Record) -> dict[str, Any]:
+def _facts(document: Written) -> dict[str, Any]:
     """The numbers of a document: what was decided, and the means of its contenders."""
     chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
     strategy = chosen.get("strategy") or document.get("tuned")
@@ -302,7 +305,7 @@ def _facts(document: Record) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
-def _rows(document: Record) -> list[dict[str, Any]]:
+def _rows(document: Written) -> list[dict[str, Any]]:
     strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
     found = [
         {"label": row["label"], "strategy": strategies.get(row["label"]), **_ends(row)}
@@ -324,11 +327,11 @@ def _rows(document: Record) -> list[dict[str, Any]]:
     return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 
 
-def _ends(row: Record) -> dict[str, Any]:
+def _ends(row: Written) -> dict[str, Any]:
     return {name: row.get(name) for name in ("mean", "low", "high")}
 
 
-def _estimate(part: object) -> Record | None:
+def _estimate(part: object) -> dict[str, object] | None:
     return (
         {name: part[name] for name in ("value", "low", "high") if name in part}
         if isinstance(part, Mapping)

@@ -16,7 +16,7 @@ from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import PARTS, KeptRun, find_run, kept, states_of
+from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.spans import Span
 from steelyard_eval.tune.replaced import write_and_log
@@ -264,7 +264,5 @@ def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
         yield f"{label}: {len(moved)} of {len(both)} lists changed" + (f", most {named}" if named else "")
 
 
-def _shown(row: Mapping[str, Any]) -> str:
-    low, high = row.get("low"), row.get("high")
-    around = "" if low is None or high is None else f" {ends(low, high, '.3f')}"
-    return f"{row['mean']:.3f}{around}"
+def _shown(row: KeptRow) -> str:
+    return f"{row['mean']:.3f} {ends(row.get('low'), row.get('high'), '.3f')}".rstrip()

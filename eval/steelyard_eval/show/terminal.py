@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
-from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
@@ -219,7 +218,7 @@ def unlabelled(record: ResultsDocument) -> str:
     return "\n\n".join(filter(None, (in_terminal(record), table(rows))))
 
 
-def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice: bool) -> dict[str, Any]:
+def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice: bool) -> dict[str, object]:
     gain = row["gain"]
     return {
         "": f"{row['label']} ({CHOSEN})" if is_choice else row["label"],

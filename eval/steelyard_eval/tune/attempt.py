@@ -37,7 +37,7 @@ class ChosenWeights(Reported[DecidedT]):
     interrupted: bool = False
 
     @property
-    def weights(self) -> dict[str, dict[str, Any] | None]:
+    def weights(self) -> dict[str, dict[str, object] | None]:
         """What the weights files hold, for a kept run: `config`, what to run, and `attempt`, what to try."""
         files = {"config": self.config, "attempt": self.attempt}
         return {name: None if one is None else one.to_json() for name, one in files.items()}
