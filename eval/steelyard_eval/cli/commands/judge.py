@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from steelyard_eval.notebook.label.by_model import (
     model_agreement,
     opened,
 )
-from steelyard_eval.notebook.label.desk import Record, desk, upcoming
+from steelyard_eval.notebook.label.desk import DeskDocument, NextPair, desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.judgments import NOTHING, Judgment
 from steelyard_eval.notebook.label.open import open_judging
@@ -174,7 +174,7 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
 
 
-def _listed(pairs: Sequence[Record], found: Record, dataset: str) -> Iterator[str]:
+def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Iterator[str]:
     """The next pairs as a table, how far the work is, and how to begin."""
     before = [None, *(one["query"] for one in pairs)]
     same = [one["query"] == last for one, last in zip(pairs, before, strict=False)]
@@ -186,7 +186,7 @@ def _listed(pairs: Sequence[Record], found: Record, dataset: str) -> Iterator[st
         yield step_in_terminal({"what": "label them, one key each", "command": command})
 
 
-def _told(found: Record) -> Iterator[str]:
+def _told(found: DeskDocument) -> Iterator[str]:
     if found["state"] and found["given"]:
         if found["written"]:
             once = ", once a query is judged in full" if found["drawn"] else ""
@@ -203,18 +203,18 @@ def _marked(session: Session) -> Iterator[str]:
         )
 
 
-def _ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
+def _ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
     yield wrapped(f"{_counts(found)} {found['sentence']}")
     yield from where
     yield from map(step_in_terminal, found["steps"])
 
 
-def _counts(found: Record) -> str:
+def _counts(found: DeskDocument) -> str:
     return f"{found['given']} judged, {found['left']} left." if found["card"] else f"{found['given']} judged."
 
 
-def _where(found: Record, session: Session, dataset: str) -> str:
+def _where(found: DeskDocument, session: Session, dataset: str) -> str:
     """Where the judgments are, and how the data set gets them."""
     rest = found["given"] - found["own_labels"]
     without = (
@@ -229,7 +229,7 @@ def _where(found: Record, session: Session, dataset: str) -> str:
     )
 
 
-def _now_stated(stated: Record, written: Sequence[str]) -> Iterator[str]:
+def _now_stated(stated: Mapping[str, object], written: Sequence[str]) -> Iterator[str]:
     """What dataset.json says from now on of queries that nobody drew, because it decides what may ship."""
     if stated.get("sampled") == "duel" and any(Path(name).name == MANIFEST for name in written):
         yield (
@@ -333,9 +333,11 @@ def _judged(one: Judgment) -> str:
     return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
 
 
-def _card(found: Record) -> str:
+def _card(found: DeskDocument) -> str:
     """The pair at hand as text."""
     card = found["card"]
+    if card is None:
+        return ""
     texts = [("query", card["query"]), ("entry", card["title"]), *card["parts"], ("", card["facts"])]
     lines = [
         wrapped(f"{'' if name == 'text' or at else name:9}{line}", INDENT)

@@ -5,32 +5,87 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
+from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging
 from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.duel_session import DuelSession
+from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING
-from steelyard_eval.notebook.label.kappa import agreement
+from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
 
-Record = dict[str, Any]
 LISTED = 20
 """Pairs that are listed without being asked."""
 FIELDS = ("text", "context", "why", "impact", "details")
 
 
-def desk(session: Session) -> Record:
+class CardRecord(TypedDict):
+    """A pair: the query, and what is known of the entry."""
+
+    pair: list[str]
+    query: str
+    title: str
+    parts: list[tuple[str, str]]
+    facts: str
+
+
+class DrawnRecord(TypedDict):
+    """How many drawn queries are judged whole, of how many, and how many more decide."""
+
+    judged: int
+    queries: int
+    decide: int
+
+
+class NextPair(TypedDict):
+    """A pair that is asked soon."""
+
+    query: str
+    text: str
+    entry: str
+    title: str
+
+
+class DeskState(TypedDict):
+    """How far the work is, without its sentence."""
+
+    judge: str
+    meaning: list[str]
+    given: int
+    left: int
+    labels: int
+    own_labels: int
+    new_labels: int
+    file: str
+    qrels: str
+    card: CardRecord | None
+    comparisons: list[dict[str, Any]]
+    duel: DuelState | None
+    agreement: KappaRecord | None
+    state: dict[str, Any]
+    written: bool
+    drawn: DrawnRecord | None
+
+
+class DeskDocument(DeskState):
+    """All that a judge sees."""
+
+    sentence: str
+    steps: list[StepRecord]
+
+
+def desk(session: Session) -> DeskDocument:
     """All that is shown: the next pair, the counts, the comparisons, agreement; without a pair, what to do now."""
     pair = session.next
     duel = session.to_json() if isinstance(session, DuelSession) else None
     labels, own, new = session.counted()
-    record: Record = {
+    record: DeskState = {
         "judge": session.judge,
         "meaning": list(MEANING),
         "given": len(session.given),
@@ -48,12 +103,11 @@ def desk(session: Session) -> Record:
         "written": bool(session.statement()),
         "drawn": _drawn(session) if session.random else None,
     }
-    record["sentence"] = sentence(record)
-    record["steps"] = [asdict(step) for step in _to_do(session, record)]
-    return record
+    steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
+    return {**record, "sentence": sentence(record), "steps": steps}
 
 
-def _to_do(session: Session, record: Record) -> Iterator[Step]:
+def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     """What to do where there is no pair left to ask."""
     dataset, duel = session.pool.dataset, record["duel"]
     if record["card"] is not None or record["agreement"] is not None:
@@ -71,9 +125,9 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
         yield judging(dataset, what, dataset.today, other)
 
 
-def upcoming(session: Session) -> list[Record]:
+def upcoming(session: Session) -> list[NextPair]:
     """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
-    found = []
+    found: list[NextPair] = []
     for query, entry in islice(session.upcoming(), LISTED):
         asked, shown = session.shown((query, entry))
         found.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
@@ -87,16 +141,16 @@ def _standings(session: Session) -> list[Standing]:
     )
 
 
-def _drawn(session: Session) -> Record:
+def _drawn(session: Session) -> DrawnRecord:
     """How many drawn queries are judged whole, and of how many."""
     pool = session.pool
     judged = len(whole_queries.judged_whole(pool, session.grades()))
-    told = {"judged": judged, "queries": len(whole_queries.drawn(pool))}
     held = len(pool.dataset.qrels) if whole_queries.fair(pool) else 0
-    return {**told, "decide": max(session.enough - held - judged, 0)}
+    more = max(session.enough - held - judged, 0)
+    return {"judged": judged, "queries": len(whole_queries.drawn(pool)), "decide": more}
 
 
-def sentence(record: Record) -> str:
+def sentence(record: DeskState) -> str:
     """How far the work is, in a line."""
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
@@ -112,7 +166,7 @@ def sentence(record: Record) -> str:
     return " ".join(shown) or f"{record['left']} pairs left."
 
 
-def _duelled(duel: Record, over: bool) -> str:
+def _duelled(duel: DuelState, over: bool) -> str:
     """Who leads, how sure that is, and what it still takes; `over` where no pair is left to ask."""
     minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
     time = f"about {duel['more']} more judgments, {minutes}"
@@ -137,7 +191,7 @@ def _settled(one: Standing, left: int) -> str:
     return f"{against}: about {one.needed} labels more."
 
 
-def _agreed(found: Record) -> str:
+def _agreed(found: KappaRecord) -> str:
     if found["kappa"] is None:
         return f"{found['pairs']} pairs judged by both; no kappa yet."
     return (
@@ -146,7 +200,7 @@ def _agreed(found: Record) -> str:
     )
 
 
-def _card(session: Session, pair: tuple[str, str]) -> Record:
+def _card(session: Session, pair: tuple[str, str]) -> CardRecord:
     query, entry = session.shown(pair)
     parts = [(name, getattr(entry, name)) for name in FIELDS if getattr(entry, name)]
     return {"pair": list(pair), "query": query.text, "title": entry.title, "parts": parts, "facts": _facts(entry)}

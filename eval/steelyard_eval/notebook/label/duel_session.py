@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
@@ -28,6 +28,19 @@ SECONDS = 15.0
 """A judgment takes, before the judge's own pace is known."""
 PAUSE = 180.0
 """Seconds after which a judge was away."""
+
+
+class DuelState(TypedDict):
+    """Who leads and is shown as leading, after how many of the pairs that it takes, and what more would take."""
+
+    leader: str
+    leads: str
+    judged: int
+    enough: int
+    error: float
+    stands: bool
+    more: int
+    minutes: int
 
 
 class DuelSession(Session):
@@ -60,7 +73,7 @@ class DuelSession(Session):
         passed = {at for pair, at in self.pool.places.items() if self._past(pair)}
         yield from map(self.pool.pair, self.standing.order(passed))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> DuelState:
         """Who leads, by how much that can move, and what it still takes."""
         standing, pool = self.standing, self.pool
         count = int(standing.judged.sum())

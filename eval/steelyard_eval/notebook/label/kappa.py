@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair
 
 
-def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> dict[str, Any]:
+class KappaRecord(TypedDict):
+    """The pairs that both judged, the share of equal grades, and kappa, plain and weighted; None: not defined."""
+
+    pairs: int
+    equal: float | None
+    kappa: float | None
+    weighted: float | None
+
+
+def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> KappaRecord:
     """The pairs that both judged, the share of equal grades, and kappa (Cohen, 1960; weighted: 1968).
 
     Kappa is 1 for equal judgments and 0 for what chance gives; None where it is not defined: without common pairs,
@@ -20,12 +29,14 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
 
     common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
     a, b = ([given[pair].grade for pair in common] for given in (first, second))
-    kappas: dict[str, float | None] = {"kappa": None, "weighted": None}
+    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
+    found: KappaRecord = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
     if len({*a, *b}) > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name, distance in (("kappa", None), ("weighted", "quadratic")):
-                value = float(cohen_kappa_score(a, b, labels=list(GRADES), weights=distance))
-                kappas[name] = value if math.isfinite(value) else None
-    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
-    return {"pairs": len(common), "equal": equal, **kappas}
+            plain, weighted = (
+                float(cohen_kappa_score(a, b, labels=list(GRADES), weights=one)) for one in (None, "quadratic")
+            )
+        found["kappa"] = plain if math.isfinite(plain) else None
+        found["weighted"] = weighted if math.isfinite(weighted) else None
+    return found

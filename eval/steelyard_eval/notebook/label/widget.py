@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 
 from steelyard.base.errors import SteelyardError
-from steelyard_eval.notebook.label.desk import Record, desk
-from steelyard_eval.notebook.label.kappa import agreement
+from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.session import Session
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Judge(anywidget.AnyWidget):
 
         return pd.DataFrame(desk(self.session)["comparisons"])
 
-    def agreement(self) -> Record:
+    def agreement(self) -> KappaRecord:
         """Kappa with the first judge, where this one is second."""
         return agreement(self.session.first, self.session.given)
 
