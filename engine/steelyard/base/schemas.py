@@ -44,7 +44,7 @@ class Violation:
 class Schema:
     """A JSON Schema of draft 2020-12, whose references are to its own ``$defs``."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, object]) -> None:
         self._document = dict(document)
 
     @cached_property

@@ -64,7 +64,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
 
 
-def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, Any]]:
+def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, object]]:
     """Kind and settings by which `restore` makes the embedder again; never the key."""
     inner = embedder.inner
     if isinstance(inner, ApiEmbedder):

@@ -100,7 +100,7 @@ class LsaEmbedder:
         words = json.dumps(list(self._vocabulary)).encode()
         return sha256(words + self._idf.tobytes() + self._components.tobytes()).hexdigest()[:16]
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def to_arrays(self) -> tuple[dict[str, object], dict[str, bytes]]:
         """Return settings and arrays to store in a vault; the arrays as .npy bytes without pickles."""
         arrays = {"vocabulary": json.dumps(list(self._vocabulary), ensure_ascii=False).encode()}
         for name, array in (("idf", self._idf), ("components", self._components)):

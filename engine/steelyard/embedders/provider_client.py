@@ -75,7 +75,7 @@ class ProviderClient:
             failed = str(error)
         raise EmbedderError(f"{failed} (asked {self._attempts} times)")
 
-    def _once(self, body: dict[str, Any]) -> Any:  # noqa: ANN401 -- whatever JSON held
+    def _once(self, body: dict[str, object]) -> Any:  # noqa: ANN401 -- whatever JSON held
         """The answer to one request."""
         failed: EndpointError | None = None
         try:

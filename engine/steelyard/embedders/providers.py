@@ -29,10 +29,10 @@ class Shape:
     """The key of the texts."""
     roles: Mapping[Kind, str] = field(default_factory=dict)
     """What tells queries from entries, where the endpoint knows a difference."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     """What else is asked."""
 
-    def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
+    def request(self, model: str, texts: Sequence[str], kind: Kind) -> dict[str, object]:
         """The JSON body that asks for the vectors of these texts."""
         role = {"input_type": self.roles[kind]} if self.roles else {}
         return {"model": model, self.texts: list(texts), **role, **self.options}

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
 from steelyard.base.fields import format_time
@@ -112,7 +112,7 @@ class FeedbackLog:
             }
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        asked: dict[str, Any] = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        asked: dict[str, object] = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed
         progress = result.progress
@@ -135,11 +135,11 @@ class FeedbackLog:
             self._append([record])
         self._named.add(policy)
 
-    def _stamped(self, record: Mapping[str, Any], client: str) -> dict[str, Any]:
+    def _stamped(self, record: Mapping[str, object], client: str) -> dict[str, object]:
         stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
         return {**stamp, **({"client_id": client[:LONGEST_TEXT]} if client else {}), **record}
 
-    def _append(self, records: list[dict[str, Any]]) -> None:
+    def _append(self, records: list[dict[str, object]]) -> None:
         append(self.path, records)
 
 
@@ -166,7 +166,7 @@ def append_act(
     append(path, [{**record, **({"client_id": client[:LONGEST_TEXT]} if client else {})}])
 
 
-def append(path: str | Path, records: list[dict[str, Any]]) -> None:
+def append(path: str | Path, records: list[dict[str, object]]) -> None:
     """Append lines in one write under a lock; MachineError when that cannot be done.
 
     ConfigError for odd text, and for a file that is neither empty nor a log.
@@ -196,7 +196,7 @@ def _begins_a_log(head: bytes) -> bool:
     return head[:1] == b"{" and head[1:2] != b"\n" and b'"schema_version"' in head
 
 
-def line(record: Mapping[str, Any]) -> str:
+def line(record: Mapping[str, object]) -> str:
     """One line of a log."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 

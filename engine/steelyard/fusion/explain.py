@@ -48,7 +48,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tree as plain JSON values."""
-        node: dict[str, Any] = {"value": self.value, "text": self.text}
+        node: dict[str, object] = {"value": self.value, "text": self.text}
         if self.parts:
             node["combine"] = self.combine
             node["parts"] = [part.to_json() for part in self.parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Gated(Sum):
         return {}
 
     @classmethod
-    def _options(cls, call: CallReader) -> dict[str, Any]:
+    def _options(cls, call: CallReader) -> dict[str, object]:
         return {"least": call.number("least", cls.least, -1.0)}
 
     def signals(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from steelyard.base.arrays import Bools
 from steelyard.fusion.base import Expr
@@ -30,7 +30,7 @@ class Rbc(Sum):
     phi: float = 0.8
 
     @classmethod
-    def _options(cls, call: CallReader) -> dict[str, Any]:
+    def _options(cls, call: CallReader) -> dict[str, object]:
         return {"phi": call.number("phi", cls.phi, 0.0, below=1.0)}
 
     def variants(self) -> Iterator[Expr]:

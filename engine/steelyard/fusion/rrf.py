@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Rrf(Sum):
     bonus: Bonus | None = None
 
     @classmethod
-    def _options(cls, call: CallReader) -> dict[str, Any]:
+    def _options(cls, call: CallReader) -> dict[str, object]:
         return {"k": _read_k(call, cls.k), "bonus": _read_bonus(call)}
 
     def without(self, missing: Collection[str]) -> Expr | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class Sum(WeightedTerms):
         return cls(call.terms(cls.unwritten), **options)
 
     @classmethod
-    def _options(cls, call: CallReader) -> dict[str, Any]:
+    def _options(cls, call: CallReader) -> dict[str, object]:
         """The options that are written, by the names of their fields."""
         return {}
 
@@ -154,7 +154,7 @@ class NormalizedSum(Sum):
         return made
 
     @classmethod
-    def _options(cls, call: CallReader) -> dict[str, Any]:
+    def _options(cls, call: CallReader) -> dict[str, object]:
         return {"normalize": call.word("normalize", cls.normalize, tuple(NORMALIZERS))}
 
     def variants(self) -> Iterator[Expr]:

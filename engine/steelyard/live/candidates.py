@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -185,7 +184,7 @@ class Candidates:
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
 
-    def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, Any]:
+    def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, object]:
         """Return what a replay of a recording cannot change, as JSON values."""
         embedders = self.sources.embedders
         layers = [name for name in LAYERS if name in EMBEDDING & self._config.retrievers.keys() and embedders]

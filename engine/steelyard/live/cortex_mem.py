@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
@@ -54,7 +54,7 @@ class SearchOptions:
     """resources, user, agent or session."""
     participants: Sequence[str] = ()
     """Results have one of these."""
-    created: Mapping[str, Any] | None = None
+    created: Mapping[str, object] | None = None
     """From when on and until when results were made, as ``{"from": "2026-01-01", "before": "2026-02-01"}``."""
     detect_intent: bool = True
     """Whether the query's intent decides the threshold; else it is that of general queries."""

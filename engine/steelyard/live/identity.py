@@ -6,7 +6,6 @@ Depths are not part of it, because a replay can cut the recorded lists.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -19,7 +18,7 @@ BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
 
 
-def identity(config: SearchConfig) -> dict[str, Any]:
+def identity(config: SearchConfig) -> dict[str, object]:
     """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
 
     The parameters of a retriever are stored under its name, including those at their defaults.
@@ -60,7 +59,7 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
     return groups
 
 
-def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
+def agree(config: SearchConfig, fingerprint: Mapping[str, object]) -> None:
     """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
     problems = _differences(identity(config), fingerprint)
     models = {settings.model for settings in config.retrievers.values() if settings.model}
@@ -70,7 +69,7 @@ def agree(config: SearchConfig, fingerprint: Mapping[str, Any]) -> None:
         raise ConfigError("; ".join(problems) + ". Record again with this configuration")
 
 
-def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
+def _differences(asked: Mapping[str, object], fixed: Mapping[str, object]) -> list[str]:
     """The differences in words; a retriever that only one side has is not a difference."""
     wanted, found = _flat(asked), _flat(fixed)
     return [
@@ -80,9 +79,9 @@ def _differences(asked: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str
     ]
 
 
-def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(parts: Mapping[str, object]) -> dict[str, object]:
     """The same values under distinct names such as ``retrievers.fts.filters`` and ``retrievers.bm25.k1``."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in parts.items():
         if key in BY_RETRIEVER and isinstance(value, Mapping):
             flat |= {f"retrievers.{name}.{key}": own for name, own in value.items()}

@@ -87,7 +87,7 @@ class Sources:
         self.embedders = _models(embedder)
         self.scopes = Scopes(store, system.reading)
         self._thread = threading.local()
-        self._retrievers: dict[str, Any] = {}
+        self._retrievers: dict[str, object] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
         self._usable = ScopeCache(store, lambda _: self._with_vectors())

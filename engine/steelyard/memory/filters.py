@@ -84,7 +84,7 @@ class Filters:
     clauses: tuple[tuple[Rule, ...], ...] = ()
 
     @classmethod
-    def of(cls, mapping: Mapping[str, Any]) -> Filters:
+    def of(cls, mapping: Mapping[str, object]) -> Filters:
         """Read the JSON form, which the module describes.
 
         Raises ConfigError listing every unknown field, every unknown test and every value of the wrong
@@ -101,13 +101,13 @@ class Filters:
         """Make filters from clauses, sorted and without repetition, so that equal scopes are equal values."""
         return cls(tuple(sorted(set(clauses), key=repr)))
 
-    def to_json(self) -> dict[str, dict[str, Any]] | None:
+    def to_json(self) -> dict[str, dict[str, object]] | None:
         """The JSON form, which `of` reads back as equal filters; None for clauses that it cannot say.
 
         >>> Filters.of({"tags": "auth", "created_at": {"from": 5}}).to_json()
         {'created_at': {'from': 5.0}, 'tags': {'all': ['auth']}}
         """
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         for clause in self.clauses:
             (rule, *others), own = clause, found.setdefault(clause[0].field, {})
             if others or rule.test in own or rule.test not in _tests(rule.field):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.base.errors import ConfigError, Fault, shown
 from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
@@ -85,7 +84,9 @@ QUERY_FIELDS: dict[str, Reader] = {
 }
 
 
-def read_query(record: Mapping[str, Any], file: str = "query", line: int = 0) -> tuple[Query | None, list[Fault]]:
+def read_query(
+    record: Mapping[str, object], file: str = "query", line: int = 0
+) -> tuple[Query | None, list[Fault]]:
     """Build a query from a JSON object with its optional `filter`; None, with faults, when it is wrong."""
     values, faults = read_fields(record, QUERY_FIELDS, ("id", "text"), file, line)
     filters = EVERYTHING

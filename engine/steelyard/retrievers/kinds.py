@@ -143,7 +143,7 @@ class RetrieverConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings of a weights file; those at their defaults are left out."""
-        record: dict[str, Any] = {"filters": self.filters}
+        record: dict[str, object] = {"filters": self.filters}
         if self.depth is not None:
             record["depth"] = self.depth
         if self.field_weights:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import EVERY_FIELD, Entry
@@ -125,7 +124,7 @@ class Reading:
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
                 )
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return everything except the embedded text, as JSON values for the fingerprint of a recording.
 
         Function names are part of recordings that people keep: renaming a function makes those unusable.
@@ -144,7 +143,7 @@ class Reading:
         }
 
 
-def _index(index: KeywordIndex | TextSearch) -> dict[str, Any]:
+def _index(index: KeywordIndex | TextSearch) -> dict[str, object]:
     if isinstance(index, TextSearch):
         return {"text": index.text.__module__, "tokenizer": "tsearch english"}
     return {"fields": list(index.fields), "tokenizer": index.tokenizer}

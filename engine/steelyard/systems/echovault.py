@@ -47,13 +47,13 @@ def prefix_or_bare(text: str) -> str:
     return " OR ".join(f'"{term}"*' for term in text.split())
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: Hit) -> dict[str, object]:
     """Show the documented memory pointer; the body that `has_details` announces is read by id."""
     form = "id title what=text why impact category tags project source score has_details created_at"
     return shown_fields(hit, form)
 
 
-def row(hit: Hit) -> dict[str, Any]:
+def row(hit: Hit) -> dict[str, object]:
     """Show the database row that the real program returns: tags as JSON text, has_details as 0 or 1.
 
     A memory that fills up a context has only the fields of `POINTER`.
@@ -67,7 +67,7 @@ def row(hit: Hit) -> dict[str, Any]:
     return shown | {name: entry.extra.get(name) for name in OTHER_COLUMNS}
 
 
-def tool_result(hit: Hit) -> dict[str, Any]:
+def tool_result(hit: Hit) -> dict[str, object]:
     """Show what the real program's search tool does: the date alone, a score of two decimals, no source."""
     shown = _with_nulls(hit)
     del shown["source"]

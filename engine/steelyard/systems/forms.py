@@ -12,7 +12,7 @@ SNIPPET = 120
 """How many characters of a text a scan shows."""
 
 
-def shown_fields(hit: Hit, form: str) -> dict[str, Any]:
+def shown_fields(hit: Hit, form: str) -> dict[str, object]:
     """The fields of a result as JSON values: ``title what=text`` is the title, and the text under the name what.
 
     Beside the fields of an entry there are `score`, and `has_details`: whether there are any.
@@ -42,6 +42,6 @@ def scan_result(hit: Hit) -> dict[str, Any]:
     return shown | {"snippet": entry.text[:SNIPPET], "tokenEstimate": math.ceil(size / 4)}
 
 
-def plain_result(hit: Hit) -> dict[str, Any]:
+def plain_result(hit: Hit) -> dict[str, object]:
     """Show a result of a system that documents no form of its own."""
     return shown_fields(hit, "id title text tags project score created_at")

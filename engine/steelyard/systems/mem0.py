@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
@@ -26,7 +24,7 @@ def pool(limit: int) -> int:
     return max(4 * limit, 60)
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: Hit) -> dict[str, object]:
     """Show a memory as the real program does; the keys of a scope and other metadata only where it has them."""
     entry = hit.entry
     dates = {name: format_time(getattr(entry, name)) or None for name in ("created_at", "updated_at")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
@@ -32,7 +31,7 @@ def finish(limit: int) -> tuple[Stage, ...]:
     return (Drop("lexical"), Cut(limit))
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: Hit) -> dict[str, object]:
     """Show the fields of a diary entry, with the combined score."""
     form = (
         "id diary_id=vault title content=text tags entry_type=type importance combined_score=score created_at "

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
 from steelyard.config.adaptive import AdaptiveRule
 from steelyard.config.weight_names import WEIGHT_NAMES
@@ -110,7 +109,7 @@ def finish_shipped(limit: int) -> tuple[Stage, ...]:
     return (Cut(limit, all_below=SMALL), Merge("memory", MEMORY_SCORE), Cut(limit))
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: Hit) -> dict[str, object]:
     """Show the documented full form; the breakdown of a memory is all zeros."""
     breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in FACTORS.items()}
     return {"entry": hit.entry.to_json(), "score": hit.score, "breakdown": breakdown}
@@ -140,7 +139,7 @@ def content_hash(entry: Entry) -> str:
     return hashlib.sha256(written.encode()).hexdigest()[:40]
 
 
-def scan_shipped(hit: Hit) -> dict[str, Any]:
+def scan_shipped(hit: Hit) -> dict[str, object]:
     """Summarise a result like the real program: with severity, an ellipsis, and lengths as in JavaScript."""
     entry = hit.entry
     more = "..." if utf16_length(entry.text) > SNIPPET else ""

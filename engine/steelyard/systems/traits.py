@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.config.search_config import default_finish
@@ -71,8 +71,8 @@ class Searching:
     """Reads a caller's semantic mode to one of `SEMANTIC`."""
 
 
-Present = Callable[[Hit], dict[str, Any]]
-PresentIn = Callable[[Hit, "SearchResult"], dict[str, Any]]
+Present = Callable[[Hit], dict[str, object]]
+PresentIn = Callable[[Hit, "SearchResult"], dict[str, object]]
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ class Showing:
     """The whole result where it shows more than one hit has: ranks, sources, the query."""
     scan_within: PresentIn | None = None
     """The summary where it shows more than one hit has."""
-    rows: Callable[[SearchResult, bool], list[dict[str, Any]]] | None = None
+    rows: Callable[[SearchResult, bool], list[dict[str, object]]] | None = None
     """The results of a direct search, which may have an entry several times, with the whole texts or without."""
     content: Callable[[Entry], str] | None = None
     """The whole text, where results lack it unless they are asked for it."""
 
     def show(
         self, hit: Hit, result: SearchResult | None, mode: str = "full", content: bool = False
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has.
 
         With `content` it has the whole text, where the system leaves that out by default.

@@ -126,7 +126,7 @@ def _together(parts: Sequence[Part]) -> Part:
     entry = [np.array([code[id_] for id_ in part.entries], dtype=np.int32)[part.entry] for part in parts]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
 
-    def column(name: str, empty: float, of: Callable[[Part], Mapping[str, Any]]) -> Any:  # noqa: ANN401 -- of floats or of ints
+    def column(name: str, empty: float, of: Callable[[Part], Mapping[str, object]]) -> Any:  # noqa: ANN401 -- of floats or of ints
         return np.concatenate([of(part).get(name, np.full(len(part.entry), empty)) for part in parts])
 
     names = sorted({name for part in parts for name in part.columns})

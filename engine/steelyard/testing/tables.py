@@ -63,7 +63,7 @@ def _entry(rng: np.random.Generator, at: int, ties: bool) -> Entry:
 
 def _memory(rng: np.random.Generator, born: float) -> dict[str, Any]:
     """What a memory may have beside its text, from a source of chance of its own."""
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "document_type": str(rng.choice(["", "spec", "readme", "odd"])),
         "spec_level": str(rng.choice(["", "1", "3", "odd"])),
         "importance_tier": str(rng.choice(["", "critical", "temporary", "odd"])),

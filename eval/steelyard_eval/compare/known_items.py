@@ -97,7 +97,7 @@ def ask_known_items(
     embedder: str = "auto",
     seed: int = 0,
     workspace: Callable[[], Workspace] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Ask for 200 entries by a sentence of each: what is not among the first ten, by kind of entry.
 
     Recorded vectors hold no vector of such a question, so they are checked by themselves (`broken_vectors`), and a
@@ -152,7 +152,7 @@ def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[Missed]
     return sorted(rows, key=lambda row: (-row.missed / row.asked, row.kind))
 
 
-def broken_vectors(dataset: Dataset) -> list[dict[str, Any]]:
+def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
     """Of each model: how many vectors are empty, and how many are those of an entry with another text."""
     rows = []
     for (model, layer), vectors in sorted(dataset.vectors.items()):

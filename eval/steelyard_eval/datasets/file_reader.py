@@ -20,7 +20,7 @@ from steelyard.base.inputs import UnpackError, inside, open_regular, read_bytes,
 T = TypeVar("T")
 _MADE = {"dataset.json": 'Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}'}
 """How files begin that are quickly written."""
-Record = tuple[int, dict[str, Any] | None]
+Record = tuple[int, dict[str, object] | None]
 """A line number and the JSON object in that line, None when it is broken."""
 
 
@@ -155,7 +155,7 @@ class FolderReader:
             )
             return None
 
-    def _object(self, name: str, line: int, text: str) -> dict[str, Any] | None:
+    def _object(self, name: str, line: int, text: str) -> dict[str, object] | None:
         try:
             record = STRICT_JSON.decode(text)
         except json.JSONDecodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from steelyard.base.errors import Fault, shown
 from steelyard.memory.entry import FIELDS, Entry, read_entry
@@ -14,7 +14,7 @@ from steelyard_eval.datasets.file_reader import FolderReader
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 Item = TypeVar("Item", Entry, Query)
-Reading = Callable[[Mapping[str, Any], str, int], tuple[Item | None, list[Fault]]]
+Reading = Callable[[Mapping[str, object], str, int], tuple[Item | None, list[Fault]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
     return _read_table(reader, QUERIES, _read_full_query, known, renamed or {})
 
 
-def _read_full_query(record: Mapping[str, Any], file: str, line: int) -> tuple[Query | None, list[Fault]]:
+def _read_full_query(record: Mapping[str, object], file: str, line: int) -> tuple[Query | None, list[Fault]]:
     query, faults = read_query(record, file, line)
     text = record.get("text")
     if isinstance(text, str) and is_blank(text):
@@ -98,7 +98,7 @@ def _read_table(
 def _misnamed(
     reader: FolderReader,
     file: str,
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, object]],
     known: frozenset[str],
     renamed: Mapping[str, str],
 ) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _misnamed(
     return found
 
 
-def _rename(raw: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+def _rename(raw: dict[str, object], renamed: Mapping[str, str]) -> dict[str, object]:
     """Rename foreign fields to our names; they replace fields that already have these names."""
     own = {name: value for name, value in raw.items() if name not in renamed}
     return own | {new: raw[old] for old, new in renamed.items() if old in raw}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -66,12 +66,12 @@ class LogLine(msgspec.Struct, gc=False):
     user_query: Text = ""
     query_key: Text = ""
     search: Text = ""
-    filter: dict[str, Any] | None = None
+    filter: dict[str, object] | None = None
     client_id: Text = ""
     policy: Text = ""
     hits: Annotated[list[LoggedHit], msgspec.Meta(max_length=MOST_HITS)] = []
     actions: Annotated[list[Act], msgspec.Meta(max_length=MOST_HITS)] | None = None
-    configuration: dict[str, Any] | None = None
+    configuration: dict[str, object] | None = None
     simulated: bool = False
     layers: Layers | None = None
 

@@ -89,7 +89,7 @@ def _system(reader: FolderReader, text: str) -> str:
         return ""
 
 
-def _check_keys(reader: FolderReader, record: Mapping[str, Any]) -> None:
+def _check_keys(reader: FolderReader, record: Mapping[str, object]) -> None:
     """Record a fault for a key that looks like a misspelt key of the format; other keys are kept."""
     foreign = record.keys() - _KEYS
     for key in sorted(_KEYS - record.keys()):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard.base.files import compact
 from steelyard_eval.datasets.dataset import Dataset
 
-State = Mapping[str, Any]
+State = Mapping[str, object]
 NAMED = 3
 """Changed ids that are named."""
 DIGITS = 8

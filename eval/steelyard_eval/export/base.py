@@ -60,7 +60,7 @@ class Export:
 
     target: Target
     strategy: str
-    parts: dict[str, Any]
+    parts: dict[str, object]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def write(config: SearchConfig) -> Parts:
     return {"search": {"size": config.limit, "retriever": body}}, notes
 
 
-def _retriever(config: SearchConfig, name: str, depth: int) -> dict[str, Any]:
+def _retriever(config: SearchConfig, name: str, depth: int) -> dict[str, object]:
     if name in KEYWORDS:
         return {"standard": {"query": multi_match(config, name)}}
     return {"knn": {"field": "embedding", "query_vector": QUERY_VECTOR, "k": depth, "num_candidates": depth}}
@@ -71,7 +71,9 @@ def _rrf(fusion: Fusion, retrievers: dict[str, dict[str, Any]], notes: list[str]
     return {"rrf": {"retrievers": lists, "rank_constant": whole(fusion.k, "k", 1, MAX_K)}}
 
 
-def _weighted(fusion: Fusion, retrievers: dict[str, dict[str, Any]], more: dict[str, str]) -> list[dict[str, Any]]:
+def _weighted(
+    fusion: Fusion, retrievers: dict[str, dict[str, object]], more: dict[str, str]
+) -> list[dict[str, object]]:
     return [{"retriever": r, "weight": fusion.weights[name], **more} for name, r in retrievers.items()]
 
 

@@ -14,8 +14,6 @@ and of (1 + cosine) / 2, which a vector scores there.
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export.base import Parts, Target
@@ -67,15 +65,15 @@ def write(config: SearchConfig) -> Parts:
     return {"pipeline": pipeline, "search": {"size": config.limit, "query": query}}, [*notes, *more]
 
 
-def _query(config: SearchConfig, name: str, depth: int) -> dict[str, Any]:
+def _query(config: SearchConfig, name: str, depth: int) -> dict[str, object]:
     if name in KEYWORDS:
         return multi_match(config, name)
     return {"knn": {"embedding": {"vector": QUERY_VECTOR, "k": depth}}}
 
 
-def _normalizer(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
+def _normalizer(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
     combination = {"technique": "arithmetic_mean", "parameters": {"weights": list(fusion.shares().values())}}
-    normalization: dict[str, Any] = {"technique": "min_max"}
+    normalization: dict[str, object] = {"technique": "min_max"}
     notes = ["the lowest score of a list counts 0.001 there and 0 here"]
     if fusion.kind == "tmm":
         bounds = [{"mode": "apply", "min_score": 0.0} for _ in fusion.weights]
@@ -85,8 +83,8 @@ def _normalizer(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
     return {"normalization-processor": processor}, notes
 
 
-def _ranker(fusion: Fusion) -> tuple[dict[str, Any], list[str]]:
-    combination: dict[str, Any] = {
+def _ranker(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
+    combination: dict[str, object] = {
         "technique": "rrf",
         "rank_constant": whole(fusion.k, "k", 1, MAX_RANK_CONSTANT),
     }

@@ -70,25 +70,25 @@ def _scored(expr: Expr) -> Fusion:
     return fusion
 
 
-def _search(config: SearchConfig, fusion: Fusion) -> dict[str, Any]:
+def _search(config: SearchConfig, fusion: Fusion) -> dict[str, object]:
     """The lists as prefetches under their fusion; one list as a query of its own."""
     lists = [_prefetch(config, name) for name in fusion.weights]
     return lists[0] if fusion.kind == "alone" else {"prefetch": lists, "query": _fusion(fusion)}
 
 
-def _prefetch(config: SearchConfig, name: str) -> dict[str, Any]:
+def _prefetch(config: SearchConfig, name: str) -> dict[str, object]:
     depth = max(depth_of(config, name), config.limit)
     if name in KEYWORDS:
         return {"query": {"text": QUERY_TEXT, "model": "qdrant/bm25"}, "using": "keywords", "limit": depth}
     return {"query": QUERY_VECTOR, "using": "embedding", "limit": depth}
 
 
-def _fusion(fusion: Fusion) -> dict[str, Any]:
+def _fusion(fusion: Fusion) -> dict[str, object]:
     if fusion.kind == "dbsf":
         if not fusion.equal:
             raise Lost("dbsf has no weights there: write equal ones")
         return {"fusion": "dbsf"}
-    settings: dict[str, Any] = {"k": whole(fusion.k, "k", 0, MAX_K) + 1}
+    settings: dict[str, object] = {"k": whole(fusion.k, "k", 0, MAX_K) + 1}
     if not fusion.equal:
         if fusion.k:
             raise Lost("weights of rrf divide ranks there instead of multiplying scores: the ranking would change")
@@ -96,10 +96,10 @@ def _fusion(fusion: Fusion) -> dict[str, Any]:
     return {"rrf": settings}
 
 
-def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, object], dict[str, object]]:
     """The weighted sum of the prefetch's score and the priors, and what stands for missing values."""
     terms: list[Any] = [{"mult": [weight, "$score"]}]
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     for term in priors:
         expression, missing = _prior(term.expr)
         terms.append({"mult": [term.weight, *expression]})
@@ -107,7 +107,7 @@ def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, Any], dict[st
     return {"sum": terms}, defaults
 
 
-def _prior(expr: Expr) -> tuple[list[Any], dict[str, Any]]:
+def _prior(expr: Expr) -> tuple[list[Any], dict[str, object]]:
     """The factors of a prior, and the defaults of the payload keys in it."""
     if expr == Signal("importance"):
         return [0.1, "importance"], {"importance": UNSTATED}

@@ -8,8 +8,6 @@ multiplies every score by one number and so changes no order.
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard.grammar import number_text
@@ -29,7 +27,7 @@ LACKS = {
 def write(config: SearchConfig) -> Parts:
     """The arguments of ``collection.query.hybrid`` as `hybrid`."""
     fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS)
-    arguments: dict[str, Any] = {
+    arguments: dict[str, object] = {
         "query": QUERY_TEXT,
         "vector": QUERY_VECTOR,
         "alpha": _alpha(fusion),

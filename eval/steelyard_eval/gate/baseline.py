@@ -177,7 +177,7 @@ def _block(contender: dict[str, Any]) -> str:
     return f'  {_line(contender)[:-1]}, "lists": [\n{lists}\n  ]}}'
 
 
-def _line(record: Mapping[str, Any]) -> str:
+def _line(record: Mapping[str, object]) -> str:
     return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 

@@ -186,7 +186,7 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
     if faults or not folder.is_dir():
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
-    record: dict[str, Any] = {"name": folder.resolve().name, **said}
+    record: dict[str, object] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
     dataset = load(folder)
     counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}

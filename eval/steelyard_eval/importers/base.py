@@ -65,7 +65,7 @@ class Imported:
     system: str = ""
     notes: list[str] = field(default_factory=list)
 
-    def add(self, rows: Iterable[Mapping[str, Any]], entry_of: Callable[[Any], Record]) -> None:
+    def add(self, rows: Iterable[Mapping[str, object]], entry_of: Callable[[Any], Record]) -> None:
         """Add the entry of each row; a row from which none can be made is left out, and counted in a note."""
         before, broken = len(self.entries), list[Exception]()
         for row in rows:
@@ -146,6 +146,6 @@ def moment(seconds: object) -> str:
         return ""
 
 
-def filled(record: Mapping[str, Any]) -> Record:
+def filled(record: Mapping[str, object]) -> Record:
     """The record without what is None, an empty text or an empty list: such fields are not given."""
     return {name: value for name, value in record.items() if value is not None and value != "" and value != []}

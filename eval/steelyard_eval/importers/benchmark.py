@@ -60,12 +60,12 @@ def read_beir(source: ForeignStore) -> Imported:
     return found
 
 
-def _document(row: Mapping[str, Any]) -> Record:
+def _document(row: Mapping[str, object]) -> Record:
     rest = {name: value for name, value in row.items() if name not in ("_id", "id")}
     return filled({"id": _id(row), **rest})
 
 
-def _id(row: Mapping[str, Any]) -> str:
+def _id(row: Mapping[str, object]) -> str:
     return identifier(str(row.get("_id", row.get("id"))))
 
 
@@ -192,7 +192,7 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return found
 
 
-def _ir_document(fields: dict[str, Any]) -> Record:
+def _ir_document(fields: dict[str, object]) -> Record:
     id_ = identifier(str(fields.pop("doc_id")))
     plain = {name: value for name, value in fields.items() if isinstance(value, str)}
     text = plain.pop("text", None) or plain.pop("body", None) or "\n".join(plain.values())

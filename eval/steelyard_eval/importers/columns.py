@@ -46,7 +46,7 @@ def guessed(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def mapped(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+def mapped(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, object]:
     """The row with fields in place of the columns that stand for them; other columns are kept as they are."""
     taken = set(columns.values())
     record = {name: value for name, value in row.items() if name not in taken and name not in FIELDS}
@@ -73,7 +73,7 @@ def fitted(field: str, value: Any) -> Any:  # noqa: ANN401 -- whatever a column 
     return value
 
 
-def named(value: Mapping[str, Any]) -> dict[str, Any]:
+def named(value: Mapping[str, object]) -> dict[str, object]:
     """An object of unknown shape as the fields of an entry; an object in the place of the text is looked into.
 
     >>> named({"content": {"title": "Keys", "body": "Rotate them."}, "tags": ["ops"]})

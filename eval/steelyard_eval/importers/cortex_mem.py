@@ -168,7 +168,7 @@ def _sessions(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, 
 
 def _documents(
     source: ForeignStore, root: str, file: str, skipped: list[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, dict[str, object]]]:
     """The JSON objects of all files of this name; one that cannot be read counts as skipped."""
     for name in source.files(file):
         if name.startswith(root) and name.rpartition("/")[2] == file:

@@ -66,7 +66,7 @@ class Database:
         for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
             yield StoreRow(zip(known, row, strict=True))
 
-    def query(self, statement: str) -> Iterator[dict[str, Any]]:
+    def query(self, statement: str) -> Iterator[dict[str, object]]:
         """The rows of a SELECT that the user wrote; ConfigError when SQLite does not take it."""
         try:
             cursor = self._db.execute(statement)
@@ -93,7 +93,7 @@ class Database:
             found[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
         return found
 
-    def json_list(self, row: Mapping[str, Any], column: str) -> list[Any]:
+    def json_list(self, row: Mapping[str, object], column: str) -> list[Any]:
         """A list that a column holds as JSON; empty where none is given, and for what is no list."""
         value = row.get(column)
         try:

@@ -129,7 +129,7 @@ def _number(value: object) -> float | None:
 
 
 def _dumped(source: ForeignStore) -> Tables:
-    tables: dict[str, list[Mapping[str, Any]]] = {}
+    tables: dict[str, list[Mapping[str, object]]] = {}
     for table, row in copied_rows(source.text(source.path.name, None).split("\n"), TABLES):
         tables.setdefault(table, []).append(row)
     return tables
@@ -151,7 +151,7 @@ def _csv_tables(source: ForeignStore) -> Tables:
     }
 
 
-def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
+def _without_blanks(row: Mapping[str, object]) -> dict[str, object]:
     """The row with None for what is blank, by which COPY ... CSV writes NULL."""
     return {name: value or None for name, value in row.items()}
 

@@ -35,7 +35,7 @@ class Note:
     """A file of notes: its name with / between folders, its front matter and its text."""
 
     name: str
-    front: Mapping[str, Any]
+    front: Mapping[str, object]
     text: str
     links: tuple[str, ...] = field(default=())
     tags: tuple[str, ...] = field(default=())
@@ -169,7 +169,7 @@ def _heading(line: str) -> str:
     return title.rstrip("#").rstrip() or title[:1]
 
 
-def _time(front: Mapping[str, Any], *names: str) -> str | None:
+def _time(front: Mapping[str, object], *names: str) -> str | None:
     """A date that YAML read as a date or a text; None for text that is none."""
     value: Any = next((front[name] for name in names if front.get(name)), None)
     text = value.isoformat() if hasattr(value, "isoformat") else value

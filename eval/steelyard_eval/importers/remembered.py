@@ -10,13 +10,12 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import MachineError
 from steelyard.base.files import canonical, write_text
 
 
-def remember(folder: Path, source: Mapping[str, Any]) -> None:
+def remember(folder: Path, source: Mapping[str, object]) -> None:
     """Keep that this user imported the source into the folder; a home that cannot be written is no error."""
     place = _place(folder)
     text = canonical(dict(source))
@@ -29,7 +28,7 @@ def remember(folder: Path, source: Mapping[str, Any]) -> None:
         return
 
 
-def is_remembered(folder: Path, source: Mapping[str, Any]) -> bool:
+def is_remembered(folder: Path, source: Mapping[str, object]) -> bool:
     """Whether this user imported this very source into the folder."""
     return _text(_place(folder)) == canonical(dict(source))
 

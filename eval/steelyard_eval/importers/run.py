@@ -173,7 +173,7 @@ def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
 
 
 def _read(
-    importer: Importer, place: ForeignStore, about: Mapping[str, Any], old: ForeignStore | None = None
+    importer: Importer, place: ForeignStore, about: Mapping[str, object], old: ForeignStore | None = None
 ) -> tuple[Imported, FolderFiles]:
     """What the store holds, and the files of it; DataError for values that no such program writes."""
     try:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extras import require
@@ -22,7 +21,7 @@ from steelyard_eval.importers.base import Imported, Importer, Record, filled, id
 from steelyard_eval.importers.columns import guessed, mapped
 from steelyard_eval.importers.source import ForeignStore, decoded
 
-Rows = Iterator[Mapping[str, Any]]
+Rows = Iterator[Mapping[str, object]]
 LOOKED_AT = 100
 """Rows whose keys are looked at to guess the columns."""
 HASHED = 16
@@ -83,7 +82,7 @@ def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
     return found
 
 
-def _entry(row: Mapping[str, Any], columns: Mapping[str, str]) -> Record:
+def _entry(row: Mapping[str, object], columns: Mapping[str, str]) -> Record:
     record = filled(mapped(row, columns))
     id_ = record.get("id")
     if id_ is None:
@@ -135,7 +134,7 @@ def _json(source: ForeignStore, name: str) -> Rows:
     yield from (_object(row, source) for row in document)
 
 
-def _object(row: object, source: ForeignStore) -> dict[str, Any]:
+def _object(row: object, source: ForeignStore) -> dict[str, object]:
     if not isinstance(row, dict):
         raise DataError(f"{source}: {shown(row, 40)} is no object; write one object for each entry")
     return row

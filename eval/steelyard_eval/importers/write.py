@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +57,7 @@ class FolderFiles:
     notes: list[str] = field(default_factory=list)
 
 
-def files_of(imported: Imported, about: Mapping[str, Any], old: ForeignStore | None = None) -> FolderFiles:
+def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None) -> FolderFiles:
     """The files of a data set with what was imported, and with what the old folder holds of the user's own.
 
     `about` is the rest of dataset.json. Entries that break the rules of a corpus are left out, with a note.

@@ -31,7 +31,7 @@ def from_ubi(paths: Iterable[str | Path]) -> Iterator[str]:
     Documents may stand in either file, as exported, with or without `_source`. The order of
     `query_response_hit_ids` is the order that was shown. Raises DataError for a line that is no JSON object.
     """
-    events: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    events: dict[str, list[dict[str, object]]] = defaultdict(list)
     queries: list[Mapping[str, Any]] = []
     for path in paths:
         for record in _records(path):
@@ -58,7 +58,7 @@ def from_ubi(paths: Iterable[str | Path]) -> Iterator[str]:
         )
 
 
-def _ubi_act(record: Mapping[str, Any]) -> dict[str, Any]:
+def _ubi_act(record: Mapping[str, object]) -> dict[str, object]:
     """An event as an act; without a name where it is none of ours."""
     attributes = record.get("event_attributes")
     target = attributes.get("object") if isinstance(attributes, Mapping) else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -111,7 +110,7 @@ class Log:
     clients: Clients
     policies: tuple[str, ...]
     searches: Mapping[str, int]
-    configurations: Mapping[str, Mapping[str, Any]]
+    configurations: Mapping[str, Mapping[str, object]]
     added: tuple[tuple[str, Filters], ...]
     given: Floats
 
@@ -155,7 +154,7 @@ class _Reading:
         self.apart = {name: Tally.empty() for name in APART}
         self.policies: dict[str, int] = {}
         self.searches: dict[str, int] = {}
-        self.configurations: dict[str, Mapping[str, Any]] = {}
+        self.configurations: dict[str, Mapping[str, object]] = {}
         self.waiting = Waiting()
         self.per_client: dict[int, int] = {}
         self.seen = Seen()

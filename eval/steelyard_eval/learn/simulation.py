@@ -39,7 +39,7 @@ class Simulated:
     """What was simulated: the lines of the log, and the counts that are printed."""
 
     lines: tuple[str, ...]
-    record: dict[str, Any]
+    record: dict[str, object]
 
     def save(self, path: str | Path) -> None:
         """Write the log, whole or not at all."""

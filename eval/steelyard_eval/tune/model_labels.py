@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class ModelLabels:
 
     path: str
     qrels: Mapping[str, Mapping[str, int]]
-    agreement: Mapping[str, Any]
+    agreement: Mapping[str, object]
     sentence: str
 
     def measured(

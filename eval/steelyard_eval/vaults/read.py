@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
@@ -234,7 +233,7 @@ def list_entries(
         return seen.recent(filters, -1 if limit is None else limit), seen.count(filters)
 
 
-def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> list[dict[str, Any]]:
+def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> list[dict[str, object]]:
     """Read whole entries by id as JSON values; DataError lists every id that this caller cannot see."""
     with open_vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
@@ -249,7 +248,7 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
         return [record_of(entry) for entry in found]
 
 
-def record_of(entry: Entry) -> dict[str, Any]:
+def record_of(entry: Entry) -> dict[str, object]:
     """Return the fields of an entry that are not empty, as JSON values; times as ISO 8601 in UTC."""
     record = entry.to_json()
     return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
@@ -39,7 +39,7 @@ def index_dataset(
     *,
     prune: bool = False,
     layers: str = "none",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Index a data set into a vault file; unchanged entries are not written again.
 
     A run after an interruption gives the same result as an uninterrupted run.
@@ -100,7 +100,7 @@ def index_dataset(
         }
 
 
-def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
+def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
     """Rebuild every keyword index and all vectors; the old vectors, of every model, are dropped.
 
     `embedder` is the only model afterwards; by default all present models are kept. Everything happens in

@@ -18,7 +18,7 @@ from steelyard_eval.workbench.workbench import Workbench
 
 
 def load(
-    source: str | Path | Mapping[str, Any] | Rows,
+    source: str | Path | Mapping[str, object] | Rows,
     queries: Rows | None = None,
     qrels: Judged | None = None,
     *,

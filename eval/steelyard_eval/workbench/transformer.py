@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, shown
 
@@ -59,7 +59,7 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
 
         if not {"qid", "query"} <= {*topics.columns}:
             raise ConfigError(f"the table needs the columns qid and query; it has {shown(list(topics.columns))}")
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, object]] = []
         for qid, text in zip(topics["qid"].astype(str), topics["query"].astype(str), strict=True):
             known = self.known.get(qid)
             asked = qid if known is not None and known.text == text else text

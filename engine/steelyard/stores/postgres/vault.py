@@ -18,7 +18,6 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import apsw
 import numpy as np
@@ -275,7 +274,9 @@ class PostgresVault(Vault):
                 self._changes.dropped.append(space)
                 self._changes.vectors.pop(space, None)
 
-    def save_model(self, name: str, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, bytes]) -> None:
+    def save_model(
+        self, name: str, kind: str, settings: Mapping[str, object], arrays: Mapping[str, bytes]
+    ) -> None:
         """See Vault.save_model."""
         with self.transaction():
             super().save_model(name, kind, settings, arrays)

@@ -14,7 +14,9 @@ from steelyard.stores.sqlite.file import VaultFile
 class ModelTable(VaultFile):
     """Models by name: what kind they are, their settings and arrays."""
 
-    def save_model(self, name: str, kind: str, settings: Mapping[str, Any], arrays: Mapping[str, bytes]) -> None:
+    def save_model(
+        self, name: str, kind: str, settings: Mapping[str, object], arrays: Mapping[str, bytes]
+    ) -> None:
         """Store a fitted model in one transaction, replacing one of the same name.
 
         The first one stored is the vault's own: the one it is searched with unless another is named.

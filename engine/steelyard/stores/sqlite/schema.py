@@ -221,7 +221,7 @@ def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
     )
 
 
-def _extra(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- as above
+def _extra(value: Any) -> dict[str, object]:  # noqa: ANN401 -- as above
     found = {} if value == "{}" else STRICT_JSON.decode(value)
     if not isinstance(found, dict):
         raise TypeError("unknown fields are not an object")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.finish import Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
@@ -93,23 +93,23 @@ def content(entry: Entry) -> str:
     return entry.text or entry.l1 or entry.l0
 
 
-def scan(hit: Hit) -> dict[str, Any]:
+def scan(hit: Hit) -> dict[str, object]:
     """The documented result: where it lies, and how similar it is."""
     return {"uri": uri_or_id(hit.entry), "score": hit.score}
 
 
-def quoted(hit: Hit, found: SearchResult) -> dict[str, Any]:
+def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
     """The documented result with its snippet, and the spans of it that are words of the query."""
     part = snippet(content(hit.entry), found.query.text)
     return scan(hit) | {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
 
 
-def whole(hit: Hit) -> dict[str, Any]:
+def whole(hit: Hit) -> dict[str, object]:
     """The result of the real program, which always has its content."""
     return scan(hit) | {"content": content(hit.entry)}
 
 
-def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, Any]:
+def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, object]:
     """The same with its snippet, which highlights nothing."""
     return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.finish import AtLeast, Cut, Stage
 from steelyard.fusion import Expr, parse_strategy
@@ -56,7 +56,7 @@ def uri_or_id(entry: Entry) -> str:
     return entry.uri or entry.id
 
 
-def rows_shown(found: SearchResult, content: bool) -> list[dict[str, Any]]:
+def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
     shown = []
     for row in rows(found):
@@ -66,10 +66,10 @@ def rows_shown(found: SearchResult, content: bool) -> list[dict[str, Any]]:
     return shown
 
 
-def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, Any]]:
+def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows as the real program shows them, always with their texts."""
     return [_shown(row) | {"snippet": beginning(row.text), "content": row.text} for row in rows(found)]
 
 
-def _shown(row: Row) -> dict[str, Any]:
+def _shown(row: Row) -> dict[str, object]:
     return {"uri": uri_or_id(row.entry), "score": row.score, "layer": row.layer}

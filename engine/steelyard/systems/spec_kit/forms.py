@@ -22,7 +22,7 @@ RANKS = {"vectorRank": "vector", "bm25Rank": "bm25", "ftsRank": "fts", "graphRan
 """The document's names of the sources' ranks, and ours of FTS5's, which is shown where FTS5 was asked."""
 
 
-def result(hit: Hit) -> dict[str, Any]:
+def result(hit: Hit) -> dict[str, object]:
     """What a hit alone has; `result_within` adds what depends on the whole result."""
     form = (
         "id title specFolder=project filePath=uri documentType=document_type memoryType=memory_type "
@@ -31,7 +31,7 @@ def result(hit: Hit) -> dict[str, Any]:
     return shown_fields(hit, form)
 
 
-def result_within(hit: Hit, whole: SearchResult) -> dict[str, Any]:
+def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
     """The documented result: its RRF score where there was one, which sources found it at which ranks, a snippet.
 
     A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where

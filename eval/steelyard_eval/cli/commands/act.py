@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -48,7 +47,7 @@ def act(
     `--action reviewed --vault VAULT` also writes the review to the entries, which are then forgotten more slowly
     (signal retrievability).
     """
-    document: dict[str, Any] = {"query_id": query_id, "action": action, "entries": list(entry_ids)}
+    document: dict[str, object] = {"query_id": query_id, "action": action, "entries": list(entry_ids)}
     with _reviewing(action, vault) as store:
         if store is not None:
             document["stability"] = {id_: review(store, id_, grade, time.time()).stability for id_ in entry_ids}

@@ -52,7 +52,7 @@ def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
         yield f"changed entries have no vectors of {model} now: it could not be opened here; index again with it"
 
 
-def _counted(counts: dict[str, Any]) -> str:
+def _counted(counts: dict[str, object]) -> str:
     """The number of entries, and the counts of a run that are not 0."""
     told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
     words = {"embedded": "vectors made of texts and their layers"}

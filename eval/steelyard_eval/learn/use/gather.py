@@ -44,7 +44,7 @@ class Gathered:
         Whether the log differs from the file.
     """
 
-    record: dict[str, Any]
+    record: dict[str, object]
     lines: tuple[str, ...]
     held: HeldLog
     path: Path
@@ -203,7 +203,7 @@ def _record(
     held: HeldLog,
     counts: Counter[str],
     notes: Counter[str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     searches = [line for line in lines if "configuration" not in line]
     acts = Counter(act["action_name"] for line in searches for act in line.get("actions") or ())
     known = sum(b'"user_query":"' in line for line in held.lines)

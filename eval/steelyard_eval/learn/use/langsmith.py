@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.langfuse import query_in
@@ -53,7 +52,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
         yield from _spans({"trace_id": trace, **child})
 
 
-def _documents(outputs: Mapping[str, Any]) -> list[Record] | None:
+def _documents(outputs: Mapping[str, object]) -> list[Record] | None:
     """What was retrieved, with the id of each document; None where nothing was captured."""
     documents = loaded(outputs.get("documents", outputs.get("output")))
     if not isinstance(documents, list):
@@ -72,6 +71,6 @@ def _documents(outputs: Mapping[str, Any]) -> list[Record] | None:
     return found
 
 
-def _object(value: object) -> dict[str, Any]:
+def _object(value: object) -> dict[str, object]:
     found = loaded(value)
     return found if isinstance(found, dict) else {}

@@ -54,22 +54,22 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
             yield TraceSpan(key, trace, "", conversation)
 
 
-def _flat(value: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:  # noqa: ANN401 -- any JSON value
+def _flat(value: Any, prefix: str = "", depth: int = 0) -> dict[str, object]:  # noqa: ANN401 -- any JSON value
     """A tree as dotted keys; places of lists are numbers."""
     if len(prefix) > LONGEST_NAME:
         return {}
     if depth > 8 or not isinstance(value, dict | list) or not value:
         return {prefix: value}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, inner in pairs:
         found |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
     return found
 
 
-def _documents(has: Mapping[str, Any], root: str) -> list[dict[str, Any]] | None:
+def _documents(has: Mapping[str, object], root: str) -> list[dict[str, object]] | None:
     """The documents of a span, in their order; None where it captured none."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, dict[str, object]] = {}
     for name, value in has.items():
         if name.startswith(root) and (place := _PLACE.match(name, len(root))):
             found.setdefault(int(place[1]), {})[place[2]] = value

@@ -24,7 +24,7 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
     return sessions(files, corpus, system, faults, _spans)
 
 
-def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, Any]]]:
+def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
     if isinstance(record.get("resourceSpans"), list):
         for resource in objects(record["resourceSpans"]):
@@ -60,7 +60,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
         yield TraceSpan(key, trace, kind, conversation, begun, ended, name, asked, given)
 
 
-def _read(has: Mapping[str, Any]) -> tuple[str, str, Any, Any]:
+def _read(has: Mapping[str, object]) -> tuple[str, str, Any, Any]:
     """Kind, name, what was asked and what came of it."""
     operation = has.get("gen_ai.operation.name")
     if operation == "search_memory":
@@ -91,7 +91,7 @@ def _last(messages: object) -> Any:  # noqa: ANN401 -- a message, whatever it ho
     return own[-1] if own else ""
 
 
-def _listed(attributes: object) -> dict[str, Any]:
+def _listed(attributes: object) -> dict[str, object]:
     """The attributes of OTLP as plain values."""
     return {str(one.get("key")): _value(one.get("value")) for one in objects(attributes)}
 

@@ -91,7 +91,7 @@ def _call(own: Line, key: str, name: str, asked: Line, answer: str) -> Iterator[
     yield _written({**own, "type": "user", "message": {"role": "user", "content": [result]}})
 
 
-def _hit(hit: Line, entry: Entry) -> dict[str, Any]:
+def _hit(hit: Line, entry: Entry) -> dict[str, object]:
     score = {"score": hit["score"]} if "score" in hit else {}
     return {"id": entry.id, "title": entry.title, "what": entry.text, **score}
 

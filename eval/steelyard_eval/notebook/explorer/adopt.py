@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
 
-Record = dict[str, Any]
+Record = dict[str, object]
 
 
 def adopted(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ EXTREMES = 6
 """Queries listed as won, and as lost."""
 BARS = 200
 """Differences that are drawn, evenly out of all queries."""
-Record = dict[str, Any]
+Record = dict[str, object]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def top(
     entries: Mapping[str, Entry],
     grades: Mapping[str, int],
     before: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """The first places of one query, by the engine's own fusion and finish.
 
     Each has its id, title, grade (None: not judged), score, place in the list `before` (None: not in it), and its
@@ -47,7 +47,7 @@ def top(
     return rows
 
 
-def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, Any]:
+def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, object]:
     """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
     entry = entries.get(id_)
     title = id_ if entry is None else entry.title or entry.text[:TEXT]

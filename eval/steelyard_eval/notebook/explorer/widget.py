@@ -51,7 +51,7 @@ class Explorer(anywidget.AnyWidget):
         """Write the configuration as it stands as a weights file, marked as chosen by hand."""
         return self.exploration.adopt(path)
 
-    def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
+    def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
         """Answer one message of the picture; what cannot be done is answered with the reason."""
         try:
             found = self._do(str(message.get("do")), message)

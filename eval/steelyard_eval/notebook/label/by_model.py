@@ -136,7 +136,7 @@ def ask(session: Session, chat: Chat, most: int, told: Callable[[int], None] = l
 
 def model_agreement(
     person: Mapping[Pair, Judgment], model: Mapping[Pair, Judgment], seed: int = 0
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Kappa of a person and a model with its 95% interval by bootstrap, and whether the model may count.
 
     `counts` is true from `ENOUGH` common pairs on, where the interval of the weighted kappa lies above 0.
@@ -165,7 +165,7 @@ def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> fl
     return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 
 
-def agreed(found: Mapping[str, Any]) -> str:
+def agreed(found: Mapping[str, object]) -> str:
     """The agreement in a sentence: whether the model's labels may count."""
     if found["needed"]:
         return f"Its labels count for nothing yet: judge {found['needed']} more of these pairs yourself."

@@ -62,7 +62,7 @@ class Judge(anywidget.AnyWidget):
         """Kappa with the first judge, where this one is second."""
         return agreement(self.session.first, self.session.given)
 
-    def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
+    def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
         """Answer one message of the picture; what cannot be done is answered with the reason."""
         error = ""
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from steelyard.base.errors import DataError, shown
 from steelyard.memory.entry import Entry
@@ -63,7 +62,7 @@ def below(scope: str) -> Filters:
     return Filters.of({"uri": {"prefix": uri}})
 
 
-def _found(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, Any]:
+def _found(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, object]:
     found = caller.search(Query(given["query"], filters=filters), number_of_results(given.get("limit"), 10))
     rows = []
     for hit in found.hits:
@@ -89,7 +88,7 @@ def _home(caller: Caller, entry: Entry) -> Entry:
     return found[0] if found else entry
 
 
-def _schema(title: str, required: str, **optional: Json) -> dict[str, Any]:
+def _schema(title: str, required: str, **optional: Json) -> dict[str, object]:
     """A schema as the program's library writes it: optional arguments may be null."""
     properties = {required: {"type": "string"}} | {
         name: {**one, "nullable": True} for name, one in optional.items()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.base.errors import DataError, shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
@@ -56,7 +54,7 @@ def list_(caller: Caller, given: Arguments) -> Json:
     return {"items": [_entry(one) for one in page], "total": len(entries), "limit": limit, "offset": offset}
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: Entry) -> dict[str, object]:
     """A diary entry; what a vault does not have is what the program writes for a new one."""
     return {
         "id": entry.id,
@@ -76,7 +74,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _relation(entry: Entry, at: int) -> dict[str, Any]:
+def _relation(entry: Entry, at: int) -> dict[str, object]:
     one = entry.relations[at]
     made = format_time(entry.created_at)
     return {

@@ -89,7 +89,9 @@ class MemoryServer:
         work = partial(self._answer, now.vault, tool, client, dict(params.arguments or {}))
         return await asyncio.get_running_loop().run_in_executor(now.pool, work)
 
-    def _answer(self, vault: OpenVault, tool: Tool, client: _Client, arguments: dict[str, Any]) -> CallToolResult:
+    def _answer(
+        self, vault: OpenVault, tool: Tool, client: _Client, arguments: dict[str, object]
+    ) -> CallToolResult:
         """One call, in a thread that searches."""
         try:
             given = tool.checked(arguments)

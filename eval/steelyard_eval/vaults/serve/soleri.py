@@ -75,7 +75,7 @@ def brain_feedback(caller: Caller, given: Arguments) -> Json:
     return {**defaults, **given}
 
 
-def entry_of(entry: Entry) -> dict[str, Any]:
+def entry_of(entry: Entry) -> dict[str, object]:
     """An entry in the program's words; what is empty is left out, but for what every entry has."""
     always = {
         "id": entry.id,
@@ -109,7 +109,7 @@ def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool =
     )
 
 
-def _row(hit: Hit, found: LoggedSearch, mode: str) -> dict[str, Any]:
+def _row(hit: Hit, found: LoggedSearch, mode: str) -> dict[str, object]:
     if mode == "scan":
         return find_system("soleri:shipped").showing.show(hit, found.result, "scan")
     parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
@@ -123,7 +123,7 @@ def _object(required: Mapping[str, Json], **optional: Json) -> dict[str, Any]:
     return {"type": "object", "properties": {**required, **optional}} | needed
 
 
-def _one_of(*names: str) -> dict[str, Any]:
+def _one_of(*names: str) -> dict[str, object]:
     return {"type": "string", "enum": list(names)}
 
 

@@ -47,10 +47,10 @@ def memory_validate(caller: Caller, given: Arguments) -> Json:
     return enveloped("memory_validate", f"Recorded {action} for {entry_id}", data)
 
 
-def enveloped(tool: str, summary: str, data: Mapping[str, Any], failed: bool = False) -> dict[str, Any]:
+def enveloped(tool: str, summary: str, data: Mapping[str, object], failed: bool = False) -> dict[str, object]:
     """The envelope of every answer."""
     size = math.ceil(len(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) / TOKEN)
-    meta: dict[str, Any] = {"tool": tool, "tokenCount": size, "cacheHit": False}
+    meta: dict[str, object] = {"tool": tool, "tokenCount": size, "cacheHit": False}
     if failed:
         meta |= {"isError": True, "severity": "error"}
     return {"summary": summary, "data": dict(data), "hints": [], "meta": meta}
@@ -99,7 +99,7 @@ def _row(hit: Hit, content: bool) -> dict[str, Any]:
     return row | ({"content": entry.text} if content else {})
 
 
-def _flag(about: str, default: bool | None = None) -> dict[str, Any]:
+def _flag(about: str, default: bool | None = None) -> dict[str, object]:
     return {"type": "boolean", "description": about} | ({} if default is None else {"default": default})
 
 
