@@ -135,15 +135,19 @@ def p_value(p: float | None) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a phrase, at most `most` of them.
+    """Names as a phrase, at most `most` of them; names that hold a comma have semicolons between them.
 
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
     ('a, b and c', 'a and 2 more')
+    >>> listed(["RRF, tuned", "ISR, tuned", "fts"])
+    'RRF, tuned; ISR, tuned; and fts'
     """
     parts = [*names[:most]]
     if len(names) > most:
         parts.append(f"{len(names) - most} more")
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    mark = ";" if any("," in name for name in parts) else ","
+    last = "; and " if mark == ";" else " and "
+    return last.join([f"{mark} ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def system_name(record: Mapping[str, Any], apart_from: str = "") -> str:

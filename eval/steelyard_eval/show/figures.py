@@ -11,6 +11,7 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.statistics import MARGIN
 from steelyard_eval.show import plots
+from steelyard_eval.show.cost_plot import cost as cost_plot
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
@@ -110,7 +111,7 @@ def _of_contenders(record: Record, metric: str) -> Figures:
     return {
         "means": partial(means_figure, record, metric),
         "differences": partial(difference_figure, record),
-        "cost": partial(plots.cost, points, record["primary"], key),
+        "cost": partial(cost_plot, points, record["primary"], key),
     }
 
 
