@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
+from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value, system_name
 from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import curve as curve_plot
@@ -58,7 +58,7 @@ def promised(record: Record) -> tuple[Block, ...]:
             f"gain promised ({promise['metric']})",
             signed(promise) if record.get("promise_stated", True) else "not stated",
         ),
-        ("probability that it is worse", number(promise.get("harm"))),
+        ("probability that it is worse", p_value(promise.get("harm"))),
         *(_unproven(record) if record["verdict"] != "ship" else ()),
         ("candidates", number(record.get("candidates"), 0)),
         ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),
