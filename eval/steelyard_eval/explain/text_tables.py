@@ -13,7 +13,11 @@ from steelyard_eval.explain.moves import short_name
 
 Record = Mapping[str, Any]
 WIDEST_HEAD = 18
-STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
+CAUSE = "because of"
+STANDING = (
+    f"{CAUSE}: the signal that moved it most, and how far, as a share of the way from the last score to the best; "
+    "without a number, what adds most to a score that the first list does not give"
+)
 LONGEST_STAGE = 80
 USUAL_LIMIT = 10
 MOST_MISSING = 12
@@ -180,8 +184,9 @@ def _about(about: Record) -> list[str]:
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
+    strategy = brief(about["strategy"])
     lines = [
-        f"{role}{about['label']}   {brief(about['strategy'])}",
+        f"{role}{about['label']}" + (f"   {strategy}" if strategy != about["label"] else ""),
         f"{values}   {_extent(about)}   {extent}",
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
@@ -235,7 +240,7 @@ def _changes(record: Record) -> TextTable:
     lines = [f"changes: {summary}", STANDING] if record["changes"] else [f"changes: {summary}"]
     most = max(map(_most, record.get("configurations") or ({},)))
     lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
-    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows[:most], 3)
+    return TextTable(lines, ["before", "after", "entry", "grade", "", CAUSE, ""], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
@@ -248,13 +253,15 @@ _KINDS = ("stayed", "moved", "entered", "left")
 def _step(change: Record) -> str:
     if change["kind"] == "moved":
         step = change["before"] - change["after"]
-        return f"up {step}" if step > 0 else f"down {-step}"
+        return f"rose by {step}" if step > 0 else f"fell by {-step}"
     return "" if change["kind"] == "stayed" else str(change["kind"])
 
 
 def _cause(change: Record) -> tuple[str, str]:
-    """The signal with its change of standing, and the headline; where there is none, why, in its place."""
+    """The signal with its change of standing, and the headline; where it has none, why, in its place."""
     headline = str(change["headline"])
+    if change["by"] is not None and change["by"] not in change["changes"]:
+        return short_name(change["by"]), str(change["why"])
     if change["by"] is not None:
         return f"{short_name(change['by'])} {change['changes'][change['by']]:+.3f}", headline
     if change["kind"] == "stayed":

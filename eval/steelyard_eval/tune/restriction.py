@@ -236,7 +236,7 @@ class Toll:
         if not (self.without.gains - self.within.gains).any():
             return f"{lead} It costs nothing: the same would be chosen without it.{today}"
         change, free = self.change, self.without
-        sure = f"{self.metric} (95% sure of {change.low:+.3f} to {change.high:+.3f})"
+        sure = f"{self.metric} (95% sure of {kept(change.low):+.3f} to {kept(change.high):+.3f})"
         cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
         sides = f"{self.within.expected.mean:+.3f} expected with it, {free.expected.mean:+.3f} without"
         return f"{lead} {cost}: {sides}, by {free.formula}.{today}"

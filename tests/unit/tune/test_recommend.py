@@ -414,8 +414,8 @@ def test_the_three_sentences():
     )
     # Of a gain below 0 nobody says that it is likely better: Phi(-1) = .159
     assert sentence(replace(attempt, gain=Gain.of(-0.01, 0.01)), "bm25", "nDCG@10") == (
-        "Try: it leads by your labels and public collections together, but it lost on labels held back "
-        "(1 in 6 that it is better by those)."
+        "Try: your labels and public collections favour it over your bm25, though it did worse on queries kept "
+        "aside (by those, 1 in 6 that it is better)."
     )
     # Phi(-.2) = .42, which nobody calls likely
     assert sentence(replace(attempt, gain=Gain.of(0.002, 0.01)), "bm25", "nDCG@10").startswith(
