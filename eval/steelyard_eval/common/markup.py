@@ -108,7 +108,7 @@ def interval(low: float | None, high: float | None) -> str:
     """The two ends of a metric's interval in brackets; empty where there is none, see `ends`."""
     if low is None or high is None:
         return ""
-    return f"[{number(kept(low))}, {number(kept(high))}]" if tells(low, high) else TOO_FEW
+    return f"[{number(in_range(low))}, {number(in_range(high))}]" if tells(low, high) else TOO_FEW
 
 
 def ends(low: float, high: float, form: str) -> str:
@@ -117,13 +117,13 @@ def ends(low: float, high: float, form: str) -> str:
     >>> ends(-0.01, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
     ('[-0.010, +0.020]', '[too few queries]')
     """
-    return f"[{kept(low):{form}}, {kept(high):{form}}]" if tells(low, high) else TOO_FEW
+    return f"[{in_range(low):{form}}, {in_range(high):{form}}]" if tells(low, high) else TOO_FEW
 
 
-def kept(end: float) -> float:
+def in_range(end: float) -> float:
     """The end of an interval within -1 to 1, beyond which no metric and no difference of two lies.
 
-    >>> kept(1.2), kept(-0.3)
+    >>> in_range(1.2), in_range(-0.3)
     (1.0, -0.3)
     """
     return min(max(end, -1.0), 1.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.answer import Conclusion, name_of
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
@@ -118,7 +118,7 @@ def _adapted(
     record |= {"verdict": "keep", "chosen": {"strategy": str(chosen.effective)}}
     would = "would use other weights" if chosen != case.config else "would change nothing"
     told = f"Keep {name_of(case.label)}: the rule {ADAPTIVE} {would}{_counted(extra)}, and proves nothing."
-    steps = () if chosen == case.config else to_do("try", Step(ask(case)))
+    steps = () if chosen == case.config else to_do("try", ask(case), case.space.dataset, case.space.model)
     record |= Conclusion(told, steps, named(chosen)).to_json()
     facts = {**_provenance(case, now), "verdict": "keep"}
     return Learned(record, replace(case.config, provenance=facts), replace(chosen, provenance=facts))

@@ -34,7 +34,7 @@ def without_labels(
     return {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
-        **advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "").to_json(),
+        **advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "", source.model).to_json(),
         "verdict": advice.verdict,
         "public": advice.to_json(),
         "labelled": 0,
