@@ -31,7 +31,8 @@ def test_soleri_keeps_no_weight_on_what_no_note_has(space):
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
     assert (
-        "not used, as all entries that were found are alike in it: domain, severity" in (found.record["notices"])
+        "not used, as all entries that were found are alike in it, so it puts none first: domain, severity"
+        in (found.record["notices"])
     )
 
 
