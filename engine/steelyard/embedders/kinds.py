@@ -28,10 +28,16 @@ def installed() -> list[str]:
     return [kind for kind in LOCAL if not missing_modules(KINDS[kind])]
 
 
+def kind_of(model: str) -> str:
+    """The kind of embedder that a model is of; empty for one that none names."""
+    kind = "api" if model.partition("/")[0] in PROVIDERS else model
+    return kind if kind in KINDS else ""
+
+
 def adding(model: str) -> str:
     """The remedy for a vault without the vectors of a model; empty for one that no kind names."""
-    kind = "api" if model.partition("/")[0] in PROVIDERS else model
-    return f"; add them with steelyard index DATASET VAULT --embedder {kind}" if kind in KINDS else ""
+    kind = kind_of(model)
+    return f"; add them with steelyard index DATASET VAULT --embedder {kind}" if kind else ""
 
 
 class UnavailableEmbedder:

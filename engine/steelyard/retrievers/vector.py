@@ -285,7 +285,11 @@ def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     for space, embed in parts.vectors(name):
         if space.layer != name and _layered(parts) and name not in _told.setdefault(parts.store, set()):
             _told[parts.store].add(name)
-            _log.warning("there are no vectors of the layer %s, so the vectors of the text are used for it", name)
+            _log.warning(
+                "there are no vectors of the layer %s (l0: abstracts, l1: overviews, l2: whole entries), so those "
+                "of the text stand in; this concerns layered search (cortex_mem) alone",
+                name,
+            )
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
 

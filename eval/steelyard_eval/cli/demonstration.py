@@ -6,6 +6,7 @@ from pathlib import Path
 
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import workshop
+from steelyard_eval.decide.steps import beside, today
 from steelyard_eval.recording.rankings.spelling import spelled
 from steelyard_eval.tune.recommendation import Recommendation, recommend
 
@@ -18,8 +19,11 @@ def demo(out: Path) -> tuple[Recommendation, list[Path], str]:
     Returns the recommendation, the files written, and the command that learns from the set's feedback log alone.
     The same data set gives the same bytes, apart from timings.
     """
-    data = load(workshop())
-    found = recommend(data)
-    files = [*found.report(out), *found.save_weights(out / WEIGHTS)]
+    folder, here = workshop(), Path.cwd()
+    data = load(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    target = out / WEIGHTS
+    found, _ = recommend(data).saved(target, data)  # so that the steps name these files
+    weights = [file for file in (today(target), beside(target), target) if file.is_file()]
+    files = [*found.report(out), *weights]
     learn = spelled("learn", data, "--no-labels", options={"--out": out / "learned" / WEIGHTS})
     return found, files, str(learn)

@@ -107,7 +107,7 @@ def interval(low: float | None, high: float | None) -> str:
     """The two ends of a metric's interval in brackets; empty where there is none, see `ends`."""
     if low is None or high is None:
         return ""
-    return f"[{number(low)}, {number(high)}]" if tells(low, high) else TOO_FEW
+    return f"[{number(in_range(low))}, {number(in_range(high))}]" if tells(low, high) else TOO_FEW
 
 
 def ends(low: float | None, high: float | None, form: str) -> str:
@@ -118,7 +118,16 @@ def ends(low: float | None, high: float | None, form: str) -> str:
     """
     if low is None or high is None:
         return ""
-    return f"[{low:{form}}, {high:{form}}]" if tells(low, high) else TOO_FEW
+    return f"[{in_range(low):{form}}, {in_range(high):{form}}]" if tells(low, high) else TOO_FEW
+
+
+def in_range(end: float) -> float:
+    """The end of an interval within -1 to 1, beyond which no metric and no difference of two lies.
+
+    >>> in_range(1.2), in_range(-0.3)
+    (1.0, -0.3)
+    """
+    return min(max(end, -1.0), 1.0)
 
 
 def tells(low: float, high: float) -> bool:
@@ -136,15 +145,19 @@ def p_value(p: float | None) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a phrase, at most `most` of them.
+    """Names as a phrase, at most `most` of them; names that hold a comma have semicolons between them.
 
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
     ('a, b and c', 'a and 2 more')
+    >>> listed(["RRF, tuned", "ISR, tuned", "fts"])
+    'RRF, tuned; ISR, tuned; and fts'
     """
     parts = [*names[:most]]
     if len(names) > most:
         parts.append(f"{len(names) - most} more")
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    mark = ";" if any("," in name for name in parts) else ","
+    last = "; and " if mark == ";" else " and "
+    return last.join([f"{mark} ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def system_name(system: str | None, profile: str | None, apart_from: str = "") -> str:
@@ -157,4 +170,4 @@ def system_name(system: str | None, profile: str | None, apart_from: str = "") -
 def breakable(text: str) -> Markup:
     """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
     escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in
-    return Markup(re.sub(r"[(,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity
+    return Markup(re.sub(r"(?<! )[(]|[,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

@@ -260,7 +260,7 @@ class Arena:
         if not others:
             return []
         return [
-            f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {', '.join(others)}"
+            f"all share the recorded vectors of {recipe!r}, also systems with another recipe: {'; '.join(others)}"
         ]
 
     def _unclassified(self, configs: Sequence[Contender]) -> list[str]:
@@ -268,7 +268,7 @@ class Arena:
         own = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
         if not own or intents_of(self.dataset, self.table) != CLASSIFIED:
             return []
-        labels = ", ".join(row.label for row in own)
+        labels = "; ".join(row.label for row in own)
         return [f"{labels}: nothing classifies queries there, so all take the default; see --intents given"]
 
     def _cached(self, timed: bool) -> list[str]:

@@ -47,7 +47,7 @@ def _alone(record: ResultsDocument, metric: str) -> str:
     means = {one["label"]: one["mean"] for one in record["results"] if one["metric"] == metric}
     if not means:
         return f"No configuration has a value of {metric}."
-    told = ", ".join(f"{label[:NAME]} has {mean:.3f} {metric}" for label, mean in means.items())
+    told = "; ".join(f"{label[:NAME]} has {mean:.3f} {metric}" for label, mean in means.items())
     return f"Nothing to compare with: {told}; name a baseline."
 
 

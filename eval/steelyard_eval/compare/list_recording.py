@@ -80,7 +80,7 @@ def save_lists(
     found = distinct(read_all(lists))
     named = {one.label: one for one in found if isinstance(one, ListContender)}
     if len(named) < len(found):
-        others = ", ".join(one.label for one in found if one.label not in named)
+        others = "; ".join(one.label for one in found if one.label not in named)
         raise ConfigError(f"{others}: our own engine would have to search for it; name TREC runs, URLs or tables")
     table, notices = record_lists(dataset, named, split)
     save(table, out)

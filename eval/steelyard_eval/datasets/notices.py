@@ -28,6 +28,7 @@ def notices(
     yield from _unknown_fields(queries, QUERY_FIELDS, ("query has", "queries have"), "left in the file")
     empty = [e for e in entries.items if not (e.text or e.l0 or e.l1)]
     titled = sum(bool(e.title) for e in empty)
+    denied = [q.id for q in queries.items if not q.answerable and any(g > 0 for g in qrels.get(q.id, {}).values())]
     unjudged = sum(q.id not in qrels for q in queries.items)
     out = _out_of_scope(entries, queries, qrels)
     scope = "of entries outside their query's filter"
@@ -42,6 +43,13 @@ def notices(
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in found if count)
     if again := asked_again_in_words(asked_again(queries.items)):
         yield again
+    if denied:
+        named = ", ".join(shown(id_, 40) for id_ in denied[:_NAMES_SHOWN])
+        count = counted(len(denied), "query is", "queries are")
+        yield (
+            f"{count} said to have no answer here, and labels call entries relevant: {named}"
+            f"{', ...' if len(denied) > _NAMES_SHOWN else ''}; take one of the two back"
+        )
 
 
 def _unknown_fields(

@@ -5,14 +5,20 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from steelyard.embedders.kinds import kind_of
 from steelyard_eval.common.answer import Step
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
+
+
+SHORT = 60
+"""Characters of a query that is printed in a command."""
 
 
 def beside(path: Path) -> Path:
@@ -25,15 +31,32 @@ def today(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.json')}{CURRENT}")
 
 
-def using(path: Path) -> str:
+def vault_of(dataset: Dataset) -> str:
+    """The vault that the printed commands make of a data set: mine.db of the folder mine."""
+    return "VAULT" if dataset.in_memory else word(Path(f"{dataset.path.resolve().name}.db"))
+
+
+def asking(dataset: Dataset) -> str:
+    """A query to try, the first of the data set that is short; QUERY without any."""
+    short = (one.text for one in dataset.queries if len(one.text) <= SHORT and not one.text.startswith("-"))
+    return next(short, "QUERY")
+
+
+def using(path: Path, dataset: Dataset) -> str:
     """The command that searches with a weights file."""
-    return shlex.join(["steelyard", "search", "VAULT", "QUERY", "--weights", str(path)])
+    return shlex.join(["steelyard", "search", vault_of(dataset), asking(dataset), "--weights", str(path)])
 
 
-def taking_turns(path: Path) -> str:
+def taking_turns(path: Path, dataset: Dataset) -> str:
     """The command that serves a vault by both files of a try, in turns, and logs what is done."""
     both = ["--weights", str(today(path)), "--explore", str(beside(path)), "--share", "1"]
-    return shlex.join(["steelyard", "serve", "VAULT", *both, "--log", "feedback.jsonl"])
+    return shlex.join(["steelyard", "serve", vault_of(dataset), *both, "--log", "feedback.jsonl"])
+
+
+def indexing(dataset: Dataset, model: str) -> tuple[Step, ...]:
+    """The step that makes the vault, with the vectors of a model; none for a data set in memory."""
+    command = spelled("index", dataset, vault_of(dataset), options={"--embedder": kind_of(model) or None})
+    return () if command is None else (Step("index it once", command),)
 
 
 def exporting(path: Path, target: str) -> str:
@@ -41,11 +64,16 @@ def exporting(path: Path, target: str) -> str:
     return shlex.join(["steelyard", "export", str(path), "--to", target])
 
 
-def to_do(verdict: str, last: Step) -> tuple[Step, ...]:
-    """What to do under a verdict: which file to search with and, `last`, what would settle the rest."""
+def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step, ...]:
+    """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
+
+    `model` is of the vectors that the weights were chosen with.
+    """
     if verdict == "ship":
-        return (Step("search with it", using(WEIGHTS)),)
-    return (Step("try it", using(beside(WEIGHTS))), last) if verdict == "try" else (last,)
+        return (*indexing(dataset, model), Step("search with it", using(WEIGHTS, dataset)))
+    if verdict == "try":
+        return (*indexing(dataset, model), Step("try it", using(beside(WEIGHTS), dataset)), last)
+    return (last,)
 
 
 def judging(dataset: Dataset, what: str, *words: str) -> Step:

@@ -62,9 +62,9 @@ class Advice:
     pairs: int = 0
     more: int = 0
 
-    def answer(self, dataset: Dataset, formula: str) -> Conclusion:
-        """The same as an answer; `formula` is what is worth trying."""
-        return Conclusion(self.sentence, to_do(self.verdict, self._last(dataset)), formula)
+    def answer(self, dataset: Dataset, formula: str, model: str) -> Conclusion:
+        """The same as an answer; `formula` is what is worth trying, `model` of the vectors."""
+        return Conclusion(self.sentence, to_do(self.verdict, self._last(dataset), dataset, model), formula)
 
     def _last(self, dataset: Dataset) -> Step:
         """What to judge until labels count."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
 from steelyard_eval.common.answer import LONGEST, Conclusion, Step, name_of
-from steelyard_eval.common.markup import tells
+from steelyard_eval.common.markup import in_range, tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
@@ -39,12 +39,11 @@ def depths_read(config: SearchConfig) -> dict[str, int | None]:
 
 
 def answer_of(
-    decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str
+    decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str, model: str
 ) -> Conclusion:
-    """The answer that a decision is; `fewest` as for `sentence`, `formula` what was decided on."""
-    return Conclusion(
-        sentence(decision, current, metric, fewest), to_do(decision.verdict, _last(decision, dataset)), formula
-    )
+    """The answer that a decision is; `fewest` as for `sentence`, `formula` of the choice, `model` of vectors."""
+    steps = to_do(decision.verdict, _last(decision, dataset), dataset, model)
+    return Conclusion(sentence(decision, current, metric, fewest), steps, formula)
 
 
 def _last(decision: Decision, dataset: Dataset) -> Step:
@@ -71,8 +70,8 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
     if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
-        lost = f"it lost on labels held back ({odds(decision.gain)} by those)"
-        return f"Try: it leads by your labels and public collections together, but {lost}."
+        lost = f"though it did worse on queries kept aside (by those, {odds(decision.gain)})"
+        return f"Try: your labels and public collections favour it over {own}, {lost}."
     if decision.verdict == "try":
         sure = "likely" if (decision.gain.worse or 0) <= PERHAPS else "perhaps"
         return f"Try: {sure} better than {own} ({odds(decision.gain)}), not proven."
@@ -90,7 +89,7 @@ def in_words(gain: Gain, metric: str, over: str) -> str:
     if gain.worse is None:
         sure = ""
     elif tells(gain.low, gain.high):
-        sure = f", 95% sure of {gain.low:+.3f} to {gain.high:+.3f}; {odds(gain)}"
+        sure = f", 95% sure of {in_range(gain.low):+.3f} to {in_range(gain.high):+.3f}; {odds(gain)}"
     else:
         sure = ", and so few queries say nothing of others"
     return f"{gain.mean:+.3f} {metric} {over}{sure}"

@@ -26,15 +26,26 @@ Standing = dict[str, float]
 def moves(before: View, after: View | ListView) -> list[MoveRecord]:
     """Make a record for every entry of either list, in the order of the second, then those that left.
 
-    `by` is the signal whose standing changed most in the direction of the move; None when no signal
-    did, because other entries moved, or when the second list has no signals.
+    `by` is the signal whose standing changed most in the direction of the move, and for an entry that the first
+    configuration does not rank the one that adds most to its score in the second. None when no signal did it,
+    because other entries moved, or when the second list has no signals.
     """
     shown = [*after.listed, *(id_ for id_ in before.listed if id_ not in after.listed)]
     compared = [id_ for id_ in shown if id_ in before.ranked and id_ in after.ranked]
     if isinstance(after, ListView):
         return [_move(id_, before, after, None, None) for id_ in shown]
     first, second = (standings({id_: _parts(view, id_) for id_ in compared}) for view in (before, after))
-    return [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
+    found = [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
+    return [
+        {**move, "by": _most(_parts(after, id_))} if id_ in after.listed and id_ not in before.ranked else move
+        for id_, move in zip(shown, found, strict=True)
+    ]
+
+
+def _most(parts: Mapping[str, float]) -> str | None:
+    """The signal that adds most to a score; None where none adds anything."""
+    best = max(parts, key=lambda name: (parts[name], name), default=None)
+    return best if best is not None and parts[best] > 0 else None
 
 
 def standings(parts: Mapping[str, Mapping[str, float]]) -> dict[str, Standing]:

@@ -65,7 +65,7 @@ def _lists(view: View, id_: str) -> Lists:
 
 def _unranked(view: View, lists: Lists) -> tuple[str, str]:
     """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
-    words = {name: _list_words(name, **at) for name, at in lists.items()}
+    words = {name: _list_words(name, view.sought(name), **at) for name, at in lists.items()}
     early = [name for name, at in lists.items() if at["position"] and not _late(**at)]
     late = [name for name, at in lists.items() if _late(**at)]
     unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
@@ -79,7 +79,7 @@ def _late(position: int | None, depth: int | None) -> bool:
     return position is not None and depth is not None and position > depth
 
 
-def _list_words(name: str, position: int | None, depth: int | None) -> str:
+def _list_words(name: str, sought: str | None, position: int | None, depth: int | None) -> str:
     if position is None:
-        return f"{name}: not returned"
+        return f"{name}: not returned" + (f" (holds none of {sought})" if sought else "")
     return f"{name}: #{position}" + (f", beyond its depth {depth}" if _late(position, depth) else "")

@@ -22,7 +22,11 @@ from steelyard_eval.common.documents.explanation import (
 from steelyard_eval.explain.moves import short_name
 
 WIDEST_HEAD = 18
-STANDING = "by: the signal that moved it most, and how far, as a share of the way from the last score to the best"
+CAUSE = "because of"
+STANDING = (
+    f"{CAUSE}: the signal that moved it most, and how far, as a share of the way from the last score to the best; "
+    "without a number, what adds most to a score that the first list does not give"
+)
 LONGEST_STAGE = 80
 USUAL_LIMIT = 10
 MOST_MISSING = 12
@@ -189,8 +193,9 @@ def _about(about: ExplainedView) -> list[str]:
     values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
+    strategy = brief(about["strategy"])
     lines = [
-        f"{role}{about['label']}   {brief(about['strategy'])}",
+        f"{role}{about['label']}" + (f"   {strategy}" if strategy != about["label"] else ""),
         f"{values}   {_extent(about)}   {extent}",
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
@@ -242,7 +247,7 @@ def _changes(changes: Sequence[ChangeRecord], most: int) -> TextTable:
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     lines = [f"changes: {summary}", STANDING] if changes else [f"changes: {summary}"]
     lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
-    return TextTable(lines, ["before", "after", "entry", "grade", "", "by", ""], rows[:most], 3)
+    return TextTable(lines, ["before", "after", "entry", "grade", "", CAUSE, ""], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
@@ -256,13 +261,15 @@ def _step(change: ChangeRecord) -> str:
     before, after = change["before"], change["after"]
     if change["kind"] == "moved" and before is not None and after is not None:
         step = before - after
-        return f"up {step}" if step > 0 else f"down {-step}"
+        return f"rose by {step}" if step > 0 else f"fell by {-step}"
     return "" if change["kind"] == "stayed" else change["kind"]
 
 
 def _cause(change: ChangeRecord) -> tuple[str, str]:
-    """The signal with its change of standing, and the headline; where there is none, why, in its place."""
+    """The signal with its change of standing, and the headline; where it has none, why, in its place."""
     headline = change["headline"]
+    if change["by"] is not None and change["by"] not in change["changes"]:
+        return short_name(change["by"]), change["why"]
     if change["by"] is not None:
         return f"{short_name(change['by'])} {change['changes'][change['by']]:+.3f}", headline
     if change["kind"] == "stayed":

@@ -34,6 +34,7 @@ class View:
     asked : the fetched signals that live search would have asked for.
     rows : id -> row of the tables.
     query : the query as the system reads it, with its intent and the text that keywords match.
+    label : the configuration as it was named.
     """
 
     config: SearchConfig
@@ -46,6 +47,7 @@ class View:
     asked: frozenset[str]
     rows: Mapping[str, int]
     query: Query
+    label: str
 
     @classmethod
     def of(cls, space: Workspace, query: Query, asked_for: SearchConfig, label: str) -> View:
@@ -67,6 +69,7 @@ class View:
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
             query=searcher.admitted(asked),
+            label=label,
         )
 
     @property
@@ -78,7 +81,7 @@ class View:
         """Describe the configuration for the document."""
         config = self.config
         return {
-            "label": config.name,
+            "label": self.label,
             "system": config.system,
             "profile": config.profile,
             "strategy": str(config.effective),
@@ -100,11 +103,16 @@ class View:
         below = silenced(self.table, self.plan.scores(), self.config.finish)
         return below or ("" if progress is None else progress.emptied()) or "; ".join(self._unheld())
 
+    def sought(self, name: str) -> str | None:
+        """What words a retriever looks for; None for one that looks for none or does not tell."""
+        if name not in RETRIEVER_KINDS:
+            return None
+        return RETRIEVER_KINDS[name].seeks(find_system(self.config.name).reading, self.query.keywords)
+
     def _unheld(self) -> Iterator[str]:
         """Of each retriever that found nothing in scope at any depth, what it looked for."""
-        reading = find_system(self.config.name).reading
         for name in sorted(self.asked & RETRIEVER_KINDS.keys()):
-            sought = RETRIEVER_KINDS[name].seeks(reading, self.query.keywords)
+            sought = self.sought(name)
             if sought is None or not np.isnan(self.deep.columns[name]).all():
                 continue
             none = f"no entry in scope holds what {name} looks for: {sought}"

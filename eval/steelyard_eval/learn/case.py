@@ -50,6 +50,7 @@ class LogCase:
     parts : the cells without the largest client, the busiest day and the loudest query, and of each half.
     duels : other rankings that were interleaved, by whose entries were acted upon; most searches first.
     configurations : those of logged policies, by name.
+    file : the log, where it is a file other than the data set's own.
     """
 
     space: Workspace
@@ -64,6 +65,7 @@ class LogCase:
     parts: Mapping[str, Cells]
     duels: Sequence[Duel]
     configurations: Mapping[str, SearchConfig]
+    file: str = ""
 
     def interleaved(self, preferred: bool) -> list[tuple[Duel, SearchConfig]]:
         """Rankings that interleaving decided about, and that are not today's; those of most searches first."""
@@ -154,7 +156,8 @@ def prepare(
     }
     kept = {name: part for name, part in parts.items() if part.positive.any()}
     read = space, log, label, config, tuple(queries), table, tuple(policies), hits, learned, kept
-    return LogCase(*read, duels(path) if hits.mixed.any() else [], configurations)
+    file = "" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path)
+    return LogCase(*read, duels(path) if hits.mixed.any() else [], configurations, file)
 
 
 WITHOUT = {"client": "largest client", "day": "busiest day"}

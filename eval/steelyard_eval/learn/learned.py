@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.answer import Conclusion, name_of
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
@@ -119,7 +119,7 @@ def _adapted(
     record["counted"] = counted
     would = "would use other weights" if chosen != case.config else "would change nothing"
     told = f"Keep {name_of(case.label)}: the rule {ADAPTIVE} {would}{_counted(counted)}, and proves nothing."
-    steps = () if chosen == case.config else to_do("try", Step(ask(case)))
+    steps = () if chosen == case.config else to_do("try", ask(case), case.space.dataset, case.space.model)
     said = Conclusion(told, steps, named(chosen)).to_json()
     record = {**record, **said, "verdict": "keep", "chosen": {"strategy": str(chosen.effective)}}
     facts = {**_provenance(case, now), "verdict": "keep"}

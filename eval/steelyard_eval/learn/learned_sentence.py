@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.decide.steps import WEIGHTS, taking_turns, to_do
+from steelyard_eval.decide.steps import WEIGHTS, judging, taking_turns, to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
@@ -21,10 +21,11 @@ SURE = 2.0
 """Errors by which labels contradict acts."""
 
 
-def ask(case: LogCase) -> str:
-    """What would decide, in words."""
+def ask(case: LogCase, purpose: str = "") -> Step:
+    """What would decide."""
     count = min(WANTED, len(case.cells.queries))
-    return f"judge {count} queries of the log drawn at random (steelyard judge --from-log)"
+    words = ["--from-log", *(["--feedback", case.file] if case.file else [])]
+    return judging(case.space.dataset, f"judge {count} queries of the log, drawn at random{purpose}", *words)
 
 
 def answer(found: LogDecision) -> Conclusion:
@@ -41,10 +42,10 @@ def answer(found: LogDecision) -> Conclusion:
         if won := case.interleaved(preferred=True):
             return _preferred(found, *won[0])
         told = f"Keep {own}: no candidate gains in every view of {seen}."
-        return Conclusion(told, (Step(f"{ask(case)} to settle it"),))
+        return Conclusion(told, (ask(case, " to settle it"),))
     gain = float(found.gains[found.candidate].mean())
     told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {own}, and may follow something else than worth."
-    steps = to_do("try", Step(f"{ask(case)}, and they decide"))
+    steps = to_do("try", ask(case, ", and they decide"), case.space.dataset, case.space.model)
     return Conclusion(told, (*steps, *_turns(found)), named(found.config(found.candidate)))
 
 
@@ -53,7 +54,7 @@ def _preferred(found: LogDecision, duel: Duel, config: SearchConfig) -> Conclusi
     low, high = exact_interval(duel.wins, duel.decided)
     share = f"{duel.wins / duel.decided:.0%} [{low:.0%}, {high:.0%}] of {duel.decided:,} decided searches"
     told = f"Try: taking turns with {name_of(found.case.label)} it won {share}. Acts may follow something else."
-    steps = to_do("try", Step(f"{ask(found.case)}, and they decide"))
+    steps = to_do("try", ask(found.case, ", and they decide"), found.case.space.dataset, found.case.space.model)
     return Conclusion(told, steps, named(config))
 
 
@@ -63,7 +64,7 @@ def _turns(found: LogDecision) -> tuple[Step, ...]:
     if needed is None:
         return ()
     told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"
-    return (Step(told, taking_turns(WEIGHTS)),)
+    return (Step(told, taking_turns(WEIGHTS, found.case.space.dataset)),)
 
 
 def evidence(found: LogDecision) -> str:

@@ -9,7 +9,6 @@ what, and why.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,9 +23,9 @@ import msgspec
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
-from steelyard.base.inputs import read_text
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
+from steelyard_eval.recording.revision import revision
 
 Written = Mapping[str, Any]
 """The document of whichever job; what is not in it is not kept."""
@@ -47,7 +46,6 @@ PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked
 """What is kept by its hash, once for all runs that share it."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
 """What the content of a part may be, where it is not a hash by id."""
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _ROWS = 40
 CURRENT = ".current.json"
 """How the file ends that has what is run while another one is tried."""
@@ -133,7 +131,7 @@ def keep(
     facts = {
         **_facts(document),
         **({"weights": dict(weights)} if weights else {}),
-        "code": _revision(Path.cwd()),
+        "code": revision(Path.cwd()),
         "states": {name: one[0] for name, one in found.items()},
     }
     at = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -149,30 +147,38 @@ def keep(
 
 def kept(dataset: Dataset) -> list[KeptRun]:
     """All runs of a data set, oldest first; DataError for a file that is damaged or not of this program."""
-    for path in _places(dataset):
-        if path.is_file():
-            with _reading(path) as db:
-                rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
-                return [
-                    KeptRun(int(str(id_)), str(at), str(kind), cast(KeptFacts, _decoded(facts, path, KeptFacts)))
-                    for id_, at, kind, facts in rows
-                ]
-    return []
+    path = _file(dataset)
+    if path is None:
+        return []
+    with _reading(path) as db:
+        rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
+    return [
+        KeptRun(int(str(id_)), str(at), str(kind), cast(KeptFacts, _decoded(facts, path, KeptFacts)))
+        for id_, at, kind, facts in rows
+    ]
+
+
+def forget(dataset: Dataset, id_: int) -> KeptRun:
+    """Delete a run with what is kept for it alone, and return it; errors as of `kept` and `find_run`."""
+    found, path = find_run(kept(dataset), id_), _file(dataset)
+    if path is not None:
+        with _reading(path, write=True) as db, _transaction(db):
+            db.execute("DELETE FROM runs WHERE id = ?", (id_,))
+            used = "SELECT value FROM runs, json_each(facts, '$.states')"
+            db.execute(f"DELETE FROM states WHERE digest NOT IN ({used})")  # noqa: S608 -- no text of others
+    return found
 
 
 def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
     """What the entries, queries, labels and lists of a run were, by part; without those that were too many."""
-    for path in _places(dataset):
-        if path.is_file():
-            with _reading(path) as db:
-                sql = "SELECT content FROM states WHERE digest = ?"
-                found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
-                return {
-                    name: _decoded(row[0], path, CONTENTS.get(name, dict[str, str]))
-                    for name, row in found.items()
-                    if row is not None
-                }
-    return {}
+    path = _file(dataset)
+    if path is None:
+        return {}
+    with _reading(path) as db:
+        sql = "SELECT content FROM states WHERE digest = ?"
+        found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
+    known = {name: row[0] for name, row in found.items() if row is not None}
+    return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
 
 
 def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
@@ -195,6 +201,11 @@ def _places(dataset: Dataset) -> Iterator[Path]:
     if own and not within.is_symlink() and not (within / FILE).is_symlink():
         yield within / FILE
     yield cache_folder(os.environ) / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
+
+
+def _file(dataset: Dataset) -> Path | None:
+    """The file that holds runs; None where nothing was kept."""
+    return next(filter(Path.is_file, _places(dataset)), None)
 
 
 def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
@@ -239,9 +250,9 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[apsw.Connection]:
+def _reading(path: Path, *, write: bool = False) -> Iterator[apsw.Connection]:
     try:
-        with closing(_opened(path)) as db:
+        with closing(_opened(path, write=write)) as db:
             yield db
     except apsw.BusyError:
         raise DataError(f"{_named(path)} is locked by another program; try again when that has ended") from None
@@ -332,24 +343,5 @@ def _ends(row: Written) -> dict[str, Any]:
 
 
 def _estimate(part: object) -> dict[str, object] | None:
-    return (
-        {name: part[name] for name in ("value", "low", "high") if name in part}
-        if isinstance(part, Mapping)
-        else None
-    )
-
-
-def _revision(folder: Path) -> str:
-    """The commit that is checked out here, read from git's own files; empty where there is none."""
-    for place in (folder, *folder.parents):
-        git = place / ".git"
-        if git.is_dir():
-            try:
-                head = read_text(git / "HEAD").strip()
-                name = head.removeprefix("ref: ")
-                if name != head and re.fullmatch(r"refs/[\w./-]+", name) and ".." not in name:
-                    head = read_text(git / name).strip()
-            except (OSError, UnicodeDecodeError):
-                return ""
-            return head if _COMMIT.fullmatch(head) else ""
-    return ""
+    known = part if isinstance(part, Mapping) else {}
+    return {name: known[name] for name in ("value", "low", "high") if name in known} or None

@@ -16,6 +16,7 @@ from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.statistics import MARGIN
 from steelyard_eval.show import plots
+from steelyard_eval.show.cost_plot import cost as cost_plot
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
@@ -112,7 +113,7 @@ def _of_contenders(record: ResultsDocument, metric: str) -> Figures:
     return {
         "means": partial(means_figure, record, metric),
         "differences": partial(difference_figure, record),
-        "cost": partial(plots.cost, points, record["primary"], key),
+        "cost": partial(cost_plot, points, record["primary"], key),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,11 @@ from steelyard_eval.show.canvas import (
     GOOD,
     INK,
     LINE,
-    MARKS,
     PAPER,
     SOFT,
     WIDTH,
     drawing,
     fitted,
-    inches,
     short,
     thin_ticks,
 )
@@ -203,77 +200,6 @@ def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
         thin_ticks(axes)
         _legend_below(axes)
     return figure
-
-
-@dataclass(frozen=True)
-class CostPoint:
-    """A configuration in the figure of quality against cost; `name` is its number in the leaderboard."""
-
-    name: str
-    cost: float
-    value: float
-    front: bool
-    baseline: bool = False
-    chosen: bool = False
-
-
-def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
-    """Plot quality against cost, with the front of those that nothing beats in both.
-
-    Costs begin at zero, or at a power of ten where they span more than a factor of 20.
-    """
-    with drawing(2.6) as (figure, axes):
-        front = sorted((point for point in points if point.front), key=lambda point: (point.cost, point.value))
-        axes.plot([p.cost for p in front], [p.value for p in front], "--", color=SOFT, linewidth=1, zorder=1)
-        for point in points:
-            mark, fill = MARKS["choice" if point.chosen else "hollow" if point.baseline else "filled"]
-            loud = point.front or point.baseline or point.chosen
-            axes.plot(
-                point.cost, point.value, mark, color=LINE if loud else SOFT, markerfacecolor=fill if loud else SOFT
-            )
-        costs, values = [point.cost for point in points], [point.value for point in points]
-        least, most = min(costs), max(costs)
-        if least > 0 and most > 20 * least:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.set_xlim(10.0 ** math.floor(math.log10(least)), most * 1.3)
-        else:
-            axes.set_xlim(0, most * 1.08)
-            thin_ticks(axes)
-        low, high = min(values), max(values)
-        room = 0.12 * (high - low) or 0.01
-        axes.set_ylim(0 if low < (high - low) / 2 else low - room, high + room)
-        axes.set_xlabel(fitted(key, AXIS))
-        axes.set_ylabel(fitted(metric, 1.6))
-        figure.draw_without_rendering()
-        told = [point for point in points if point.front or point.baseline or point.chosen]
-        _number(axes, [*told, *(point for point in points if point not in told)])
-    return figure
-
-
-def _number(axes: Axes, points: Sequence[CostPoint]) -> None:
-    """The number of each point beside it, where it covers nothing else; the first ones have the choice."""
-    scale = 72 / axes.figure.dpi
-    at = [tuple(scale * float(one) for one in axes.transData.transform((p.cost, p.value))) for p in points]
-    frame = axes.get_window_extent()
-    taken = [(x - 3.5, y - 3.5, x + 3.5, y + 3.5) for x, y in at]
-    for point, (x, y) in zip(points, at, strict=True):
-        wide = 72 * inches(point.name, 7) + 1
-        for dx, dy in ((4, 3), (-4 - wide, 3), (4, -10), (-4 - wide, -10)):
-            box = (x + dx, y + dy, x + dx + wide, y + dy + 8)
-            inside = box[0] > scale * frame.x0 and box[2] < scale * frame.x1 and box[1] > scale * frame.y0
-            if inside and not any(_overlap(box, other) for other in taken):
-                taken.append(box)
-                bold = "bold" if point.chosen else "normal"
-                axes.annotate(
-                    point.name, (point.cost, point.value), (dx, dy), textcoords="offset points", fontsize=7,
-                    color=INK, fontweight=bold, parse_math=False,
-                )  # fmt: skip
-                break
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:

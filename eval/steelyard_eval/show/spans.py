@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 FAR = 4
 """An estimate this many times further away than the median one lies beyond the axis."""
+WORDS = 2.3
+"""Inches that the words of a row may take."""
 _ROW, _APART = 0.3, 0.45
 
 
@@ -73,7 +75,6 @@ def spans(
     known = [value for value in (mark, dashed) if value is not None]
     known += [mark - band, mark + band] if mark is not None and band is not None else []
     low, high = _limits(rows, known, mark)
-    room = max(inches(legible(row.label)) + inches(legible(row.words)) for row in rows) < WIDTH - _APART
     above = 0.22 if named else 0.05
     with drawing(_ROW * len(rows) + 0.44 + above, 0.1, above=above) as (figure, axes):
         if mark is not None and band is not None:
@@ -83,7 +84,7 @@ def spans(
         if dashed is not None:
             axes.axvline(dashed, color=INK, linewidth=0.9, linestyle="--")
         for at, row in enumerate(rows):
-            _row(axes, at, row if room else replace(row, words=row.brief or row.words), low, high)
+            _row(axes, at, row if _fits(row) else replace(row, words=row.brief or row.words), low, high)
         axes.set_xlim(low, high)
         axes.set_ylim(len(rows) - 0.35, -0.75)
         axes.set_yticks([])
@@ -99,6 +100,11 @@ def spans(
         beyond = any(not low <= row.value <= high for row in rows)
         axes.set_xlabel(fitted(axis + (" (arrow: beyond the axis)" if beyond else ""), AXIS))
     return figure
+
+
+def _fits(row: Span) -> bool:
+    words = inches(legible(row.words))
+    return words < WORDS and inches(legible(row.label)) + words < WIDTH - _APART
 
 
 def _limits(rows: Sequence[Span], known: Sequence[float], mark: float | None) -> tuple[float, float]:
@@ -132,7 +138,7 @@ def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
     if low <= row.value <= high:
         mark, fill = MARKS[row.look]
         axes.plot([row.value], [at], mark, color=LINE, markerfacecolor=fill)
-    words = fitted(row.words, 0.65 * WIDTH).replace(r"\$", "$")
+    words = fitted(row.words, WORDS).replace(r"\$", "$")
     name = fitted(row.label, WIDTH - _APART + 0.1 - inches(words) - (0.2 if row.look == "choice" else 0))
     places: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     places |= {"fontsize": SMALL, "va": "bottom", "annotation_clip": False, "parse_math": False}

@@ -58,8 +58,8 @@ class ChosenWeights(Reported[DecidedT]):
         target = Path(path)
         to = (self.record.get("restriction") or {}).get("target") or ""
         pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
-        moved = {using(usual): using(own) for usual, own in pairs}
-        moved[taking_turns(WEIGHTS)] = taking_turns(target)
+        moved = {using(usual, dataset): using(own, dataset) for usual, own in pairs}
+        moved[taking_turns(WEIGHTS, dataset)] = taking_turns(target, dataset)
         moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
         own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"

@@ -286,10 +286,11 @@ class RecommendationCase:
         written = self.picked or self.instead
         formula = "" if written is None else named(written)
         if self.public:
-            found = self.advice.answer(self.source.dataset, formula)
+            found = self.advice.answer(self.source.dataset, formula, self.source.model)
         else:
             fewest = 0 if self.stated else self.usual.stated
-            found = answer_of(self.decision, self.source.dataset, self.label, str(self.metric), fewest, formula)
+            of = self.source.dataset, self.label, str(self.metric)
+            found = answer_of(self.decision, *of, fewest, formula, self.source.model)
         return found if self.toll is None else self.toll.beside(found, self.decision.verdict)
 
     @cached_property

@@ -15,6 +15,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.documents.parts import ExpectedGain, FavouriteRecord, RestrictionRecord
+from steelyard_eval.common.markup import in_range
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.decide.decision import gains_out_of_fold
@@ -236,7 +237,7 @@ class Toll:
         if not (self.without.gains - self.within.gains).any():
             return f"{lead} It costs nothing: the same would be chosen without it.{today}"
         change, free = self.change, self.without
-        sure = f"{self.metric} (95% sure of {change.low:+.3f} to {change.high:+.3f})"
+        sure = f"{self.metric} (95% sure of {in_range(change.low):+.3f} to {in_range(change.high):+.3f})"
         cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
         sides = f"{self.within.expected.mean:+.3f} expected with it, {free.expected.mean:+.3f} without"
         return f"{lead} {cost}: {sides}, by {free.formula}.{today}"

@@ -97,6 +97,11 @@ class Task:
         """Every choice of the parameters and depths that the recording reaches, the configuration itself first."""
         return [config for config in settings(self.config) if reaches(self.table, config)] + list(self.varied)
 
+    @property
+    def model(self) -> str:
+        """The model of the vectors that were recorded; empty without any."""
+        return str(self.table.fingerprint.get("model", ""))
+
     @cached_property
     def grid(self) -> Grid:
         """All settings under many weights, on every query."""
@@ -106,8 +111,7 @@ class Task:
     def evidence(self) -> Evidence:
         """The candidates' differences to the configuration on every query, and what is known beforehand."""
         metric, composite = measured(self.table, self.config, self.judgments, self.measure)
-        model = str(self.table.fingerprint.get("model", ""))
-        priors = known(self.grid.keys, key_of(self.config), model, str(self.measure), self.dataset.sha256)
+        priors = known(self.grid.keys, key_of(self.config), self.model, str(self.measure), self.dataset.sha256)
         differences = self.grid.metric - metric.astype(np.float32)
         steadier = self.grid.composite - composite.astype(np.float32)
         if self.weights > 2:  # too many to smooth along, and then the metric itself chooses better

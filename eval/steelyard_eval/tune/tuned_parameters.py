@@ -126,5 +126,5 @@ def refuse_fixed(strategy: Expr) -> None:
 
 def not_tried(left_out: Sequence[str], fixed: Sequence[str]) -> list[str]:
     """The notices of what was not tried, each with its reason in brackets, and of parameters kept as they are."""
-    kept = f"kept as they are, because each other value would search every query again: {', '.join(fixed)}"
+    kept = f"settings that were not tuned, as each value would need a new search: {', '.join(fixed)}"
     return [*([f"not tried: {'; '.join(left_out)}"] if left_out else []), *([kept] if fixed else [])]

@@ -164,9 +164,9 @@ def judge(
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
     fewest = 0 if stated else FEWEST
     written = tuning.instead if decision.candidate is None else picked
-    answer = answer_of(
-        decision, task.dataset, "current setting", str(task.measure), fewest, named(written) if written else ""
-    )
+    formula = named(written) if written else ""
+    of = task.dataset, "current setting", str(task.measure)
+    answer = answer_of(decision, *of, fewest, formula, task.model)
     document: TuningDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",

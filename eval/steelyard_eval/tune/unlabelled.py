@@ -52,7 +52,7 @@ def without_labels(
         "leaderboard": [],
         "notices": list(source.dataset.notices),
     }
-    answer = advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "")
+    answer = advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "", source.model)
     return {**record, **answer.to_json(), **found}
 
 

@@ -60,4 +60,8 @@ def said_of_idle(names: Iterable[str], chosen: SearchConfig | None) -> list[str]
     """The notice on signals that are not in what was chosen, each with what it reads; none without any."""
     left_out = [name for name in names if chosen is None or name not in chosen.effective.signals()]
     told = ", ".join(f"{name} ({reads})" if (reads := PRIORS[name].reads) else name for name in left_out)
-    return [f"signals left out, because they are the same for every entry that was found: {told}"] if told else []
+    return (
+        [f"not used, as all entries that were found are alike in it, so it puts none first: {told}"]
+        if told
+        else []
+    )

@@ -172,9 +172,13 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     assert document["current"]["label"] == "echovault"
     names = {path.name for path in (tmp_path / "a").iterdir()}
     assert names >= {"report.html", "report.md", "report.json", "timing.json", "search-weights.json"}
-    for name in ("report.json", "search-weights.json"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    for name in ("report.json", "search-weights.json"):  # but for the folder, which the next step names
+        first, second = ((tmp_path / own / name).read_text() for own in "ab")
+        assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
 
+    vault, searching = (shlex.split(step["command"]) for step in document["steps"])  # both can be pasted
+    assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
+    assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
     told = told.rstrip().splitlines()[-1]
     assert told == f"What its simulated feedback log says by itself: {document['learn'].replace('/a/', '/b/')}"
     assert run(*shlex.split(document["learn"])[1:]).exit_code == 0

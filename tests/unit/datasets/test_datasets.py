@@ -618,6 +618,14 @@ class TestNotices:
         write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n")
         assert self.notices(tiny) == ()
 
+    def test_a_query_without_an_answer_that_labels_answer(self, tiny):
+        denied = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
+        write(tiny, "qrels.txt", "q1 0 e1 1\nq2 0 e1 1\n")
+        (told,) = self.notices(tiny, queries=denied)
+        assert told.startswith("1 query is said to have no answer here, and labels call entries relevant: 'q1'")
+        write(tiny, "qrels.txt", "q1 0 e1 0\nq2 0 e1 1\n")
+        assert self.notices(tiny, queries=denied) == ()
+
     def test_groups_that_cross_splits(self, tiny):
         queries = [q | {"group": "g"} for q in QUERIES]
         assert self.notices(tiny, queries=queries) == ("1 group has queries in more than one split",)

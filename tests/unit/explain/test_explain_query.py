@@ -156,7 +156,7 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
     assert where == {
         "b": ("below_cut", 2, "rank 2, below the cut at 1"),
         "c": ("beyond_depth", None, "fts: #3, beyond its depth 2"),
-        "d": ("not_returned", None, "fts: not returned"),
+        "d": ("not_returned", None, 'fts: not returned (holds none of "cache")'),
         "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
     }
     assert found.record["query"]["in_scope"] == 4
@@ -197,7 +197,9 @@ def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
 
-    assert only(found)["missing"][0]["why"] == "fts: not returned; bm25: not searched, enough was found"
+    assert only(found)["missing"][0]["why"] == (
+        'fts: not returned (holds none of "cache"); bm25: not searched, enough was found'
+    )
 
 
 def test_the_entry_asked_for_is_a_tree_or_a_reason(space):
@@ -255,7 +257,7 @@ def test_who_moved_and_by_which_signal(tmp_path):
     assert moves["b"]["changes"] == pytest.approx({"importance": 0, "tags": 5 / 9})
     assert moves["c"]["changes"] == pytest.approx({"importance": -1 / 9 + 1 / 2, "tags": 0})
     assert moves["a"]["standing"] == pytest.approx({"before": 0.5, "after": 1 / 9 - 5 / 9})
-    assert "down 2  tags -0.556" in str(found)
+    assert "fell by 2  tags -0.556" in str(found)
 
 
 @pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
@@ -295,7 +297,7 @@ def test_who_entered_and_who_left_say_where_they_were(tmp_path):
     assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
 
 
-def test_an_entry_scored_by_one_side_alone_has_a_reason_and_no_signal(tmp_path):
+def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of(tmp_path):
     """The word of the query stands in `why`, which EchoVault's index covers and a title does not hold."""
     entries = [{"id": "a", "text": "cache"}, {"id": "b", "text": "x", "source": "cache"}]
     found = explain(
@@ -303,9 +305,9 @@ def test_an_entry_scored_by_one_side_alone_has_a_reason_and_no_signal(tmp_path):
     )
 
     entered = next(c for c in found.record["changes"] if c["id"] == "b")
-    assert (entered["kind"], entered["by"], entered["standing"]) == ("entered", None, None)
-    assert entered["why"] == "fts: not returned"
-    assert "fts: not returned" in str(found)
+    assert (entered["kind"], entered["by"], entered["standing"]) == ("entered", "fts", None)
+    assert entered["why"] == 'fts: not returned (holds none of "cache")'
+    assert 'fts         fts: not returned (holds none of "cache")' in str(found)
 
 
 # How it is shown

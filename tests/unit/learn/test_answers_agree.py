@@ -1,5 +1,6 @@
 """Gain, interval and odds of every command come from one estimator, so they agree by arithmetic and in words."""
 
+import itertools
 import re
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from steelyard_eval.common.answer import LONGEST, Conclusion
+from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.decide.decision import Decision
@@ -105,15 +106,21 @@ def check_words(told, gain):
 
 @pytest.mark.parametrize("verdict", ["ship", "try", "keep"])
 def test_a_sentence_is_short_whatever_it_is_about(verdict):
-    gain = NO_GAIN if verdict == "keep" else Gain.of(0.1234, 0.0567)
+    gains = [NO_GAIN] if verdict == "keep" else [Gain.of(0.1234, 0.0567), Gain.of(-0.1234, 0.0001)]
     formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
     refusal = Refusal(f"it does not hold beside {formula}, {formula}, {formula}", "judge more")
-    for why in (None, refusal):
+    for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
         decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
-        for fewest in (0, 200):
-            told = sentence(decision, formula, "nDCG@10", fewest)
-            assert len(told) <= LONGEST
-            assert "weighted_sum" not in told
+        told = [sentence(decision, label, "nDCG@10", fewest) for label in (formula, "x" * NAMED)]
+        assert max(map(len, told)) <= LONGEST
+        assert "weighted_sum" not in told[0]
+
+
+def test_no_end_beyond_what_a_difference_can_be_is_printed():
+    # 0.9 + 1.96 * .1 = 1.096, and metrics lie in [0, 1], so no difference is more than 1
+    told = in_words(Gain.of(0.9, 0.1), "nDCG@10", "over it")
+    assert told == "+0.900 nDCG@10 over it, 95% sure of +0.704 to +1.000; less than 1 in 1,000 that it is worse"
+    assert interval(-1.096, -0.704) == "[-1.000, -0.704]"
 
 
 def test_an_interval_wider_than_a_metric_is_not_printed_as_knowledge():

@@ -64,10 +64,11 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
     assert {"without the largest client", "without the busiest day", "earlier half"} < set(parts)
     assert min(parts.values()) > 0
     assert record["clients"]["count"] == 40
-    assert "judge 30 queries of the log" in record["steps"][1]["what"]
-    assert "take turns" in record["steps"][2]["what"]
+    assert "judge 30 queries of the log" in record["steps"][2]["what"]
+    assert record["steps"][2]["command"].startswith("steelyard judge ")
+    assert "take turns" in record["steps"][3]["what"]
     both = "--weights search-weights.current.json --explore search-weights.try.json"
-    assert both in record["steps"][2]["command"]
+    assert both in record["steps"][3]["command"]
     assert learned.config.provenance["learned_from"] == "feedback"
     assert str(learned.config.strategy) == record["current"]["strategy"]
 

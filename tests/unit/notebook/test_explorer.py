@@ -9,12 +9,14 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
+from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.knobs import choices, weight_names
 
 pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
+from steelyard_eval.notebook.explorer.query_list import described
 from steelyard_eval.notebook.explorer.widget import Explorer
 
 SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
@@ -215,6 +217,18 @@ def test_messages_are_answered_once_and_errors_with_their_reason(explorer, monke
     assert "outside 0..1" in sent[1]["error"]
     assert "rrf(" in sent[2]["error"]
     json.dumps(sent, allow_nan=False)  # what goes to the browser is JSON
+
+
+def test_entries_of_one_speaker_are_told_apart():
+    """A short title, which may be a speaker's name, is followed by the text; a long one says enough."""
+    long = "A title that is longer than a speaker's name"
+    entries = {
+        "a": Entry("a", "Ann", "I keep bees."),
+        "b": Entry("b", long, "and more"),
+        "c": Entry("c", "", "Rain."),
+    }
+    titles = [described(id_, entries, {})["title"] for id_ in ("a", "b", "c", "lost")]
+    assert titles == ["Ann: I keep bees.", long, "Rain.", "lost"]
 
 
 def test_queries_without_labels_cannot_be_explored(data):

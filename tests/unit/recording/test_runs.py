@@ -329,6 +329,26 @@ def weights(strategy):
     return SearchConfig("plain", "documented", 10, parse_strategy(strategy), {strategy: RetrieverConfig()}, ())
 
 
+def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
+    """The two runs share entries, queries and labels, and have result lists of their own."""
+    data = sy.load(folder)
+    for entries in (["m1", "m2"], ["m2", "m1"]):
+        keep(data.dataset, "compare", document(entries=entries))
+    with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
+        (before,) = db.execute("SELECT count(*) FROM states").fetchone()
+    first, second = kept(data.dataset)
+    said = CliRunner().invoke(main, ["runs", str(folder), "1", "--delete"]).stdout
+    with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
+        left = {digest for (digest,) in db.execute("SELECT digest FROM states")}
+
+    assert said == f"deleted: run 1, compare of {first.at}\n"
+    assert kept(data.dataset) == [second]
+    assert (before, left) == (5, set(second.states.values()))
+    for words in (["1", "--delete"], ["--delete"], ["2", "2", "--delete"], ["2", "--delete", "--out", "w.json"]):
+        assert CliRunner().invoke(main, ["runs", str(folder), *words]).exit_code == 2
+    assert kept(data.dataset) == [second]
+
+
 def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     """Under try the thing to try; what stood there is copied, unless a kept run or the new file has it."""
     data, out = sy.load(folder), folder / "w.json"

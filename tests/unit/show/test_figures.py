@@ -2,17 +2,21 @@
 
 import json
 import re
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.path import Path as Line
+from matplotlib.transforms import Bbox
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show import canvas, figures, plots, spans
+from steelyard_eval.show.cost_plot import CostPoint, cost
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
 from steelyard_eval.tune.tuning_document import steps_of
@@ -102,16 +106,45 @@ def test_the_front_of_costs_is_what_nothing_beats_in_both():
     }  # fmt: skip
     points, key = cost_points(record)
     assert key == "p50 ms"
-    # Best mean first they are d, b, c, a; c costs more than b and has less.
-    assert {point.name for point in points if point.front} == {"1", "2", "4"}
-    assert [point.name for point in points if point.baseline] == ["3"]
+    # c costs more than b and has less.
+    assert {point.label for point in points if point.front} == {"a", "b", "d"}
+    assert [point.label for point in points if point.baseline] == ["c"]
 
 
 def test_costs_begin_at_zero_and_at_a_power_of_ten_where_they_span_decades():
-    near = [plots.CostPoint(str(at), at, 0.5, True) for at in (2, 8)]
-    far = [plots.CostPoint(str(at), at, 0.5, True) for at in (2, 800)]
-    assert plots.cost(near, "m", "ms").axes[0].get_xlim()[0] == 0
-    assert plots.cost(far, "m", "ms").axes[0].get_xlim()[0] == 1
+    near = [CostPoint(str(at), at, 0.5, True) for at in (2, 8)]
+    far = [CostPoint(str(at), at, 0.5, True) for at in (2, 800)]
+    assert cost(near, "m", "ms").axes[0].get_xlim()[0] == 0
+    assert cost(far, "m", "ms").axes[0].get_xlim()[0] == 1
+
+
+def test_names_of_the_front_the_choice_and_the_baseline_cover_nothing():
+    """30 points in a crowd: texts keep clear of one another, of marks and of the line of the front."""
+    crowd = [CostPoint(f"grey {at}", 1.0 + at % 6, 0.6 - at / 200, False) for at in range(24)]
+    front = [CostPoint(f"rrf(a, {at}*b), tuned", 1.0 + at, 0.6 + at / 40, True) for at in range(5)]
+    told = [*front[:-1], replace(front[-1], chosen=True), CostPoint("fts", 1.3, 0.58, False, baseline=True)]
+    figure = cost([*told, *crowd], "nDCG@10", "p50 ms")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    names = {text.get_text(): text.get_window_extent() for text in axes.texts if text.get_text()}
+    assert set(names) <= {point.name for point in told}
+    assert {"rrf(a, 4*b), tuned (chosen)", "fts (baseline)"} <= set(names)
+    assert len(names) >= 5
+    assert not any(one.overlaps(other) for one, other in combinations(names.values(), 2))
+    half = 2.5 * figure.dpi / 72
+    marks = axes.transData.transform([(point.cost, point.value) for point in (*told, *crowd)])
+    line = Line(axes.transData.transform([(point.cost, point.value) for point in front]))
+    for box in names.values():
+        assert not any(box.overlaps(Bbox.from_bounds(x - half, y - half, 2 * half, 2 * half)) for x, y in marks)
+        assert not line.intersects_bbox(box.padded(-1), filled=False)
+
+
+def test_a_verdict_is_never_cut():
+    """Number, interval and verdict together are 46 characters, wider than two thirds of a column of print."""
+    row = {"low": -0.024, "high": 0.134}
+    figure = spans.spans([spans.difference(row, "vector", "hollow", 0.055, "too few queries to tell")], "m", 0.0)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == ["vector", "+0.055 too few queries to tell"]
 
 
 def ends(figure):

@@ -18,6 +18,7 @@ from steelyard_eval.common import markup as texts
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.measures.statistics import TOO_FEW
 from steelyard_eval.show.report import load_results, write_report
+from steelyard_eval.show.report.decision_section import promised
 from steelyard_eval.show.report.leaderboard import _verdict
 from steelyard_eval.show.report.queries import movers
 from steelyard_eval.show.report.sentences import decision
@@ -633,6 +634,27 @@ def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
         assert "which these queries cannot tell apart" in text
         assert "current" in text
     assert "<b>" not in page.split("<body>")[1].split("Queries where")[0].replace("&lt;b&gt;", "")
+
+
+def test_after_three_notices_the_others_are_folded_on_the_page_and_listed_in_markdown(results, tmp_path):
+    html, markdown, *_ = write_report({**results, "notices": [f"notice {at}" for at in range(5)]}, tmp_path)
+    page = html.read_text("utf-8")
+    opened, folded = page.index("<details><summary>2 more</summary>"), page.index("</details>")
+    places = [page.index(f'<p class="warning">notice {at}</p>') for at in range(5)]
+    assert max(places[:3]) < opened < places[3] < places[4] < folded
+    assert "- notice 0\n- notice 1\n- notice 2\n- notice 3\n- notice 4\n" in markdown.read_text("utf-8")
+    alone = write_report({**results, "notices": ["notice 0"]}, tmp_path)[0].read_text("utf-8")
+    assert "more</summary>" not in alone
+
+
+def test_a_probability_is_never_printed_as_nothing():
+    """One in 50,000 is not never."""
+    promise = {"value": 0.06, "low": 0.05, "high": 0.07, "metric": "nDCG@10", "queries": 40, "harm": 0.00002}
+    row = {"label": "fts", "mean": 0.4, "low": 0.3, "high": 0.5, "gain": None}
+    (facts, *_) = promised(
+        {"verdict": "ship", "promise": promise, "leaderboard": [row], "current": {"strategy": "fts"}}
+    )
+    assert dict(facts.pairs)["probability that it is worse"] == "<0.0001"
 
 
 @pytest.mark.parametrize(

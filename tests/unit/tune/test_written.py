@@ -31,7 +31,7 @@ def test_soleri_keeps_no_weight_on_what_no_note_has(space):
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
     assert (
-        "signals left out, because they are the same for every entry that was found: domain, severity"
+        "not used, as all entries that were found are alike in it, so it puts none first: domain, severity"
         in (found.record["notices"])
     )
 

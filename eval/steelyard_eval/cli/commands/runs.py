@@ -8,7 +8,7 @@ import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.datasets import load
-from steelyard_eval.recording.runs import find_run
+from steelyard_eval.recording.runs import find_run, forget
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune.replaced import write_weights
 
@@ -18,8 +18,9 @@ from steelyard_eval.tune.replaced import write_weights
 @click.argument("run", required=False, type=click.IntRange(1))
 @click.argument("other", required=False, type=click.IntRange(1))
 @click.option("--out", type=click.Path(), help="Write the weights that RUN chose to this file.")
+@click.option("--delete", is_flag=True, help="Delete RUN.")
 @json_option
-def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_json: bool) -> None:
+def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, oldest first.
 
     With RUN that run alone; --out writes the weights that it chose, under try those to try, to one file. With RUN
@@ -29,6 +30,12 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, as_j
     """
     if out and (run is None or other is not None):
         raise click.UsageError("--out writes what one run chose; name that run")
+    if delete and (run is None or other is not None or out):
+        raise click.UsageError("--delete deletes one run; name that run alone")
+    if delete and run is not None:
+        gone = forget(load(dataset), run)
+        put({"deleted": gone.id}, as_json, f"deleted: run {gone.id}, {gone.kind} of {gone.at}")
+        return
     found = Runs(load(dataset))
     if run is None:
         put(found.to_json(), as_json, str(found))

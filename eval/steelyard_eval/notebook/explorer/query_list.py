@@ -11,10 +11,11 @@ from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.view import contributions
+from steelyard_eval.recording.rankings import opening
 
 SHOWN = 10
 TEXT = 160
-"""Characters of an entry without a title."""
+"""Characters of the text of an entry."""
 
 
 def top(
@@ -50,7 +51,7 @@ def top(
 def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, object]:
     """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
     entry = entries.get(id_)
-    title = id_ if entry is None else entry.title or entry.text[:TEXT]
+    title = id_ if entry is None else opening(entry)
     text = "" if entry is None else entry.text[:TEXT]
     return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}
 

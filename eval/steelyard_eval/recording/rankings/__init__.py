@@ -5,10 +5,21 @@ from steelyard_eval.recording.rankings.shown_lists import (
     ShownLists,
     headline,
     lists_of,
+    opening,
     ordered,
     query_rows,
     rankings,
 )
 from steelyard_eval.recording.rankings.spelling import spelled
 
-__all__ = ["ShownLists", "described", "headline", "lists_of", "ordered", "query_rows", "rankings", "spelled"]
+__all__ = [
+    "ShownLists",
+    "described",
+    "headline",
+    "lists_of",
+    "opening",
+    "ordered",
+    "query_rows",
+    "rankings",
+    "spelled",
+]

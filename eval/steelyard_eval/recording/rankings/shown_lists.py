@@ -83,7 +83,7 @@ def rankings(
     grades = {id_: dict(dataset.qrels.get(id_, {})) for id_ in ids}
     named = {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"]}
     named |= {id_ for own in grades.values() for id_ in own}
-    entries = {entry.id: _opening(entry) for entry in dataset.entries if entry.id in named}
+    entries = {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
     return {"lists": lists, "grades": grades, "entries": entries}
 
 
@@ -106,7 +106,7 @@ def headline(entry: Entry | None) -> str:
     return "" if entry is None else (entry.title or entry.text[:HEADLINE])
 
 
-def _opening(entry: Entry) -> str:
+def opening(entry: Entry) -> str:
     """The title of an entry and, after a short one, which may be no more than a speaker, the start of its text."""
     if len(entry.title) > SHORT:
         return entry.title[:HEADLINE]

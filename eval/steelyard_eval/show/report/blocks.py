@@ -24,6 +24,20 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Notices:
+    """What has to be known of the data and of the run; on a page those after the first few are folded."""
+
+    kind: ClassVar[str] = "notices"
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> tuple[Notices, ...]:
+        """The notices as the blocks of a section; nothing without any."""
+        found = tuple(texts)
+        return (cls(found),) if found else ()
+
+
+@dataclass(frozen=True)
 class TermList:
     """Terms with their values; as code where `code`."""
 
@@ -146,7 +160,7 @@ class Pairs:
     pairs: tuple[Pair, ...]
 
 
-Block = Paragraph | TermList | TableBlock | Figure | Pairs
+Block = Paragraph | Notices | TermList | TableBlock | Figure | Pairs
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.parts import Estimate
 from steelyard_eval.common.documents.results import ChosenRecord, PublicRecord, ResultsDocument, RunnerUpRecord
 from steelyard_eval.common.documents.tuning import DepthsRecord, TuningDocument
-from steelyard_eval.common.markup import MISSING, clip, interval, number, system_name
+from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value, system_name
 from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import curve as curve_plot
@@ -51,7 +51,7 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
             f"gain promised ({promise['metric']})",
             signed(promise) if record.get("promise_stated", True) else "not stated",
         ),
-        ("probability that it is worse", number(promise.get("harm"))),
+        ("probability that it is worse", p_value(promise.get("harm"))),
         *([("nothing beats the current one by more than", number(record.get("bound")))] if unproven else []),
         ("candidates", number(record.get("candidates"), 0)),
         ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),

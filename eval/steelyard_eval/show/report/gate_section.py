@@ -14,6 +14,7 @@ from steelyard_eval.show.report.blocks import (
     Cell,
     Figure,
     ListPlace,
+    Notices,
     Page,
     Pair,
     Pairs,
@@ -39,7 +40,7 @@ COLOURS = {"pass": "good", "fail": "bad"}
 def gate_page(record: GateDocument, sha256: str) -> Page:
     """The page of a gate's document."""
     sections = [
-        Section("notices", "Before you read on", tuple(Paragraph(text, "warning") for text in record["notices"])),
+        Section("notices", "Before you read on", Notices.of(record["notices"])),
         Section("findings", "What was found", _findings(record)),
         Section("contenders", "Contenders", _contenders(record)),
         Section("slices", "Categories and intents", _slices(record)),

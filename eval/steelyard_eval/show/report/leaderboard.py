@@ -15,9 +15,9 @@ from steelyard_eval.common.documents.results import (
     TimingRecord,
 )
 from steelyard_eval.common.markup import number, system_name
+from steelyard_eval.show.cost_plot import CostPoint
+from steelyard_eval.show.cost_plot import cost as cost_plot
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import CostPoint
-from steelyard_eval.show.plots import cost as cost_plot
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
 from steelyard_eval.show.spans import Span, spans
 
@@ -110,7 +110,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
 
 
 def numbers(results: ResultsDocument) -> dict[str, str]:
-    """The place of each configuration in the leaderboard, which names it in the chart of quality against cost."""
+    """The place of each configuration in the leaderboard."""
     return {one["label"]: str(at) for at, one in enumerate(configurations(results), 1)}
 
 
@@ -188,12 +188,11 @@ def cost(results: ResultsDocument) -> tuple[Block, ...]:
     if len({point.cost for point in points}) < 2:
         return ()
     note = (
-        f"{results['primary']} upwards, {key} to the right; the numbers are those of the leaderboard. The line "
-        "joins the configurations that no other beats in both. Diamond: the choice; hollow: the baseline."
+        f"{results['primary']} upwards, {key} to the right. The line joins the configurations that no other beats "
+        "in both. Diamond: the choice; hollow: the baseline."
     )
-    names = {place: label for label, place in numbers(results).items()}
-    fronts = [f"{point.name}. {names[point.name]}" for point in points if point.front]
-    title = f"{results['primary']} against {key}; the table of all metrics has the same numbers"
+    fronts = [point.label for point in points if point.front]
+    title = f"{results['primary']} against {key}; the table of all metrics has what is drawn"
     figure = Figure(picture(cost_plot(points, results["primary"], key), title), note)
     return (figure, Paragraph(f"Unbeaten, on the line: {'; '.join(fronts)}.", "soft"))
 
@@ -202,7 +201,6 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
     """What the figure of quality against cost is made of, and the name of the cost."""
     timing = {record["label"]: record for record in results.get("timing", ())}
     key: CostKey = "p50_ms" if _known(timing, "p50_ms") else "embedding_calls"
-    places = numbers(results)
     found = [
         (record, value)
         for record in ranked(results)
@@ -210,7 +208,7 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
     ]
     return [
         CostPoint(
-            places[record["label"]],
+            record["label"],
             value,
             record["mean"],
             not any(_beats(other, (record, value)) for other in found),

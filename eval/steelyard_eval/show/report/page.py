@@ -9,7 +9,7 @@ from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.show import further_tables as further
-from steelyard_eval.show.report.blocks import Block, Page, Paragraph, Section, TermList, amount, table
+from steelyard_eval.show.report.blocks import Block, Notices, Page, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
 from steelyard_eval.show.report.differences import categories, comparisons, differences
@@ -47,7 +47,7 @@ def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Se
     stale = _of_texts("Stale", STALE, further.stale(results))
     layers = _of_texts("Layers", "How far each layered search went.", further.layers(results))
     shown = [
-        Section("notices", "Before you read on", _notices(results)),
+        Section("notices", "Before you read on", Notices.of(results.get("notices", ()))),
         Section("decision", "Recommendation", promised(results)),
         Section("tuning", "Tuning", tuned(record, alone=not measured) if record else ()),
         Section("leaderboard", "Leaderboard", leaderboard(results)),
@@ -85,10 +85,6 @@ def _answer(results: ResultsDocument, measured: bool) -> str:
     if results.get("sentence"):
         return results["sentence"]
     return decision(tuning) if tuning and not measured else answer(results).sentence
-
-
-def _notices(results: ResultsDocument) -> tuple[Paragraph, ...]:
-    return tuple(Paragraph(notice, "warning") for notice in results.get("notices", ()))
 
 
 def _silence(results: ResultsDocument) -> tuple[Block, ...]:

@@ -58,7 +58,7 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
     content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), runs)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
-        "report.html": _page(content, compared),
+        "report.html": rendered(content, compared),
         "report.md": _markdown().get_template("report.md.j2").render(page=content, below=below_in_markdown),
         "summary.md": _summary(content),
         "report.json": json_text,
@@ -101,8 +101,8 @@ def _told_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     return [rows[at] for at in sorted([*own, *rest[: 3 - len(own)]])]
 
 
-def _page(content: Page, results: ResultsDocument | None) -> str:
-    """The page with as many lists as there is room for."""
+def rendered(content: Page, results: ResultsDocument | None = None) -> str:
+    """The page as HTML, with as many lists of the results as there is room for."""
     template = _html().get_template("report.html.j2")
     shared = {"page": content, "policy": policy(), "badges": BADGES, "style": _asset("report.css")}
     shared["below"] = below_in_html

@@ -1,0 +1,86 @@
+"""The leaderboard as one self-contained page, in the look of reports: readable on a phone, its tables folded."""
+
+import re
+from html import escape
+
+import numpy as np
+from markupsafe import Markup
+
+from steelyard_eval.show.report.blocks import Cell, Page, Paragraph, Section, table
+from steelyard_eval.show.report.leaderboard import COLOURS
+from steelyard_eval.show.report.render import rendered
+
+MEANS = ("R@5", "R@10", "any@5", "MRR")
+COSTS = ("embedded", "MB", "ms")
+
+
+def html(text, order, titles, found):
+    """The page; `text` is Markdown in paragraphs, the first of which is the answer, `found` has the tables."""
+    first, *others = text.split("\n\n")
+    told = tuple(Paragraph(_inline(part)) for part in others)
+    shown = [(title, about, rows) for title, (_, _, about, rows, *_) in zip(titles, found, strict=True) if rows]
+    page = Page(
+        title="Leaderboard of memory retrieval", badge="", answer=_inline(first), record={},
+        facts=tuple(_facts(found)),
+        sections=(
+            *_summary(order, found),
+            Section("about", "What was measured, and how", told, folded=True),
+            *(
+                Section(f"t{at}", title, table(title, about, map(_row, rows), _baseline(rows)), folded=True)
+                for at, (title, about, rows) in enumerate(shown)
+            ),
+        ),
+    )  # fmt: skip
+    return rendered(page)
+
+
+def _facts(found):
+    yield "collections", str(len({name for name, *_ in found}))
+    yield "embedders", str(len({kind for _, kind, *_ in found}))
+    yield "contenders", str(len({row[0] for _, _, _, rows, *_ in found for row in rows}))
+
+
+def _summary(order, found):
+    """For every embedder a table with a column for each collection, its rows by the mean over all tables."""
+    values = {(name, kind): {row[0]: row[1] for row in rows} for name, kind, _, rows, *_ in found if rows}
+    labels = {label for own in values.values() for label in own}
+    mean = {label: np.mean([float(own.get(label, 0)) for own in values.values()]) for label in labels}
+    for at, kind in enumerate(dict.fromkeys(kind for _, kind in values)):
+        own = {name: rows for (name, other), rows in values.items() if other == kind}
+        rows = [
+            {"contender": label, **{name: _number(rows.get(label, "")) for name, rows in own.items()}}
+            for label in sorted(labels, key=lambda label: (-mean[label], label))
+        ]
+        title = f"nDCG@10 of all, {kind}"
+        yield Section(f"all-{kind}", title, table(title, order, rows), folded=at > 0)
+
+
+def _row(cells):
+    label, ndcg, *means, interval, difference, p, verdict, embedded, size, taken = cells
+    delta, _, around = difference.partition(" ")
+    return {
+        "contender": label,
+        "nDCG@10": _number(ndcg, interval),
+        **dict(zip(MEANS, map(_number, means), strict=True)),
+        "against bm25": _number(delta if verdict else "", around),
+        "p (Holm)": _number(p),
+        "verdict": Cell(verdict or "baseline", colour=COLOURS.get(verdict, "")),
+        **dict(zip(COSTS, map(_number, (embedded, size, taken)), strict=True)),
+    }
+
+
+def _number(text, under=""):
+    return Cell(text or "–", under, float(text) if text else None, number=True)  # noqa: RUF001 -- a dash
+
+
+def _baseline(rows):
+    return next((at for at, row in enumerate(rows) if row[7] == "baseline"), None)
+
+
+def _inline(text):
+    """A paragraph of the page in HTML: code, bold, emphasis, and the words of links."""
+    parts = escape(text, quote=False).split("`")
+    for at in range(0, len(parts), 2):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", parts[at])
+        parts[at] = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", plain))
+    return Markup("".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts)))  # noqa: S704 -- escaped above
