@@ -202,14 +202,14 @@ class CloselyRecord(TypedDict):
     """One candidate closely: its gain by the acts in every view, and by parts of the log."""
 
     views: list[ViewRecord]
-    pieces: list[PieceRecord]
+    pieces: NotRequired[list[PieceRecord]]
     unseen: float
-    flip: float | None
-    off_policy: OffPolicyRecord | None
-    effective_queries: float | None
+    flip: NotRequired[float | None]
+    off_policy: NotRequired[OffPolicyRecord | None]
+    effective_queries: NotRequired[float | None]
 
 
-class LearnDocument(DecidedDocument):
+class LearnDocument(DecidedDocument, CloselyRecord):
     """What a log and labels suggest, and whether it is enough to change anything."""
 
     schema_version: Literal[1]
@@ -219,10 +219,8 @@ class LearnDocument(DecidedDocument):
     log: LogRecord
     examination: ExaminationRecord
     acts: ActsRecord
-    views: list[ViewRecord]
     best: LearnedStrategy
     current: LearnedStrategy
-    unseen: float
     rule: NotRequired[str]
     counted: NotRequired[Mapping[str, float]]
     evidence: NotRequired[str]
@@ -235,10 +233,6 @@ class LearnDocument(DecidedDocument):
     candidates: NotRequired[Count | None]
     interleaved: NotRequired[list[DuelRecord]]
     experiment: NotRequired[ExperimentRecord | None]
-    pieces: NotRequired[list[PieceRecord]]
-    flip: NotRequired[float | None]
-    off_policy: NotRequired[OffPolicyRecord | None]
-    effective_queries: NotRequired[float | None]
 
 
 EvidenceRecord = TypedDict("EvidenceRecord", {"from": str, "verdict": str, "sentence": str})
