@@ -25,6 +25,7 @@ from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
+from steelyard_eval.vaults.serve.memory import Memory, Served
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
 RECIPE = find_system("vector").reading.recipe
@@ -88,14 +89,18 @@ def test_what_the_index_proposes_has_the_scores_of_the_copy(filled):
                 assert found(store, vector, **asked) == found(exact, vector, **asked)
 
 
-def test_candidates_are_the_servers(filled):
-    """What is taken from the server behind the copy's back is not found, though the copy has it."""
+@pytest.mark.parametrize("filters", [EVERYTHING, EVEN])
+def test_candidates_are_the_servers(filled, filters):
+    """What is taken from the server behind the copy's back is not found, though the copy has it.
+
+    Half of the entries are even, so that some of the 4 x 10 proposals are enough for ten.
+    """
     with open_vault(filled, hnsw=ALL) as store, open_vault(filled) as exact, connect(filled) as admin:
         [probe] = vectors(3, 1)
-        first, *rest = found(exact, probe)
+        first, *rest = found(exact, probe, filters=filters)
         admin.execute("DELETE FROM steelyard.vectors WHERE id = %s", (first.id,))
-        assert [hit.id for hit in found(store, probe)][:9] == [hit.id for hit in rest]
-        assert found(exact, probe)[0] == first
+        assert [hit.id for hit in found(store, probe, filters=filters)][:9] == [hit.id for hit in rest]
+        assert found(exact, probe, filters=filters)[0] == first
 
 
 @pytest.mark.parametrize("breadth", [1, 40])
@@ -273,14 +278,15 @@ def run(*words, code=0):
     return done
 
 
-def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path):
+def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, monkeypatch):
     """131 entries: lists of 100 visit nearly all, and half precision may take another one for the last place."""
+    monkeypatch.setattr("steelyard_eval.vaults.approximate.SAMPLE", 20)
     counts = json.loads(run("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
     assert {record["recipe"] for record in counts["hnsw"]} == {
         system.reading.recipe for system in map(find_system, ("vector", "moltnet", "soleri", "echovault"))
     }
     for record in counts["hnsw"]:
-        assert record["probes"] == "159 queries of the data set" and record["bytes"] > 0
+        assert record["probes"] == "20 queries of the data set" and record["bytes"] > 0
         assert [row["ef_search"] for row in record["rows"]] == [None, 40, 100, 200, 400]
         assert all(row["recall@10"] == 1 and row["recall@100"] > 0.99 for row in record["rows"])
     text = run("index", str(STARTER), postgres, "--hnsw").stdout
@@ -296,6 +302,15 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path):
     assert "leave --hnsw or --scope out" in refused.stderr
     assert "leave --hnsw out" in run("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
     assert not (tmp_path / "v.db").exists()
+
+
+def test_a_server_for_agents_searches_by_it(filled, agent):
+    """As `steelyard serve --hnsw`; what is served to a role with a part is refused when it starts."""
+    memory = Memory(Served(filled, by="vector", hnsw=ALL))
+    assert memory.now.vault.file.approximate() == "HNSW with ef_search 1000"
+    memory.close()
+    with pytest.raises(ConfigError, match="all tenants"):
+        Memory(Served(agent, by="vector", hnsw=ALL))
 
 
 def test_a_role_with_a_part_cannot_index_with_hnsw(filled, agent):
