@@ -4,8 +4,8 @@
 
 The models of published figures cannot be had offline. multilingual-e5-small, here in four bits, is of the class of
 bge-small-en-v1.5: twelve layers, 384 numbers, trained for retrieval, all cosines far above zero. It stands in
-MiniLM's place on three conversations of LoCoMo, because here it is slow. Of SciFact MiniLM reads 128 tokens
-instead of 256.
+MiniLM's place on three conversations of LoCoMo, because here it is slow, and on all ten for loomcycle. Of SciFact
+MiniLM reads 128 tokens instead of 256.
 """
 
 import argparse
@@ -13,17 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from published import best_of, content_words, fts5, ranked, unit
+from published import best_of, ranked, unit
+from published_fusions import chunks, dated, engram, loomcycle, said
 from ranked_lists import data
 
-from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, write_text
 from steelyard.embedders import minilm
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import parse_measures
 
 FILE = Path(__file__).with_suffix(".json")
-MEASURES = parse_measures(["R@5", "R@10", "RecallAll@5", "Success@10", "RR@10", "nDCG@10"])
+MEASURES = parse_measures(
+    ["R@5", "R@10", "RecallAll@5", "Success@5", "Success@10", "Success@20", "RR@10", "nDCG@10"]
+)
 SHORT = 128
 
 
@@ -58,10 +60,10 @@ def few(dataset, count=3):
     return replace(dataset, entries=tuple(entries), queries=tuple(queries), vectors={}, query_vectors={})
 
 
-def means(dataset, scores):
+def means(dataset, lists):
     """By set of categories the mean of every measure."""
     answered = np.array([query.category != "adversarial" for query in dataset.queries])
-    values = ranked(dataset, scores).metrics(dataset.qrels, MEASURES)
+    values = lists.metrics(dataset.qrels, MEASURES)
     parts = {"all": np.ones_like(answered), "1-4": answered}
     return {
         part: {str(measure): round(float(own[mask].mean()), 4) for measure, own in values.items()}
@@ -69,25 +71,35 @@ def means(dataset, scores):
     }
 
 
-def locomo(model):
-    """By ranking the means of one model: sessions of all three conversations, and turns of one's own."""
-    sessions, turns = few(load(data("locomo-sessions"))), few(load(data("locomo")))
-    asked = model.vectors("asked", "queries", [query.text for query in sessions.queries])
-    dated = [f"[{format_time(one.created_at)[:10]}] {one.title}: {one.text}" for one in turns.entries]
-    by_turn = unit(asked) @ unit(model.vectors("told", "dated", dated)).T
-    cosine = np.maximum(best_of(sessions, turns, by_turn, 1), 0)
-    own = np.array([[query.id.startswith(f"{one.project}:") for one in turns.entries] for query in turns.queries])
-    words = np.where(own, fts5(dated, [content_words(query.text) for query in turns.queries]), 0)
-    low, high = (np.where(own, by_turn, edge) for edge in (np.inf, -np.inf))
-    low, high = low.min(axis=1, keepdims=True), high.max(axis=1, keepdims=True)
-    half = words / np.maximum(words.max(axis=1, keepdims=True), 1e-9) + (by_turn - low) / (high - low)
-    inside = [[query.id.startswith(f"{one.project}:") for one in sessions.entries] for query in sessions.queries]
-    return {
-        "best turn": means(sessions, cosine),
-        "turns": means(turns, np.where(own, by_turn + 1, 0)),
-        "turns and words": means(turns, np.where(own, half + 1, 0)),
-        "three turns": means(sessions, np.where(inside, best_of(sessions, turns, by_turn, 3) + 1, 0)),
+def locomo(model, count, *wanted):
+    """By ranking the means of one model on so many conversations."""
+    sessions, turns = few(load(data("locomo-sessions")), count), few(load(data("locomo")), count)
+    asked = unit(model.vectors("asked", f"queries-{count}", [query.text for query in sessions.queries]))
+    inside = np.array(
+        [[query.id.startswith(f"{one.project}:") for one in sessions.entries] for query in sessions.queries]
+    )
+
+    def cosine(label, texts):
+        return asked @ unit(model.vectors("told", f"{label}-{count}", texts)).T
+
+    def best(number, scope):
+        by_turn = cosine("said", [f"- **{one.title}:** {said(one)[0]}" for one in turns.entries])
+        return ranked(sessions, np.where(scope, best_of(sessions, turns, by_turn, number) + 1, 0))
+
+    def by_engram(**order):
+        return ranked(
+            sessions, engram(sessions, turns, cosine("chunks", [text for _, text in chunks(turns)]), **order)
+        )
+
+    rankings = {
+        "best turn": lambda: means(sessions, best(1, np.ones_like(inside))),
+        "three turns": lambda: means(sessions, best(3, inside)),
+        "loomcycle": lambda: means(turns, loomcycle(turns, cosine("dated", list(map(dated, turns.entries))))),
+        "Engram, ten by RRF": lambda: means(sessions, by_engram(pool=10, by_words=False)),
+        "Engram, twenty by RRF": lambda: means(sessions, by_engram(by_words=False)),
+        "Engram, twenty by words": lambda: means(sessions, by_engram()),
     }
+    return {name: rankings[name]() for name in wanted or rankings}
 
 
 def scifact(folder):
@@ -98,7 +110,7 @@ def scifact(folder):
     model = Kept(folder, f"minilm-int8-{SHORT}", *[minilm.MiniLmInt8Embedder().embed] * 2)
     asked = model.vectors("asked", "scifact-queries", [query.text for query in test.queries])
     told = model.vectors("told", "scifact", [f"{one.title} {one.text}" for one in test.entries])
-    return means(test, unit(asked) @ unit(told).T + 1)["all"]
+    return means(test, ranked(test, unit(asked) @ unit(told).T + 1))["all"]
 
 
 if __name__ == "__main__":
@@ -106,6 +118,9 @@ if __name__ == "__main__":
     parser.add_argument("--cache", type=Path, required=True, help="where vectors are kept")
     folder = parser.parse_args().cache
     folder.mkdir(exist_ok=True)
-    found = {model.name: locomo(model) for model in models(folder)}
-    write_text(FILE, canonical({"locomo": found, "scifact": scifact(folder)}))
+    small, e5 = models(folder)
+    three = {model.name: locomo(model, 3) for model in (small, e5)}
+    engrams = [name for name in three[small.name] if name.startswith("Engram")]
+    ten = {small.name: locomo(small, 10, "loomcycle", *engrams), e5.name: locomo(e5, 10, "loomcycle")}
+    write_text(FILE, canonical({"three": three, "ten": ten, "scifact": scifact(folder)}))
     print(FILE)

@@ -4,16 +4,21 @@ Times are of the processor, of this process alone, because other programs distur
 
     STEELYARD_POSTGRES=postgresql://me@127.0.0.1/scratch python tests/benchmarks/postgres.py --entries 100000
 
-With `--hnsw` the server also builds pgvector's approximate index: what it costs, and what of the exact first ten
-it finds, by the clock, because it works in another process. The database must have pgvector and no schema
-steelyard; what is made there is dropped.
+With `--hnsw` also by the server's HNSW index: how long it takes to make, what of the exact lists it finds and how
+fast, by the clock, because it works in another process, and eight threads that search at once, with a connection
+each and with one for all. With `--dataset FOLDER` it is only this, of the recorded vectors and queries of a data
+set. The database must have pgvector and no schema steelyard; what is made there is dropped.
 """
 
 import argparse
 import os
 import resource
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +27,16 @@ from timing import race
 
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.live.search import Searcher
-from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.vaults.approximate import LIST, measured
 
 MODEL, BATCH, DIM = "synthetic", 20_000, 384
-FIRST = 10
-"""Places of a list of which the share is measured that HNSW finds."""
+THREADS = 8
 
 
 def fill(store, entries, matrix, recipe) -> None:
@@ -49,42 +55,59 @@ def worked(work):
     return work(), time.process_time() - begin
 
 
-def approximate(admin, probes, found) -> None:
-    """The server's HNSW, with pgvector's defaults, beside the ids of the exact search for each probe."""
-    near = f"embedding::vector({DIM}) <=> %s::vector"
-    admin.execute("SET maintenance_work_mem = '4GB'")
+def approximate(store, probes) -> None:
+    """The index of the only space, beside the exact search of the copy."""
     begin = time.perf_counter()
-    admin.execute(
-        f"CREATE INDEX near ON steelyard.vectors USING hnsw ((embedding::vector({DIM})) vector_cosine_ops) "
-        "WHERE space = 1"
-    )
-    seconds = time.perf_counter() - begin
-    [(size,)] = admin.execute("SELECT pg_relation_size('steelyard.near') / 2^20").fetchall()
-    print(f"HNSW: built in {seconds:.0f} s by the clock, {size:.0f} MB")
-    for breadth in (40, 100, 400):
-        admin.execute(f"SET hnsw.ef_search = {breadth}")
-        same, taken = [], []
-        for probe, exact in zip(probes, found, strict=True):
-            begin = time.perf_counter()
-            rows = admin.execute(
-                f"SELECT id FROM steelyard.vectors WHERE space = 1 ORDER BY {near} LIMIT {FIRST}",
-                (str(probe.tolist()),),
-            ).fetchall()
-            taken.append(1e3 * (time.perf_counter() - begin))
-            same.append(len(exact & {id_ for (id_,) in rows}) / FIRST)
-        p50, p95 = np.percentile(taken, [50, 95])
-        print(f"HNSW, ef_search {breadth:3}: recall {np.mean(same):.3f}, p50 {p50:.2f} ms, p95 {p95:.2f} ms")
+    [(space, size)] = store.make_hnsw().items()
+    print(f"HNSW: made in {time.perf_counter() - begin:.0f} s by the clock, {size / 2**20:.0f} MB")
+    for row in measured(store, space, "probes", [("", probe) for probe in probes])["rows"]:
+        print(", ".join(f"{name} {value if value is None else round(value, 3)}" for name, value in row.items()))
+    store.search_by(100)
+    turn = threading.Lock()
+
+    def search(together, probe):
+        with together:
+            return store._hnsw.near(1, probe, LIST)
+
+    many = [probe for _ in range(10) for probe in probes[:60]]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(3):
+            for name, one in (("a connection each", nullcontext()), ("one connection", turn)):
+                begin = time.perf_counter()
+                list(pool.map(partial(search, one), many))
+                print(f"{THREADS} threads, {name}: {len(many) / (time.perf_counter() - begin):.0f} lists a second")
+    store.search_by(None)
+
+
+def recorded(store, folder) -> None:
+    """The recorded vectors of a data set, searched for those of its queries."""
+    data = load(folder)
+    workspace = Workspace.open(data, vault=store, embedder="recorded")
+    workspace.index_for([find_system("vector")], {"vector"})
+    texts = list(dict.fromkeys(query.text for query in data.queries))
+    vectors = workspace.embedder.embed(texts, "query")
+    print(f"{data.name}: {store.count()} entries, {len(texts)} queries, {vectors.shape[1]} numbers a vector")
+    approximate(store, vectors)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=60)
-    parser.add_argument("--hnsw", action="store_true", help="the server's approximate index, too")
+    parser.add_argument("--hnsw", action="store_true", help="the server's HNSW index, too")
+    parser.add_argument("--dataset", metavar="FOLDER", help="a data set with recorded vectors")
     asked = parser.parse_args()
     import psycopg  # of the extra postgres: the run of all tests imports this file, too
 
     address = os.environ["STEELYARD_POSTGRES"]
+    if asked.dataset:
+        with psycopg.connect(address, autocommit=True) as admin:
+            try:
+                with PostgresVault(address, create=True) as store:
+                    recorded(store, asked.dataset)
+            finally:
+                admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
+        return
     system = find_system("plain")
     matrix = synthetic.vectors(asked.entries, DIM)
     made = synthetic.memory(asked.entries)
@@ -130,12 +153,7 @@ def main() -> None:
                             p50, p95 = np.percentile([cpu for _, cpu in own], [50, 95])
                             print(f"{name:8}{label:12} p50 {p50:7.2f} ms  p95 {p95:7.2f} ms")
                     if asked.hnsw:
-                        space = Space(MODEL, "text", system.reading.recipe)
-                        found = [
-                            {hit.id for hit in store.nearest(space, probe, EVERYTHING, FIRST, True)}
-                            for probe in probes.values()
-                        ]
-                        approximate(admin, probes.values(), found)
+                        approximate(store, list(probes.values()))
         finally:
             admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
 

@@ -8,7 +8,6 @@ import math
 import re
 import sqlite3
 from datetime import UTC, datetime
-from itertools import groupby
 
 import numpy as np
 
@@ -34,12 +33,6 @@ def eight_words(text):
 def every_word(text):
     """The same without its limit."""
     return " OR ".join(f'"{word}"' for word in text.replace('"', "").split())
-
-
-def content_words(text):
-    """Engram's query: any word of two letters and more that is no stop word."""
-    words = re.findall(r"\w{2,}", text.lower())
-    return " OR ".join(f'"{word}"' for word in words if word not in MORE_STOP_WORDS)
 
 
 def bare(text):
@@ -123,7 +116,8 @@ def best_of(sessions, turns, cosines, best):
 def when(entry):
     """The time of a session as LoCoMo writes it, of which basic-memory's harness makes title and heading."""
     time = datetime.fromtimestamp(entry.created_at, UTC)
-    return f"{time:%I:%M %p on %d %B, %Y}".lstrip("0").replace("on 0", "on ")
+    half = "pm" if time.hour > 11 else "am"
+    return f"{time:%I:%M} {half} on {time:%d %B, %Y}".lstrip("0").replace("on 0", "on ")
 
 
 def relevance(sessions):
@@ -138,30 +132,6 @@ def relevance(sessions):
 def both(cosine, share):
     """basic-memory's sum of the two."""
     return np.maximum(cosine, share) + 0.3 * np.minimum(cosine, share)
-
-
-def chunks(turns):
-    """Engram's chunks, (session, text): six turns, which share one with the chunk before; in the end the last."""
-    found = []
-    for session, own in groupby(turns.entries, lambda turn: f"{turn.project}:{turn.source}"):
-        lines = [f"{turn.title}: {turn.text}" for turn in own]
-        starts = [*range(0, len(lines) - 1, 5), len(lines) - 1] if len(lines) > 6 else [0]
-        found += [(session, "\n".join(lines[at : at + 6])) for at in starts]
-    return found
-
-
-def first_chunks(sessions, turns, scope, first):
-    """float64[Q, D]: for the sessions of so many best chunks by BM25 how early the first of them comes."""
-    place = {entry.id: at for at, entry in enumerate(sessions.entries)}
-    owners, texts = zip(*chunks(turns), strict=True)
-    owner, queries = np.array([place[own] for own in owners]), [query.text for query in sessions.queries]
-    scores = np.where(scope[:, owner], fts5(texts, map(content_words, queries)), 0)
-    found = np.zeros(scope.shape)
-    for at, row in enumerate(scores):
-        for rank, chunk in enumerate(np.argsort(-row, kind="stable")[:first]):
-            if row[chunk] > 0:
-                found[at, owner[chunk]] = max(found[at, owner[chunk]], 1 / (1 + rank))
-    return found
 
 
 def ranked(dataset, scores):
@@ -188,7 +158,5 @@ def rankings(sessions, turns):
         "best turn, unscoped": (cosine, everywhere),
         "fts5 relaxed, unscoped": (share, everywhere),
         "max + 0.3 min, unscoped": (both(cosine, share), everywhere),
-        "ten chunks of six turns": (first_chunks(sessions, turns, scope, 10), scope),
-        "twenty chunks of six turns": (first_chunks(sessions, turns, scope, 20), scope),
     }
     return {label: ranked(sessions, np.where(inside, scores, 0)) for label, (scores, inside) in found.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import published
+import published_fusions as fusions
 import pytest
 import validation
 
@@ -52,8 +53,8 @@ def test_basic_memory_asks_for_the_starts_of_all_words_then_of_any():
 
 
 def test_a_session_is_titled_by_its_time_as_the_release_writes_it(locomo):
-    # session_1_date_time of conv-26 is "1:56 pm on 8 May, 2023"; FTS5 reads both cases alike
-    assert published.when(locomo[0].entries[0]).lower() == "1:56 pm on 8 may, 2023"
+    # session_1_date_time of conv-26
+    assert published.when(locomo[0].entries[0]) == "1:56 pm on 8 May, 2023"
 
 
 def test_a_session_whose_title_matches_has_the_score_of_its_title_alone():
@@ -78,14 +79,56 @@ def test_a_session_stands_where_its_best_turn_stands(locomo):
 
 
 def test_a_chunk_is_six_turns_that_share_one_and_the_last_turn_again(locomo):
-    sessions, turns = locomo
+    turns = locomo[1]
     long = [replace(turns.entries[0], id=f"c:D1:{at}", text=str(at)) for at in range(8)]
-    found = [text.replace(": ", "") for _, text in published.chunks(replace(turns, entries=tuple(long)))]
-    assert [text.split("\n") for text in found] == [list("012345"), list("567"), list("7")]
-    # "boats" and "float" stand in the only chunk of the first session, "rivers" in both; the second is shorter
-    scope = np.ones((3, 2), dtype=bool)
-    assert published.first_chunks(sessions, turns, scope, 1).tolist() == [[1, 0], [0, 1], [0, 1]]
-    assert published.first_chunks(sessions, turns, scope, 2)[2].tolist() == [0.5, 1]
+    found = [text for _, text in fusions.chunks(replace(turns, entries=tuple(long)))]
+    assert all(text.startswith("[1:56 pm on 8 May, 2023] ") for text in found)
+    said = [text.partition("] ")[2].replace(": ", "").split("\n") for text in found]
+    assert said == [list("012345"), list("567"), list("7")]
+
+
+def test_engram_fuses_from_rank_one_and_words_order_the_first_chunks(locomo):
+    # of q0 vectors say s2, s1 and words s1, s2: 1/61 + 1/62 each, so both stay as the first list has them
+    cosine = np.array([[0, 1], [1, 0], [1, 0]], dtype=float)
+    assert fusions.engram(*locomo, cosine, by_words=False)[0].tolist() == [0.5, 1]
+    assert fusions.engram(*locomo, cosine)[0].tolist() == [1, 0.5]
+    assert fusions.engram(*locomo, cosine, pool=1)[0].tolist() == [0, 1]
+
+
+def test_engram_takes_capitals_for_names_but_not_the_words_of_questions_and_months():
+    assert fusions.names("When did Mel and Caroline visit Paris in May?") == ["caroline", "mel", "paris"]
+
+
+def test_loomcycle_puts_turns_with_every_word_beside_those_of_vectors(locomo):
+    turns = locomo[1]
+    assert fusions.loomcycle(turns, None).lists() == [["c:D1:2"], ["c:D2:1"], ["c:D1:1", "c:D2:1"]]
+    # of q2 vectors say D1:1, D1:2, D2:1, words D1:1, D2:1: 2/60; 1/61; 1/62 + 1/61
+    cosine = np.eye(3)[[1, 2, 0]]
+    assert fusions.loomcycle(turns, cosine).lists()[2] == ["c:D1:1", "c:D2:1", "c:D1:2"]
+
+
+def test_loomcycle_embeds_a_json_string_with_the_time_the_speaker_and_the_picture(locomo):
+    shared = replace(locomo[1].entries[0], title="Mel", text='A "lake"\n[shares a picture: a sunset]')
+    told = '"[1:56 pm on 8 May, 2023] Mel: A \\"lake\\" (shared an image: a sunset)"'
+    assert fusions.dated(shared) == told
+
+
+def test_mem0_weighs_the_words_of_a_question_as_those_of_a_text():
+    # N 2, df 1: ln 2, times what one of the two words of the text and one of the one word of the question count
+    told = 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 256))
+    asked = 2.2 / (1 + 1.2 * (0.25 + 0.75 * 1 / 256))
+    share = 1 / (1 + math.exp(-0.7 * (math.log(2) * told * asked - 5)))
+    found = fusions.mem0(["boats float", "rivers"], ["boats?"], np.array([[0.5, 0.05]]))
+    assert found[0].tolist() == pytest.approx([(0.5 + share) / 2, 0])
+    # a text that the vectors do not have among the first has no score
+    assert fusions.mem0(["boats float", "rivers"], ["boats?"], np.array([[0.5, 0.6]]), pool=1)[0, 0] == 0
+
+
+def test_questions_without_evidence_count_as_missed_where_the_source_counts_them():
+    ours = {("x", "R@5", "1-4"): 0.5}
+    row = validation.Cell(validation.LATER, "", 0.5, ("x", "R@5", "1-4"))
+    assert row.of(ours) == pytest.approx(0.5 * 1536 / 1540)
+    assert replace(row, source=validation.UTEKE).of(ours) == 0.5
 
 
 def test_the_table_is_the_same_bytes_on_a_second_run(locomo):

@@ -51,6 +51,29 @@ class TestVaultInPostgres(StoreContract):
             assert again.vectors_of(SPACE, ["a"])["a"].tolist() == [1, 2]
 
 
+class Indexed(PostgresVault):
+    """Searched by an HNSW index of what was put, with the greatest breadth."""
+
+    def put_vectors(self, space, ids, vectors):
+        super().put_vectors(space, ids, vectors)
+        if not self._db.in_transaction:
+            self.make_hnsw()
+            self.search_by(1000)
+
+
+class TestVaultByHnsw(StoreContract):
+    """Lists that the index does not fill are exact, and all of these are short."""
+
+    @pytest.fixture
+    def store(self, postgres):
+        with Indexed(postgres, create=True) as vault:
+            yield vault
+
+    @pytest.mark.skip("of equally near entries at the cut the index chooses")
+    def test_equal_neighbours_are_cut_by_id(self, store):
+        """As others promise it."""
+
+
 class FilledFederation:
     """A federation that can be filled; entries come back under the ids they were given.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import takewhile
@@ -32,7 +32,8 @@ from steelyard.memory.query import Query, clean_query
 from steelyard.memory.text import content
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
-from steelyard.stores.base import Readable
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.stores.base import COSINE, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
 from steelyard.table.join import Part
@@ -197,7 +198,10 @@ class Searcher:
             strategy,
             self._sources.embedding_calls - calls,
             bool(lost),
-            tuple(map(str, lost)) if lost else self._notes(config, strategy, vectors, semantic),
+            (
+                *(map(str, lost) if lost else self._notes(config, strategy, vectors, semantic)),
+                *self._approximately(seconds),
+            ),
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
@@ -386,6 +390,13 @@ class Searcher:
             *self._by_keywords(strategy, vectors, semantic),
             *(f"{stage} was left out: without vectors {why[type(stage)]}" for stage in left if type(stage) in why),
         )
+
+    def _approximately(self, retrievers: Iterable[str]) -> Iterator[str]:
+        """A note where one of the retrievers may have missed what is near."""
+        how = self.store.approximate()
+        near = [name for name in retrievers if RETRIEVER_KINDS[name].compares]
+        if how and any(self.config.retrievers[name].similarity == COSINE for name in near):
+            yield f"vectors were searched by {how}, which may miss some of the nearest"
 
     def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
         if not vectors:

@@ -180,6 +180,9 @@ class Readable(Protocol):
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """The tiers that hold vectors in none of these spaces, by name; none of a store that has no tiers."""
 
+    def approximate(self) -> str:
+        """How `nearest` finds vectors where some of the nearest may be missing; empty where none can be."""
+
     def nearest(
         self,
         space: Space,

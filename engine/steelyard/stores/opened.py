@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from steelyard.base.errors import ConfigError
 from steelyard.stores.postgres.address import is_address
 from steelyard.stores.postgres.vault import PostgresVault
 from steelyard.stores.sqlite import Vault
 
 
-def open_vault(name: str | Path, *, create: bool = False) -> Vault:
-    """The vault in a file, or at ``postgresql://USER@HOST:PORT/DATABASE``; see `Vault` and `PostgresVault`."""
-    return PostgresVault(str(name), create=create) if is_address(name) else Vault(name, create=create)
+def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = None) -> Vault:
+    """The vault in a file, or at ``postgresql://USER@HOST:PORT/DATABASE``; see `Vault` and `PostgresVault`.
+
+    `hnsw` is the ef_search with which a database is searched by its HNSW index; ConfigError for a file.
+    """
+    if is_address(name):
+        return PostgresVault(str(name), create=create, hnsw=hnsw)
+    if hnsw is not None:
+        raise ConfigError(f"{name} is a file, and HNSW is an index of a database; leave --hnsw out")
+    return Vault(name, create=create)

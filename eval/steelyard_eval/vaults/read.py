@@ -88,6 +88,7 @@ def open_searcher(
     rewrite: bool = False,
     direct: bool = False,
     explore: Explored | None = None,
+    hnsw: int | None = None,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; `by` says what ranks.
 
@@ -97,6 +98,7 @@ def open_searcher(
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
     must be, for a system that asks that. With `rewrite` a language model rewrites queries. `direct` bypasses the
     strategy where the system has such a way. `explore` interleaves another ranking in a share of the searches.
+    `hnsw` is as in `open_vault`, for all of them.
     """
     if (by.strategy or by.config) and (threshold is not None or direct):
         raise ConfigError("a strategy has its own weights and thresholds; leave --threshold and --direct out")
@@ -107,7 +109,7 @@ def open_searcher(
     numbers = parse_priorities(priorities, {*names, *rule.priorities})
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
-        vaults = {name: stack.enter_context(_seen(path, visible)) for name, path in names.items()}
+        vaults = {name: stack.enter_context(_seen(path, visible, hnsw)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), model or _model_of(by.config, vaults.values()))
         config = by.built(limit, embedders, threshold, direct)
         config = config.with_weights(changed) if changed else config
@@ -126,12 +128,16 @@ class OpenVault:
         The file, and what the caller may see of it.
     by, explore : RankedBy, Explored or None
         What ranks, and what is interleaved.
+    hnsw : int or None
+        As in `open_vault`.
     """
 
-    def __init__(self, path: str, scopes: Sequence[str], by: RankedBy, explore: Explored | None) -> None:
+    def __init__(
+        self, path: str, scopes: Sequence[str], by: RankedBy, explore: Explored | None, hnsw: int | None = None
+    ) -> None:
         self._by, self._explore = by, explore
         with ExitStack() as stack:
-            self.file = stack.enter_context(open_vault(path))
+            self.file = stack.enter_context(open_vault(path, hnsw=hnsw))
             self._seen = stack.enter_context(visible_vault(self.file, parse_scopes(scopes)))
             self._embedders = _embedders([self._seen], _model_of(by.config, [self._seen]))
             self._searchers: dict[int | None, Searcher] = {}
@@ -199,9 +205,9 @@ def _rewriter(store: Readable) -> Rewriter:
 
 
 @contextmanager
-def _seen(path: str, visible: Filters) -> Iterator[Vault]:
+def _seen(path: str, visible: Filters, hnsw: int | None) -> Iterator[Vault]:
     """One state of a vault file, or of what a caller may see of it."""
-    with open_vault(path) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
+    with open_vault(path, hnsw=hnsw) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
         yield seen
 
 

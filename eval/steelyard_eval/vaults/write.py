@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
@@ -23,10 +23,13 @@ from steelyard.memory.template import render
 from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
 from steelyard.stores.opened import open_vault
+from steelyard.stores.postgres import PostgresVault
+from steelyard.stores.postgres.address import is_address
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.vaults.approximate import index_hnsw
 
 if TYPE_CHECKING:
     from steelyard_eval.datasets import Dataset
@@ -39,7 +42,8 @@ def index_dataset(
     *,
     prune: bool = False,
     layers: str = "none",
-) -> dict[str, object]:
+    hnsw: bool = False,
+) -> dict[str, Any]:
     """Index a data set into a vault file; unchanged entries are not written again.
 
     A run after an interruption gives the same result as an uninterrupted run.
@@ -59,25 +63,33 @@ def index_dataset(
     layers : str
         Where abstracts and overviews come from for entries and directories that have none: extractive (from
         the text), llm (the endpoint that LLM_BASE_URL names; what it wrote is kept in the cache), or none.
+    hnsw : bool
+        Make the HNSW indexes of a database, and measure them.
 
     Returns
     -------
     dict
         Counts: entries (in the vault now), changed, removed, outside (entries that are not in the data
         set), embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale
-        (models that could not be opened here and lack vectors of changed entries).
+        (models that could not be opened here and lack vectors of changed entries), and with `hnsw` what
+        `index_hnsw` measured.
 
     Raises
     ------
     ConfigError
-        When no embedder is named and the environment names a different model than the vault's.
+        When no embedder is named and the environment names a different model than the vault's; with `hnsw` for a
+        file, and where `index_hnsw` is refused.
     """
     from steelyard_eval.datasets.duplicates import duplicates  # here: what only searches a vault reads no data set
     from steelyard_eval.datasets.memories import is_memory, unchanged
 
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
+    if hnsw and not is_address(path):
+        raise ConfigError(f"{path} is a file, and HNSW is an index of a database; leave --hnsw out")
     with open_vault(path, create=True) as vault:
+        if hnsw and isinstance(vault, PostgresVault):
+            vault.check_hnsw()
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         if is_memory(dataset.path):
@@ -88,6 +100,10 @@ def index_dataset(
         vault.ensure_words(analyses(SYSTEMS.values()))
         embedded = _embed_all(vault, kinds, outside)
         count = vault.count()
+        measured = {}
+        if hnsw and isinstance(vault, PostgresVault):
+            fit = _stored(vault)
+            measured["hnsw"] = index_hnsw(vault, dataset, [*outside.values(), *([fit.model] if fit else [])])
         return {
             "entries": count,
             "changed": changed,
@@ -97,10 +113,11 @@ def index_dataset(
             "models": vault.models(),
             "duplicates": duplicates(vault.entries()),
             "stale": [name for name, missing in unopened.items() if _missing(vault, name) > missing],
+            **measured,
         }
 
 
-def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
+def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
     """Rebuild every keyword index and all vectors; the old vectors, of every model, are dropped.
 
     `embedder` is the only model afterwards; by default all present models are kept. Everything happens in
@@ -152,6 +169,10 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
     if not visible and not vault.restricted:
         yield vault
         return
+    if vault.approximate():
+        raise ConfigError(
+            "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
+        )
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
     with vault.copied(visible)[1] as copy:
         for name, (kind, settings, arrays) in models.items():

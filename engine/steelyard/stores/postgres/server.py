@@ -1,11 +1,12 @@
-"""The connection to the database of a store: opened, made anew when it broke, used by one thread at a time.
+"""The connections to the database of a store: a pool that threads share, each made anew when it broke.
 
 Names are written in full and the search path is PostgreSQL's own, so that nothing else in the database stands in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import psycopg
 
 Connection: TypeAlias = "psycopg.Connection[Any]"
+Rows: TypeAlias = "psycopg.Cursor[Any]"
+IDLE = 0
+"""The status of a connection outside a transaction that is not broken, as libpq counts them."""
 
 SETTINGS = (
     "search_path = pg_catalog",
@@ -34,7 +38,7 @@ LOCK = "SELECT revision FROM steelyard.meta FOR UPDATE"
 
 
 class Server:
-    """One connection.
+    """A pool of connections: as many as threads have asked at once, kept until `close`.
 
     Attributes
     ----------
@@ -42,6 +46,8 @@ class Server:
         The address, which holds no password.
     vector : str
         The schema of pgvector, quoted.
+    pgvector : tuple of int
+        The version of pgvector, such as (0, 8, 5).
     restricted : bool
         Whether rows of others are hidden from this role.
 
@@ -58,19 +64,52 @@ class Server:
     def __init__(self, address: str, create: bool) -> None:
         check_address(address)
         self.name = address
-        with self._told():
-            self._connection = self._connect()
-            try:
-                if create:
-                    self._make()
-                self._look()
-            except BaseException:
-                self.close()
-                raise
+        self._idle: deque[Connection] = deque()
+        self._settings = list(SETTINGS)
+        try:
+            if create:
+                self._make()
+            self._look()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """End the connection."""
-        self._connection.close()
+        """End the connections that nobody uses, and those in use when they are given back."""
+        self.configure(())
+
+    def configure(self, settings: Iterable[str]) -> None:
+        """Set these on every connection from now on, as ``name = value``, beside those of all stores."""
+        self._settings = [*SETTINGS, *settings]
+        self._forget()
+
+    @contextmanager
+    def asked(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Connection, Rows]]:
+        """A connection for this thread alone that has run a statement, and the rows that it gave.
+
+        The statement is run again by a new connection where an idle one has broken meanwhile: the server was
+        started again, or let go of us. MachineError where that breaks, too.
+        """
+        import psycopg
+
+        with self._told():
+            settings = self._settings
+            own = self._taken()
+            try:
+                try:
+                    rows = own.execute(statement.encode(), values or None)
+                except psycopg.OperationalError:
+                    if not own.closed:
+                        raise
+                    self._forget()
+                    own = self._connect()
+                    rows = own.execute(statement.encode(), values or None)
+                yield own, rows
+            finally:
+                if own.info.transaction_status == IDLE and settings is self._settings:
+                    self._idle.append(own)
+                else:
+                    own.close()
 
     @contextmanager
     def transaction(self, write: bool) -> Iterator[Connection]:
@@ -81,22 +120,28 @@ class Server:
         """
         import psycopg
 
-        with self._told():
-            try:
-                self._connection.execute(WRITE if write else READ)
-            except psycopg.OperationalError:  # the server was started again, or let go of us
-                self._connection.close()
-                self._connection = self._connect()
-                self._connection.execute(WRITE if write else READ)
+        with self.asked(WRITE if write else READ) as (own, _):
             try:
                 if write:
-                    self._connection.execute(LOCK)
-                yield self._connection
-                self._connection.execute("COMMIT")
+                    own.execute(LOCK)
+                yield own
+                own.execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
-                    self._connection.execute("ROLLBACK")
+                    own.execute("ROLLBACK")
                 raise
+
+    def _taken(self) -> Connection:
+        """An idle connection, the one that was used last, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
+    def _forget(self) -> None:
+        while self._idle:
+            with suppress(IndexError):  # another thread took the last one
+                self._idle.pop().close()
 
     def _connect(self) -> Connection:
         import psycopg
@@ -105,7 +150,7 @@ class Server:
             self.name, autocommit=True, connect_timeout=SECONDS, fallback_application_name="steelyard"
         )
         try:
-            for setting in SETTINGS:
+            for setting in self._settings:
                 found.execute(f"SET {setting}".encode())
             if found.info.server_version < OLDEST:
                 major = found.info.server_version // 10000
@@ -127,25 +172,26 @@ class Server:
                     f"{self.name} has no pgvector; install it on the server, and let its administrator run CREATE "
                     "EXTENSION vector in this database once"
                 )
-            vector = self._extension(run)
+            vector, _ = self._extension(run)
             for statement in TABLES:
                 run(statement.replace("{vector}", f"{vector}.vector"))
 
     @contextmanager
     def statements(self) -> Iterator[Any]:
         """Runs statements in one transaction."""
-        with self._connection.transaction():
-            yield lambda text: self._connection.execute(text.encode())
+        with self.asked("SELECT 1") as (own, _), own.transaction():
+            yield lambda text: own.execute(text.encode())
 
     @staticmethod
-    def _extension(run: Any) -> str:  # noqa: ANN401 -- what runs a statement
+    def _extension(run: Any) -> tuple[str, str]:  # noqa: ANN401 -- what runs a statement
+        """The schema of pgvector, quoted, and its version."""
         row = run(
-            "SELECT quote_ident(nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
-            "WHERE extname = 'vector'"
+            "SELECT quote_ident(nspname), extversion FROM pg_extension e "
+            "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
         ).fetchone()
         if row is None:
             raise VaultError("the database has a store and no pgvector; let its administrator install it again")
-        return str(row[0])
+        return str(row[0]), str(row[1])
 
     def _look(self) -> None:
         with self.statements() as run:
@@ -161,7 +207,8 @@ class Server:
                 )
             check_version(self.name, run("SELECT version FROM steelyard.meta").fetchone()[0])
             self.restricted = bool(run("SELECT row_security_active('steelyard.entries')").fetchone()[0])
-            self.vector = self._extension(run)
+            self.vector, version = self._extension(run)
+            self.pgvector = tuple(int(part) for part in version.split(".") if part.isdecimal())
 
     @contextmanager
     def _told(self) -> Iterator[None]:

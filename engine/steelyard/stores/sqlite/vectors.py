@@ -39,7 +39,7 @@ DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
 """The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
 
 
-class _Asked(NamedTuple):
+class VectorSearch(NamedTuple):
     """A search in the table of a space; see Readable.nearest."""
 
     table: str
@@ -60,6 +60,10 @@ class VectorTables(Journal):
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """See Readable.without_vectors."""
         return []
+
+    def approximate(self) -> str:
+        """See Readable.approximate."""
+        return ""
 
     def missing(self, space: Space) -> list[str]:
         """See Store.missing."""
@@ -113,15 +117,37 @@ class VectorTables(Journal):
         self._check_dim(space, dim, len(vector))
         if depth < 1 or not vector.any():
             return []
-        asked = _Asked(table, np.ascontiguousarray(vector, np.float32), filters, depth, filter_first, metric)
+        asked = VectorSearch(table, np.ascontiguousarray(vector, np.float32), filters, depth, filter_first, metric)
         with self._steady():
-            matrix = self._matrix(table, dim) if depth <= K_MAX else None
-            rows = self._recomputed(matrix, asked) if matrix else None
+            rows = self._among(asked, self._proposed(space, asked))
+            matrix = self._matrix(table, dim) if rows is None and depth <= K_MAX else None
+            rows = self._recomputed(matrix, asked) if matrix else rows
             if rows is None:
                 rows = self._scanned(asked)
         return [
             Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
         ]
+
+    def _proposed(self, space: Space, asked: VectorSearch) -> list[str]:
+        """Entries among which the nearest are to be looked for, if another index proposes any."""
+        return []
+
+    def _among(self, asked: VectorSearch, ids: Sequence[str]) -> list[tuple[str, float, int]] | None:
+        """As `_scanned`, of these entries; None where fewer than asked for are left of them."""
+        if len(ids) < asked.depth:
+            return None
+        condition, values = where(asked.filters)
+        sql = (
+            f"SELECT e.id, e.rowid, ({condition}) FROM json_each(?) j JOIN entries e ON e.id = j.value "
+            f"JOIN {asked.table}_rowids v ON v.rowid = e.rowid"
+        )
+        rows = self._rows(sql, (*values, json.dumps(ids)))
+        kept = [row for row in rows if row[2] or not asked.filter_first]
+        if len(kept) < asked.depth:
+            return None
+        distances = self._distances(asked, np.array([rowid for _, rowid, _ in kept], dtype=np.int64), None)
+        found = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
+        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
 
     def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
         """See Readable.expect."""
@@ -162,7 +188,7 @@ class VectorTables(Journal):
             sample = matrix.rowids[:: max(1, len(matrix.rowids) // SAMPLE)]
             wanted = found = 0
             for vector in self._stored(table, dim, sample[:SAMPLE])[1]:
-                asked = _Asked(table, vector, EVERYTHING, depth, True, COSINE)
+                asked = VectorSearch(table, vector, EVERYTHING, depth, True, COSINE)
                 nearest, rows = {id_ for id_, _, _ in self._scanned(asked)}, self._recomputed(matrix, asked)
                 wanted += len(nearest)
                 found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
@@ -206,7 +232,7 @@ class VectorTables(Journal):
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
         return np.array([rowid for rowid, _ in rows], dtype=np.int64), vectors
 
-    def _recomputed(self, matrix: Matrix, asked: _Asked) -> list[tuple[str, float, int]] | None:
+    def _recomputed(self, matrix: Matrix, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
         """As `_scanned`, of the candidates that the matrix finds."""
         filters, late = asked.filters, bool(asked.filters) and not asked.filter_first
         mask = np.isin(matrix.rowids, self._inside(filters)) if filters and not late else None
@@ -221,7 +247,7 @@ class VectorTables(Journal):
         found = zip(self._named(rowids), distances, inside, strict=True)
         return sorted(found, key=itemgetter(1, 0))[: asked.depth]
 
-    def _distances(self, asked: _Asked, rowids: Indices, vectors: Vectors | None) -> list[float]:
+    def _distances(self, asked: VectorSearch, rowids: Indices, vectors: Vectors | None) -> list[float]:
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
         bound: tuple[Any, ...] = ()
         if vectors is None:
@@ -238,7 +264,7 @@ class VectorTables(Journal):
             raise damaged(self.path, f"{asked.table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
 
-    def _scanned(self, asked: _Asked) -> list[tuple[str, float, int]]:
+    def _scanned(self, asked: VectorSearch) -> list[tuple[str, float, int]]:
         """The nearest as (id, distance, in scope), by sqlite-vec.
 
         vec0 leaves ties at its cut open, so it is asked for more until none crosses.
@@ -251,7 +277,7 @@ class VectorTables(Journal):
             rows = self._neighbours(asked, count)
         return sorted(rows, key=itemgetter(1, 0))[:depth]
 
-    def _neighbours(self, asked: _Asked, count: int) -> list[tuple[str, float, int]]:
+    def _neighbours(self, asked: VectorSearch, count: int) -> list[tuple[str, float, int]]:
         """So many of the nearest as (id, distance, in scope).
 
         vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.

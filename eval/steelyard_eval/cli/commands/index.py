@@ -7,14 +7,18 @@ from typing import Any
 
 import click
 
+from steelyard.base.errors import shown
 from steelyard_eval.cli.commands.options import json_option, put, tenant_option, vault_embedder_option
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.datasets.duplicates import duplicates_in_words
 from steelyard_eval.importers import open_dataset
 from steelyard_eval.vaults import index_dataset, reindex_vault
+from steelyard_eval.vaults.approximate import LIST
 from steelyard_eval.vaults.arguments import vault_file
 
 LAYERS = ("none", "extractive", "llm")
+HNSW = "Make HNSW indexes in the database, for search --hnsw, and print what they find and how fast."
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 
 
@@ -24,10 +28,18 @@ ABSTRACTS = "Where abstracts and overviews come from that are not written: the t
 @vault_embedder_option
 @click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
 @click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
+@click.option("--hnsw", is_flag=True, help=HNSW)
 @tenant_option
 @json_option
 def index(
-    dataset: str, vault: str, embedder: str | None, prune: bool, layers: str, tenant: str | None, as_json: bool
+    dataset: str,
+    vault: str,
+    embedder: str | None,
+    prune: bool,
+    layers: str,
+    hnsw: bool,
+    tenant: str | None,
+    as_json: bool,
 ) -> None:
     """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
 
@@ -35,12 +47,28 @@ def index(
     """
     found = open_dataset(dataset)
     vault = vault_file(vault, tenant)
-    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers)
+    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers, hnsw=hnsw)
     for text in found.notices if not found.queries else ():
         note(text)
     for text in _index_notes(counts, found.name):
         note(text)
-    put(counts, as_json, f"{vault}: {_counted(counts)}")
+    put(counts, as_json, "\n\n".join([f"{vault}: {_counted(counts)}", *map(_measured, counts.get("hnsw", ()))]))
+
+
+def _measured(index: dict[str, Any]) -> str:
+    """An HNSW index in words, and the table of what it finds and how fast."""
+    size, recipe = index["bytes"] / 2**20, shown(index["recipe"])
+    head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {LIST}"
+    rows = [
+        {
+            "ef_search": "exact" if row["ef_search"] is None else str(row["ef_search"]),
+            **{name: f"{value:.3f}" for name, value in row.items() if name.startswith("recall")},
+            "p50, ms": f"{row['p50_ms']:.1f}",
+            "p95, ms": f"{row['p95_ms']:.1f}",
+        }
+        for row in index["rows"]
+    ]
+    return f"{wrapped(head)}\n{table(rows)}"
 
 
 def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:

@@ -41,6 +41,13 @@ tenant_option = click.option(
     metavar="NAME",
     help="VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.",
 )
+hnsw_option = click.option(
+    "--hnsw",
+    type=click.IntRange(1, 1000),
+    metavar="EF",
+    help="Search vectors by the HNSW index of a database (index --hnsw makes it), with this ef_search, 1 to 1000: "
+    "faster where there are very many, and some of the nearest are missed.",
+)
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets; `Workspace.open` says what they are."""

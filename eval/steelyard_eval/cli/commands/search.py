@@ -20,6 +20,7 @@ from steelyard_eval.cli.commands.contenders import DEFAULT, by_option
 from steelyard_eval.cli.commands.options import (
     Handed,
     filter_option,
+    hnsw_option,
     json_option,
     limit_option,
     put,
@@ -76,6 +77,7 @@ weight_option = click.option("--weight", "changed", multiple=True, metavar="NAME
 @click.option("--dimension", default="", metavar="NAME", help=DIMENSION)
 @click.option("--rewrite", is_flag=True, help=REWRITE)
 @tenant_option
+@hnsw_option
 @click.option("--log", "log", type=click.Path(), metavar="LOG", help=LOG)
 @click.option("--client", default="", help="Who searches, as a name that stays the same; for --log.")
 @click.option("--explain", is_flag=True, help="Show how each score came about.")

@@ -12,6 +12,7 @@ from steelyard.base.extras import require
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
+    hnsw_option,
     json_option,
     put,
     scope_option,
@@ -38,6 +39,7 @@ DRAWN = "drawn"
 @click.option("--mimic", metavar="SYSTEM", help=MIMIC)
 @scope_option
 @tenant_option
+@hnsw_option
 @click.option("--explore", metavar="CONFIGURATION", type=completion.CONFIGURATION, help=EXPLORE)
 @click.option(
     "--share", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of searches interleaved."
@@ -52,6 +54,7 @@ def serve(
     mimic: str | None,
     scopes: tuple[str, ...],
     tenant: str | None,
+    hnsw: int | None,
     explore: str | None,
     share: float,
     client: str,
@@ -76,6 +79,7 @@ def serve(
         by or face.system,
         share if explore is not None else 0.0,
         None if explore == DRAWN else explore,
+        hnsw,
     )
     writer = None if log is None else ServerLog(log, time.time)
     running.run(served, face, writer, client, port, partial(_told, as_json))

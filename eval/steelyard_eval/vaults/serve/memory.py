@@ -28,7 +28,8 @@ State = tuple[tuple[int, int, int] | None, ...]
 class Served:
     """What the command line names: the vault, its scopes, how it is searched, and what is interleaved.
 
-    `share` is that of the searches, `against` the other ranking, drawn weights without one.
+    `share` is that of the searches, `against` the other ranking, drawn weights without one; `hnsw` is as in
+    `open_vault`.
     """
 
     vault: str
@@ -36,13 +37,13 @@ class Served:
     by: str = "echovault"
     share: float = 0.0
     against: str | None = None
+    hnsw: int | None = None
 
     def opened(self) -> OpenVault:
         """Open all of it; SteelyardError where a file is not what it should be."""
         other = None if self.against is None else RankedBy.of(self.against)
-        return OpenVault(
-            self.vault, self.scopes, RankedBy.of(self.by), (self.share, other) if self.share else None
-        )
+        explored = (self.share, other) if self.share else None
+        return OpenVault(self.vault, self.scopes, RankedBy.of(self.by), explored, self.hnsw)
 
     @property
     def state(self) -> State:
