@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +28,6 @@ from steelyard_eval.recording.workers import submitted
 from steelyard_eval.recording.workspace import Workspace
 
 LOGGER = logging.getLogger("steelyard")
-AHEAD = 3
-"""Recordings under way at once, so that workers search while this process indexes and joins; a vault in memory has
-a copy for each."""
 
 
 def record(
@@ -133,18 +129,20 @@ def record_systems(
     queries = dataset.split(split)
     found = find_systems(systems)
     chosen = [system for at, system in enumerate(found) if system not in found[:at]]
-    rest, waiting = iter(chosen), deque[tuple[ExitStack, Callable[[], SignalTable]]]()
-    ahead = AHEAD if workspace.workers.share(len(queries)) else 1
+    configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}
     with ExitStack() as ending:
-        for system in chosen:
-            for other in islice(rest, ahead - len(waiting)):
-                config = other.config(limit, workspace.model, os.environ)
-                own = ending.push(ExitStack())
-                waiting.append((own, own.enter_context(begun(workspace, queries, [config], rerank))))
-            own, finished = waiting.popleft()
+        recordings: Iterator[Callable[[], SignalTable]] = (
+            ending.enter_context(begun(workspace, queries, [config], rerank)) for config in configs
+        )
+        if workspace.workers.share(len(queries)):  # all are under way at once, so that workers never wait
+            first = next(recordings)
+            with resumable(workspace.embedder):
+                for system, config in zip(chosen, configs, strict=True):  # so that the others read one vault
+                    workspace.index_for([system], workspace.usable(needed([config])))
+            recordings = chain([first], [*recordings])
+        for system, finished in zip(chosen, recordings, strict=True):
             table = finished()
-            own.close()
             folder = out / f"{system.name}.{system.profile}"
             save(table, folder)
             written[str(folder)] = len(table)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -69,6 +69,8 @@ class Workers:
     def __init__(self, jobs: int | Executor = 1) -> None:
         self.jobs = jobs if isinstance(jobs, int) else 1
         self.given = None if isinstance(jobs, int) else jobs
+        self.copies: dict[int, str] = {}
+        """The file of a vault in memory by its revision, as long as a recording is under way."""
 
     def begin(self) -> None:
         """Start the processes of this machine, if there are to be any, so that they import while others index."""
@@ -182,7 +184,10 @@ def submitted(
     given = workers.given is not None
     with ExitStack() as ending:
         folder = ending.enter_context(_folder(key, given))
-        path = ending.enter_context(_file_of(store, folder, given))
+        revision = store.revision()
+        if (path := workers.copies.get(revision)) is None:
+            path = workers.copies[revision] = ending.enter_context(_file_of(store, folder, given))
+            ending.callback(workers.copies.pop, revision)
         ending.enter_context(workers.ending())
         with Vault(path) as file:
             file.ensure_words(analyses([find_system(searcher.config.name)]))
@@ -218,6 +223,12 @@ def make(block: QueryBlock) -> str:
     return block.file
 
 
+@lru_cache(1)
+def _vault(path: str) -> Vault:
+    """The vault that this process reads; what it has in memory serves all recordings of it."""
+    return Vault(path)
+
+
 _open: dict[str, tuple[Searcher, Ahead]] = {}
 """The searchers of this process by vault and key; those of one recording at most."""
 
@@ -228,7 +239,7 @@ def _searcher(work: Work) -> tuple[Searcher, Ahead]:
         _open.clear()
         ahead = Ahead(*work.embedder) if work.embedder else Ahead("", None, "")
         embedder = ahead if work.embedder else None
-        _open[name] = Searcher(Vault(work.path), work.config, embedder, clock=lambda: work.as_of), ahead
+        _open[name] = Searcher(_vault(work.path), work.config, embedder, clock=lambda: work.as_of), ahead
     return _open[name]
 
 

@@ -126,9 +126,10 @@ class Seen(Executor):
     """An executor that makes a block when it is waited for, and notes what was given and what was waited for."""
 
     def __init__(self):
-        self.notes = []
+        self.notes, self.read = [], set()
 
     def submit(self, task, block):
+        self.read.add((block.work.config.system, block.work.path))
         notes, made = self.notes, partial(task, block)
 
         class Waited(Future):
@@ -141,12 +142,13 @@ class Seen(Executor):
 
 
 def test_workers_have_the_blocks_of_other_systems_while_one_is_joined(tmp_path, blocks):
-    """Three recordings are under way at most: the fourth is given out when the first is whole."""
+    """All are given out before the first is waited for, and they read one copy of the vault but for the first."""
     systems = ["bm25", "fts", "vector", "soleri"]
     executor = Seen()
     assert recorded_by(executor, tmp_path / "many", systems) == recorded_by(1, tmp_path / "one", systems)
     order = [note for at, note in enumerate(executor.notes) if at == 0 or executor.notes[at - 1] != note]
-    assert [kind for kind, _ in order] == ["given"] * 3 + ["waited", "given"] + ["waited"] * 3
+    assert [kind for kind, _ in order] == ["given"] * 4 + ["waited"] * 4
+    assert len({path for _, path in executor.read}) == 2
     assert blocks() == []
 
 
