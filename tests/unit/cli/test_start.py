@@ -1,5 +1,6 @@
 """What a command loads: importing takes most of the time of a short one."""
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -41,6 +42,32 @@ def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
     subprocess.run(index, capture_output=True, check=True)
     found = loaded("search", vault, "rotate the token", "--system", "fts")
     assert found == {"apsw", "numpy", "sqlite_vec"}
+
+
+THREADS = """
+import sys
+from importlib import import_module
+from threadpoolctl import threadpool_info
+sys.argv = ["steelyard", "doctor", "--json"]
+try:
+    import_module("steelyard_eval.__main__").main()
+finally:
+    found = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    sys.stderr.write(f"threads: {found[0]}")
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(
+    given: dict[str, str], expected: str
+) -> None:
+    """As OpenBLAS itself says (threadpoolctl asks the library)."""
+    names = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
+    environ = {name: value for name, value in os.environ.items() if name not in names} | given
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=environ
+    )
+    assert done.stderr.rpartition("threads: ")[2] == expected
 
 
 def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
