@@ -9,7 +9,7 @@ from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 
 
 def main() -> None:
-    """Load the command line and run it; its products have one thread, unless OPENBLAS_NUM_THREADS says otherwise."""
+    """Load the command line and run it; products have one thread, unless OPENBLAS_NUM_THREADS says otherwise."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it as it loads; threads that wait cost more
     try:
         from steelyard_eval.cli.main import main as run  # inside, so that Ctrl-C is heard while it loads
