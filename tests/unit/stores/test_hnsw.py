@@ -5,6 +5,7 @@ the graph visits every vector of it, so its lists are the exact ones, to the bit
 """
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -33,8 +34,9 @@ SPACE = Space("model", "text", RECIPE)
 COUNT, DIM, ALL = 300, 8, 1000
 EVEN = Filters.of({"project": "even"})
 RARE = Filters.of({"category": "rare"})
-ENDS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'steelyard'"
-ROLE = "steelyard_test_agent"
+OURS = "application_name = 'steelyard' AND datname = current_database()"
+ENDS = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}"
+ROLE = f"steelyard_agent_{os.getpid()}"
 
 
 def connect(address):
@@ -234,7 +236,7 @@ def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
 
 def test_threads_that_search_at_once_have_a_connection_each(filled):
     """Kept for the next ones, made anew when the server let go of them, and ended with the store."""
-    open_ones = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'steelyard'"
+    open_ones = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS}"
     probes = vectors(8, 4)
     together = threading.Barrier(4)
     lists = {}

@@ -6,6 +6,7 @@ The role needs to make databases and roles; `make postgres` starts such a server
 """
 
 import json
+import os
 import resource
 import stat
 import subprocess
@@ -50,6 +51,11 @@ def count(address):
         return store.count()
 
 
+OURS = "application_name = 'steelyard' AND datname = current_database()"
+ROLE = f"steelyard_reader_{os.getpid()}"
+"""Of this process alone, as the database is: roles are of the whole server."""
+
+
 @pytest.fixture(scope="module")
 def dataset():
     return load(STARTER)
@@ -58,7 +64,7 @@ def dataset():
 @pytest.fixture
 def reader(postgres):
     """A role that may read what the table access gives it, and its address."""
-    name = "steelyard_test_reader"
+    name = ROLE
     with connect(postgres) as admin, PostgresVault(postgres, create=True):
         admin.execute(f"DROP ROLE IF EXISTS {name}")
         admin.execute(f"CREATE ROLE {name} LOGIN")
@@ -283,10 +289,8 @@ def test_a_role_writes_what_it_may_see_and_was_given(postgres, reader):
         with PostgresVault(reader) as own:
             with pytest.raises(VaultError, match="may not do that"):
                 own.upsert([Entry("1", tenant="a")])
-            admin.execute(
-                "GRANT INSERT, UPDATE, DELETE ON steelyard.entries, steelyard.vectors TO steelyard_test_reader"
-            )
-            admin.execute("GRANT UPDATE ON steelyard.meta TO steelyard_test_reader")
+            admin.execute(f"GRANT INSERT, UPDATE, DELETE ON steelyard.entries, steelyard.vectors TO {ROLE}")
+            admin.execute(f"GRANT UPDATE ON steelyard.meta TO {ROLE}")
             assert own.upsert([Entry("1", tenant="a")]) == 1
             for entry in (Entry("2", tenant="b"), Entry("theirs", tenant="a")):
                 with pytest.raises(VaultError, match="may not do that"):
@@ -376,7 +380,7 @@ def test_a_copy_that_finds_no_room_is_one_message(postgres, tmp_path, monkeypatc
 
 def test_a_lost_connection_is_made_again(postgres):
     """Reads go on; a write in the middle of which it broke is kept nowhere."""
-    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'steelyard'"
+    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}"
     with PostgresVault(postgres, create=True) as store, connect(postgres) as admin:
         store.upsert([Entry("a")])
         admin.execute(cut)
