@@ -23,6 +23,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.opened import open_vault
 from steelyard.stores.postgres import PostgresVault
+from steelyard.stores.postgres.server import Server
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
@@ -269,6 +270,29 @@ def test_threads_that_search_at_once_have_a_connection_each(filled):
             if admin.execute(open_ones).fetchone() == (0,):
                 break
         assert admin.execute(open_ones).fetchone() == (0,)
+
+
+def test_a_connection_that_is_in_use_while_settings_change_is_not_used_again(filled, monkeypatch):
+    """Also one that another thread takes while the idle ones are being closed."""
+    psycopg = pytest.importorskip("psycopg")
+    ended, others = psycopg.Connection.close, []
+
+    def close(own):
+        if not others:
+            others.append(server.asked("SELECT 1"))
+            others[0].__enter__()
+        ended(own)
+
+    server = Server(filled, create=False)
+    with server.asked("SELECT 1"), server.asked("SELECT 1"):
+        pass
+    with monkeypatch.context() as patched:
+        patched.setattr(psycopg.Connection, "close", close)
+        server.configure(("work_mem = '5MB'",))
+    others[0].__exit__(None, None, None)
+    with server.asked("SHOW work_mem") as (_, rows):
+        assert rows.fetchone() == ("5MB",)
+    server.close()
 
 
 # Commands

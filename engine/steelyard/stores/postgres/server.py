@@ -5,7 +5,7 @@ Names are written in full and the search path is PostgreSQL's own, so that nothi
 
 from __future__ import annotations
 
-from collections import deque
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -64,7 +64,8 @@ class Server:
     def __init__(self, address: str, create: bool) -> None:
         check_address(address)
         self.name = address
-        self._idle: deque[Connection] = deque()
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
         self._settings = list(SETTINGS)
         try:
             if create:
@@ -80,8 +81,11 @@ class Server:
 
     def configure(self, settings: Iterable[str]) -> None:
         """Set these on every connection from now on, as ``name = value``, beside those of all stores."""
-        self._settings = [*SETTINGS, *settings]
-        self._forget()
+        with self._lock:  # who takes or gives back a connection sees both or neither
+            self._settings = [*SETTINGS, *settings]
+            forgotten, self._idle = self._idle, []
+        for one in forgotten:
+            one.close()
 
     @contextmanager
     def asked(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Connection, Rows]]:
@@ -93,22 +97,25 @@ class Server:
         import psycopg
 
         with self._told():
-            settings = self._settings
-            own = self._taken()
+            with self._lock:
+                settings = self._settings
+                idle = self._idle.pop() if self._idle else None  # the one that was used last
+            own = idle or self._connect(settings)
             try:
                 try:
                     rows = own.execute(statement.encode(), values or None)
                 except psycopg.OperationalError:
                     if not own.closed:
                         raise
-                    self._forget()
-                    own = self._connect()
+                    own = self._connect(settings)
                     rows = own.execute(statement.encode(), values or None)
                 yield own, rows
             finally:
-                if own.info.transaction_status == IDLE and settings is self._settings:
-                    self._idle.append(own)
-                else:
+                with self._lock:
+                    kept = own.info.transaction_status == IDLE and settings is self._settings
+                    if kept:
+                        self._idle.append(own)
+                if not kept:
                     own.close()
 
     @contextmanager
@@ -131,26 +138,14 @@ class Server:
                     own.execute("ROLLBACK")
                 raise
 
-    def _taken(self) -> Connection:
-        """An idle connection, the one that was used last, or a new one."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._connect()
-
-    def _forget(self) -> None:
-        while self._idle:
-            with suppress(IndexError):  # another thread took the last one
-                self._idle.pop().close()
-
-    def _connect(self) -> Connection:
+    def _connect(self, settings: Iterable[str]) -> Connection:
         import psycopg
 
         found = psycopg.connect(
             self.name, autocommit=True, connect_timeout=SECONDS, fallback_application_name="steelyard"
         )
         try:
-            for setting in self._settings:
+            for setting in settings:
                 found.execute(f"SET {setting}".encode())
             if found.info.server_version < OLDEST:
                 major = found.info.server_version // 10000

@@ -234,8 +234,10 @@ class PostgresVault(Vault):
         None to compare every vector, as at first.
         """
         if self._hnsw is not None:
+            self._hnsw = None
             self._server.configure(())
-        self._hnsw = None if hnsw is None else Hnsw(self._server, hnsw)
+        if hnsw is not None:
+            self._hnsw = Hnsw(self._server, hnsw)
 
     def approximate(self) -> str:
         """See Readable.approximate."""
