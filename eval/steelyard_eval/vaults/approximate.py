@@ -37,7 +37,8 @@ def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embed
 
     A record has the space, how many bytes its index takes, the seconds in which all were made, what was searched
     for, and rows: ef_search (None: exact), the share of the exact first 10 and of the exact list of 100 that was
-    found, and milliseconds by the clock. Raises as `PostgresVault.make_hnsw`.
+    found, and milliseconds by the clock; no rows where there is nothing to search for. Raises as
+    `PostgresVault.make_hnsw`.
     """
     begin = time.perf_counter()
     sizes = vault.make_hnsw()
@@ -61,6 +62,8 @@ def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embed
 
 def measured(vault: PostgresVault, space: Space, what: str, probes: Probes) -> dict[str, Any]:
     """How many of which vectors were searched for, and rows: see `index_hnsw`. The index is there."""
+    if not probes:
+        return {"probes": f"no {what}", "rows": []}
     exact, row = _searched(vault, space, probes, None)
     rows = [{"ef_search": None, "recall@10": 1.0, "recall@100": 1.0, **row}]
     for breadth in BREADTHS:

@@ -27,6 +27,8 @@ from steelyard.stores.postgres.server import Server
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.vaults.approximate import index_hnsw
 from steelyard_eval.vaults.serve.memory import Memory, Served
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
@@ -230,6 +232,13 @@ def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
         assert store.make_hnsw() == {}
         with pytest.raises(ConfigError, match=r"steelyard index DATASET .* --hnsw"):
             store.search_by(40)
+
+
+def test_an_index_without_a_vector_of_the_data_set_is_not_measured(filled):
+    """None of the 300 entries is in the data set, and none of its queries has a vector of that model."""
+    with PostgresVault(filled) as store:
+        [row] = index_hnsw(store, load(STARTER), [])
+    assert (row["model"], row["probes"], row["rows"]) == ("model", "no vectors of entries", [])
 
 
 # Connections

@@ -68,7 +68,7 @@ def _measured(index: dict[str, Any]) -> str:
         }
         for row in index["rows"]
     ]
-    return f"{wrapped(head)}\n{table(rows)}"
+    return f"{wrapped(head)}\n{table(rows)}".rstrip()
 
 
 def _index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
