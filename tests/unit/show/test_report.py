@@ -284,6 +284,7 @@ def test_a_page_that_is_too_large_has_fewer_lists(results):
             ["x", 1],
             r"queries\.q2\.parts\.fts\.0' = 'x': must be of type num",
         ),
+        (("lists", 0, "queries", "q2"), {"entries": ["m1"], "parts": {"fts": []}}, r"q2 = .*as many scores"),
         (("grades", "q2", "m3"), "2", r"rankings\.grades\.q2\.m3' = '2': must be of type integer"),
         (("entries", "m1"), 7, r"rankings\.entries\.m1' = 7: must be of type string"),
     ],

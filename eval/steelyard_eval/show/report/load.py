@@ -128,7 +128,7 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
     for at, own in enumerate((sound.get("rankings") or {}).get("lists", ())):
         for query, one in own["queries"].items():
             sizes = {len(part) for part in (one.get("scores", ()), *one.get("parts", {}).values())}
-            if "scores" in one and ("parts" not in one or sizes != {len(one["entries"])}):
+            if one.keys() & {"scores", "parts"} and ("parts" not in one or sizes != {len(one["entries"])}):
                 place = f"rankings.lists.{at}.queries.{query}"
                 rule = "must have as many scores and parts of each signal as entries"
                 yield Fault(source, 0, place, shown(one), rule, _REMEDY)
