@@ -23,7 +23,7 @@ def demo(out: Path) -> tuple[Recommendation, list[Path], str]:
     data = load(folder.relative_to(here) if folder.is_relative_to(here) else folder)
     target = out / WEIGHTS
     found, _ = recommend(data).saved(target, data)  # so that the steps name these files
-    weights = [file for file in (today(target), beside(target), target) if file.is_file()]
+    weights = [today(target), beside(target)] if found.attempt else [target]
     files = [*found.report(out), *weights]
     learn = spelled("learn", data, "--no-labels", options={"--out": out / "learned" / WEIGHTS})
     return found, files, str(learn)

@@ -15,8 +15,6 @@ from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
-
-
 SHORT = 60
 """Characters of a query that is printed in a command."""
 
@@ -37,9 +35,9 @@ def vault_of(dataset: Dataset) -> str:
 
 
 def asking(dataset: Dataset) -> str:
-    """A query to try, the first of the data set that is short; QUERY without any."""
-    short = (one.text for one in dataset.queries if len(one.text) <= SHORT and not one.text.startswith("-"))
-    return next(short, "QUERY")
+    """A query to try, the first of the data set that is short and can be pasted; QUERY without any."""
+    texts = (one.text for one in dataset.queries if len(one.text) <= SHORT and one.text.isprintable())
+    return next((text for text in texts if not text.startswith("-")), "QUERY")
 
 
 def using(path: Path, dataset: Dataset) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard_eval.decide.duel import Duels
-from steelyard_eval.decide.steps import labelling
+from steelyard_eval.decide.steps import asking, labelling
 
 
 def labelled(count, queries=30):
@@ -45,3 +45,9 @@ def test_no_more_pairs_are_asked_for_than_there_are():
     worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
     duels = Duels(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
     assert duels.standing(np.full(3, np.nan)).enough == 3
+
+
+def test_the_query_of_a_command_can_be_pasted():
+    # A terminal shows a line break as its escape, which is another query; what begins with a dash is an option.
+    asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
+    assert asking(sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset) == "rotate keys"
