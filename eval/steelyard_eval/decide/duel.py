@@ -169,10 +169,6 @@ class DuelStanding:
         order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
         return (at for at in order if not self.judged[at] and at not in passed)
 
-    def next(self, passed: Container[int] = ()) -> int | None:
-        """The pair to judge next; None when all are judged or passed over."""
-        return next(self.order(passed), None)
-
 
 def sigmoid(x: Floats) -> Floats:
     """``1 / (1 + exp(-x))``."""

@@ -66,10 +66,10 @@ class PublicGains:
         """Whether the default was better on most of them, and on average."""
         return bool((self.gains > 0).sum() * 2 > len(self.gains) and self.gains.mean() > 0)
 
-    def to_json(self, default: str) -> PublicRecord:
+    def to_json(self) -> PublicRecord:
         """As plain JSON values."""
         return {
-            "default": default,
+            "default": DEFAULT,
             "collections": len(self.gains),
             "better": int((self.gains > 0).sum()),
             "mean": float(self.gains.mean()),

@@ -13,7 +13,6 @@ from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.common.documents.results import PublicRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.public import (
-    DEFAULT,
     PublicGains,
     as_good,
     default_config,
@@ -82,7 +81,7 @@ class Advice:
 
     def to_json(self) -> PublicRecord | None:
         """What public collections showed, as plain JSON values."""
-        return None if self.shown is None else self.shown.to_json(DEFAULT)
+        return None if self.shown is None else self.shown.to_json()
 
 
 def advise(

@@ -19,7 +19,7 @@ from steelyard.base.inputs import read_text
 from steelyard_eval.common.documents.gate import HistoryRecord
 from steelyard_eval.datasets.states import hashed
 
-KEYS = {"date", "who", "because", "tool", "accepted_worse", "comparable", "hashes", "contenders", "previous"}
+KEYS = HistoryRecord.__annotations__.keys()
 
 
 def history_path(baseline: Path) -> Path:

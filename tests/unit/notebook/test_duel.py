@@ -75,9 +75,9 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
     made = duel([0.5, 0.5, 0.001], worth, [0, 1, 2])
     standing = made.standing(np.full(3, np.nan))
 
-    assert standing.next() == 1
-    assert standing.next({1}) == 2
-    assert made.standing(np.array([1.0, 1.0, 0.0])).next() is None
+    assert next(standing.order()) == 1
+    assert next(standing.order({1})) == 2
+    assert not list(made.standing(np.array([1.0, 1.0, 0.0])).order())
 
 
 def test_a_duel_without_pairs_does_not_stand():

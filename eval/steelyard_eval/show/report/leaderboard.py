@@ -89,7 +89,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
-    tested, places = tests(results), numbers(results)
+    tested, places = tests(results), {one["label"]: at for at, one in enumerate(configurations(results), 1)}
     for one in notable(results):
         label = one["label"]
         about = ", ".join(
@@ -100,18 +100,13 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
             "configuration": Cell(
                 f"{places[label]}. {label}",
                 CHOSEN if label == chosen(results) else about,
-                order=int(places[label]),
+                order=places[label],
             ),
             results["primary"]: _value(values.get((label, results["primary"]))),
             "difference": _change(tested.get(label), gains.get(label)),
             "verdict": _verdict(one, tested.get(label), label == results.get("baseline")),
             **_costs(took, "p50 ms", "embedding calls"),
         }
-
-
-def numbers(results: ResultsDocument) -> dict[str, str]:
-    """The place of each configuration in the leaderboard."""
-    return {one["label"]: str(at) for at, one in enumerate(configurations(results), 1)}
 
 
 def all_metrics(results: ResultsDocument) -> tuple[Block, ...]:
