@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class Result(ABC):
             index=False, escape=True, float_format="%.3f", na_rep="--", caption=tex(self._caption),
             label=f"tab:{type(self).__name__.lower()}",
         )  # fmt: skip
-        return text
+        return re.sub(r"^(?=[*[])", "{}", text, flags=re.MULTILINE)  # both would belong to the line before
 
     @property
     def _caption(self) -> str:
@@ -119,9 +120,11 @@ class Reported(Result, Generic[DocumentT]):
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided.
 
-        A result without means is its frame, and its sentence the caption.
+        A result without means is its frame, and its sentence the caption. ConfigError where there is no frame, as
+        of a recommendation without labels.
         """
-        return as_latex(self.record) if self.record.get("results") else super().to_latex()
+        means = self.record.get("results") or self.to_frame().columns.empty
+        return as_latex(self.record) if means else super().to_latex()
 
     @property
     def _caption(self) -> str:

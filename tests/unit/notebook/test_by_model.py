@@ -199,6 +199,9 @@ def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     assert told.exit_code == 0, told.output
     assert chat.asked == []
     assert "2 pairs, about" in told.stderr
+    listed = CliRunner().invoke(main, [*words, "--yes", "--list"])
+    assert (listed.exit_code, chat.asked) == (2, [])
+    assert "leave out contenders, --list," in listed.stderr
     done = CliRunner().invoke(main, [*words, "--yes"])
     assert json.loads(done.stdout)["given"] == 2
     assert json.loads(done.stdout)["counts"] is False

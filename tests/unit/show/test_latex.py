@@ -108,6 +108,8 @@ def test_a_label_is_no_argument_of_the_line_before(label, line):
     r"""LaTeX looks for `*` and `[` after `\\\\`, over the end of the line."""
     renamed = json.loads(json.dumps(document()).replace('"vector"', json.dumps(label)))
     assert f"\n{line}" in latex(renamed)
+    unlabelled = sy.load({"a": "red"}, {"q": "red"}, {}).compare({label: "bm25", "fts": "fts"}, timed=False)
+    assert f"\n{line}" in unlabelled.to_latex()
 
 
 def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
@@ -129,6 +131,9 @@ def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
 def test_a_result_without_means_has_no_table():
     with pytest.raises(ConfigError, match="no means of contenders"):
         latex({"results": []})
+    unlabelled = sy.load({"a": "red"}, {"q": "red"}, {})
+    with pytest.raises(ConfigError, match="no means of contenders"):
+        unlabelled.recommend(timed=False).to_latex()
 
 
 def test_ten_lines_are_enough_for_a_pull_request(tmp_path):

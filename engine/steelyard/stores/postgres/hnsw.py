@@ -91,7 +91,7 @@ def check(server: Server) -> None:
 def make(server: Server, spaces: Mapping[int, int]) -> dict[int, int]:
     """Make the indexes of spaces, given with their dimensions, that have none; the size of each in bytes.
 
-    Those of spaces that are gone are dropped. Who writes meanwhile waits, and fails after the `lock_timeout`. Raises
+    Those of spaces that are gone are dropped. Who writes meanwhile waits, and fails after `lock_timeout`. Raises
     ConfigError as `check`, and for vectors that are too wide; VaultError for a role that does not own the store.
     """
     check(server)

@@ -125,10 +125,10 @@ def judge(
     if random is False and (contenders or from_log):
         raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
     if model:
-        if contenders or random or from_log or second_to or applies:
+        if contenders or lists or random or from_log or second_to or applies:
             raise click.UsageError(
-                "--model judges what the duel does; leave out contenders, --random, --from-log, --second-to "
-                "and --apply"
+                "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
+                "--second-to and --apply"
             )
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
