@@ -79,15 +79,19 @@ class Comparison(Reported[ResultsDocument]):
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
         import pandas as pd
 
-        wanted = str(parse_measures([metric or self.record["primary"]])[0])
-        if wanted not in self._metrics:
-            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, self._metrics)}")
+        wanted = self._compared(metric)
         frame = pd.DataFrame(self.record["per_query"])[["id", "text", "category"]].set_index("id")
         return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
 
-    @property
-    def _metrics(self) -> list[str]:
-        return list(next(iter(self.values.values())))
+    def _compared(self, metric: str | None) -> str:
+        """A metric as it is written, by default the primary one; ConfigError for one that has no values here."""
+        wanted, known = (
+            str(parse_measures([metric or self.record["primary"]])[0]),
+            [*next(iter(self.values.values()))],
+        )
+        if wanted not in known:
+            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, known)}")
+        return wanted
 
     def __repr__(self) -> str:
         return visible(f"Comparison({', '.join(self.values)} on {self.record['dataset']['name']})")
@@ -113,7 +117,7 @@ class Comparison(Reported[ResultsDocument]):
             cost (quality against latency).
         """
         self._refuse_unlabelled("plot")
-        return drawn("compared", self.record, what, metric)
+        return drawn("compared", self.record, what, self._compared(metric))
 
     def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""

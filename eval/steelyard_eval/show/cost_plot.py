@@ -60,7 +60,7 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
             axes.xaxis.set_major_formatter("{x:g}")
             axes.set_xlim(10.0 ** math.floor(math.log10(least)), most * 1.3)
         else:
-            axes.set_xlim(0, most * 1.08)
+            axes.set_xlim(0, most * 1.08 or 1)
             thin_ticks(axes)
         low, high = min(values), max(values)
         room = 0.12 * (high - low) or 0.01

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -116,6 +117,16 @@ def test_costs_begin_at_zero_and_at_a_power_of_ten_where_they_span_decades():
     far = [CostPoint(str(at), at, 0.5, True) for at in (2, 800)]
     assert cost(near, "m", "ms").axes[0].get_xlim()[0] == 0
     assert cost(far, "m", "ms").axes[0].get_xlim()[0] == 1
+    free = [CostPoint("a", 0.0, 0.5, True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cost(free, "m", "queries embedded").axes[0].get_xlim()[0] == 0
+
+
+def test_a_metric_that_was_not_compared_is_named():
+    data = sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]})
+    with pytest.raises(ConfigError, match="'R@3' was not compared"):
+        data.compare("bm25", timed=False).plot("R@3")
 
 
 def test_names_of_the_front_the_choice_and_the_baseline_cover_nothing():
