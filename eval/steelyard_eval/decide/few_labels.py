@@ -22,7 +22,9 @@ from steelyard_eval.decide.refusal import Refusal, chosen_queries
 from steelyard_eval.decide.rule import Evidence, Gates, folds
 from steelyard_eval.decide.without_labels import FEWEST, Advice
 
-TOO_FEW = Refusal(f"fewer than {FEWEST} labelled queries do not carry a ship", "label more queries")
+TOO_FEW = Refusal(
+    f"fewer than {FEWEST} labelled queries do not carry a ship", "label more queries", wants_queries=True
+)
 WITH_A_LOG = 15
 """Labelled questions from which on they decide together with a log."""
 AHEAD = 0.5

@@ -46,15 +46,11 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why nothing ships, and what would help."""
+    """Why nothing ships, and what would help; `wants_queries` where that is labels of queries drawn at random."""
 
     reason: str
     remedy: str
-
-    @property
-    def wants_queries(self) -> bool:
-        """Whether labels of other queries are what would help."""
-        return self.remedy.startswith("label ")
+    wants_queries: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason}; {self.remedy}"
@@ -140,7 +136,7 @@ def chosen_queries(sampled: str) -> Refusal | None:
     if not sampled or sampled in FAIR:
         return None
     reason = f"the labelled queries do not stand for the others ({SAMPLED[sampled]})"
-    return Refusal(reason, "label queries that are drawn at random or from a log")
+    return Refusal(reason, "label queries that are drawn at random or from a log", wants_queries=True)
 
 
 def _flat(current: Side, chosen: Side) -> Refusal | None:
