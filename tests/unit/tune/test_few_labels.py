@@ -163,7 +163,7 @@ def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
 def test_what_was_shown_counts_collections_and_names_the_worst():
     assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
     assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
-    assert PublicGains(np.array([0.1, 0.1, -0.1])).to_json(DEFAULT)["worst"] == pytest.approx(-0.1)
+    assert PublicGains(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
 
 
 # The rules of few labels
