@@ -32,8 +32,9 @@ def apply(session: Session) -> list[Path]:
     file = labels_file(dataset.path)
     if file is None:
         raise ConfigError(f"{dataset.name} is in BEIR's form, with labels in a folder qrels; add yours there")
-    labels = read_bytes(source) if source.is_file() else b""
-    if not labels and (session.random or not source.is_file()):
+    judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
+    labels = read_bytes(source) if judged else b""
+    if not labels and (session.random or not judged):
         raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; judge first")
     written: dict[Path, str | bytes] = {file: labels, **_stated(session, file.name, labels)}
     if file.is_file() and _lines(before := read_bytes(file)) - _lines(labels):

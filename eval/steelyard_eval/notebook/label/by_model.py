@@ -23,7 +23,7 @@ from steelyard.memory.entry import Entry
 from steelyard.net.chat import Chat
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, read_judgments
+from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
@@ -189,8 +189,8 @@ def judged_by_person(
 
 
 def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
-    """What `judge --model` wrote, for `recommend`. Raises ConfigError where there is no such file."""
-    given = read_judgments(Path(path))
+    """What `judge --model` wrote, for `recommend`. ConfigError where there is no such file, or one of another data set."""
+    given = judgments_of(dataset, Path(path))
     if not given:
         raise ConfigError(
             f"{shown(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"

@@ -11,6 +11,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
@@ -169,9 +170,10 @@ def sentence(record: DeskState) -> str:
 def _duelled(duel: DuelState, over: bool) -> str:
     """Who leads, how sure that is, and what it still takes; `over` where no pair is left to ask."""
     minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
-    time = f"about {duel['more']} more judgments, {minutes}"
     if duel["judged"] < duel["enough"] and not over:
-        return f"Nothing changes until {duel['enough']} pairs are judged; {time}."
+        count = counted(duel["enough"] - duel["judged"], "more pair", "more pairs")
+        return f"{count} until these labels count, about {duel['more']} until the verdict stands: {minutes}."
+    time = f"about {duel['more']} more judgments, {minutes}"
     leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
     if duel["stands"]:
         return f"{leads}. That stands, so no pair is asked."

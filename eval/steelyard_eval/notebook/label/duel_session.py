@@ -66,7 +66,7 @@ class DuelSession(Session):
         """The pair to judge now; None when the verdict stands."""
         return next(self.upcoming(), None)
 
-    def upcoming(self) -> Iterator[Pair]:
+    def _in_order(self) -> Iterator[Pair]:
         """The pairs to judge, the most telling first; every answer may change the order."""
         if self.standing.stands:
             return

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
+from steelyard.memory.entry import Entry
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import wording
 
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
@@ -19,13 +24,58 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Judgment:
-    """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC)."""
+    """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC).
+
+    `dataset` (the name of its folder), `asked` (the text of the query) and `digest` (of the text of the entry) tell
+    data sets apart whose ids are the same; they are empty in files of earlier versions.
+    """
 
     query: str
     entry: str
     grade: int | None
     note: str
     at: str
+    dataset: str = ""
+    asked: str = ""
+    digest: str = ""
+
+
+def text_digest(entry: Entry) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of an entry's title and text."""
+    return sha256(f"{entry.title}\n{entry.text}".encode()).hexdigest()[:16]
+
+
+def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
+    """`read_judgments`; ConfigError where the file is of another data set."""
+    given = read_judgments(path)
+    if why := _another(dataset, given.values()):
+        raise ConfigError(
+            f"{shown(str(path), PATH_WIDTH)} has judgments of another data set than {shown(str(dataset.path))}: "
+            f"{why}. Give each data set a folder of its own (steelyard judge --out FOLDER), or, where it is your "
+            "query that changed, remove its lines there"
+        )
+    return given
+
+
+def _another(dataset: Dataset, given: Collection[Judgment]) -> str:
+    """Why judgments are of another data set, in words; empty where they are of this one, as far as they say.
+
+    The texts of queries have to be equal. In a folder of the same name entries may have changed since; in another
+    one, such as a copy, more than half of those that were judged must be the same.
+    """
+    asked = {query.id: query.text for query in dataset.queries}
+    stamped = [one for one in given if one.asked]
+    for one in stamped:
+        if one.query in asked and wording(asked[one.query]) != wording(one.asked):
+            return f"{one.query} asked {shown(one.asked)} there, and asks {shown(asked[one.query])} here"
+    if given and not any(one.query in asked for one in given):
+        return f"{next(iter(given)).query} is no query here"
+    moved = [one for one in stamped if one.dataset != dataset.path.name]
+    read = [one for one in moved if one.entry != NOTHING]
+    texts = {entry.id: text_digest(entry) for entry in dataset.entries} if read else {}
+    if moved and 2 * sum(texts.get(one.entry) == one.digest for one in read) <= len(read):
+        return f"they were given in {shown(moved[0].dataset)}, and most of the entries have another text here"
+    return ""
 
 
 def read_judgments(path: Path) -> dict[Pair, Judgment]:
@@ -56,7 +106,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
 
 def _sound(one: Judgment) -> bool:
     """Whether a judgment has the types that it says, and can be written as a line of qrels."""
-    texts = (one.query, one.entry, one.note, one.at)
+    texts = (one.query, one.entry, one.note, one.at, one.dataset, one.asked, one.digest)
     if not all(isinstance(text, str) for text in texts):
         return False
     "".join(texts).encode()  # ValueError for what is no Unicode

@@ -22,7 +22,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, read_judgments
+from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
 from steelyard_eval.notebook.label.pool import Pool
 
 JUDGE = "judge"
@@ -57,8 +57,8 @@ class Session:
     Raises
     ------
     ConfigError
-        For a name that is none, when the other judge has judged nothing here, and for a second judge of queries
-        drawn at random.
+        For a name that is none, for judgments of another data set, when the other judge has judged nothing here, and
+        for a second judge of queries drawn at random.
     DataError
         For a file that does not hold judgments, naming its line.
     """
@@ -90,8 +90,8 @@ class Session:
         self.random = random
         self._now = now
         self._entries = {entry.id: entry for entry in pool.dataset.entries}
-        self.given = read_judgments(self.file)
-        self.first = read_judgments(folder / f"{second_to}.jsonl") if second_to else {}
+        self.given = judgments_of(pool.dataset, self.file)
+        self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
         self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
@@ -99,6 +99,7 @@ class Session:
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
         self.passed: list[Pair] = []
+        self._back: list[Pair] = []
 
     @property
     def file(self) -> Path:
@@ -118,7 +119,13 @@ class Session:
         return next(self.upcoming(), None)
 
     def upcoming(self) -> Iterator[Pair]:
-        """The pairs to judge, from the next one on."""
+        """The pairs to judge, from the next one on: what was taken back, the last first, before all others."""
+        back = [pair for pair in reversed(self._back) if not self._past(pair)]
+        yield from back
+        yield from (pair for pair in self._in_order() if pair not in back)
+
+    def _in_order(self) -> Iterator[Pair]:
+        """The pairs to judge, without regard to what was taken back."""
         pairs = (self.pool.pair(at) for at in self.order[self._at :].tolist())
         return (pair for pair in pairs if not self._past(pair))
 
@@ -168,13 +175,19 @@ class Session:
         if grade is not None and grade not in GRADES:
             raise ConfigError(f"grade {shown(grade)} is none of {', '.join(map(str, GRADES))}")
         wanted = self._wanted(pair)
-        at = format_time(self._now())
-        self._save({**self.given, wanted: Judgment(*wanted, grade, note.strip(), at)})
+        self._save({**self.given, wanted: self._judgment(wanted, wanted[1], grade, note.strip())})
 
     def nothing(self, pair: Pair | None = None) -> None:
         """Say that nothing in the memory answers the query of the next pair, and save. See `give` for errors."""
-        query, _ = self._wanted(pair)
-        self._save({**self.given, (query, NOTHING): Judgment(query, NOTHING, None, "", format_time(self._now()))})
+        wanted = self._wanted(pair)
+        self._save({**self.given, (wanted[0], NOTHING): self._judgment(wanted, NOTHING, None, "")})
+
+    def _judgment(self, pair: Pair, entry: str, grade: int | None, note: str) -> Judgment:
+        """What is kept of an answer: of the entry of the pair, or that nothing answers its query."""
+        query, read = self.shown(pair)
+        name, at = self.pool.dataset.path.name, format_time(self._now())
+        digest = "" if entry == NOTHING else text_digest(read)
+        return Judgment(pair[0], entry, grade, note, at, name, query.text, digest)
 
     def _wanted(self, pair: Pair | None) -> Pair:
         """The next pair, if that is the one that was shown."""
@@ -200,6 +213,8 @@ class Session:
             self._asked = {self.pool.pair(at) for at in order.tolist()}
         self._save({pair: self.given[pair] for pair in kept})
         self._at = 0
+        same = (pair for pair in self._in_order() if pair[0] == last[0])
+        self._back += [pair for pair in [last if last in self.pool.places else next(same, last)] if pair[1] != NOTHING]
         return last
 
     def _copied(self, last: Pair) -> list[Pair]:
