@@ -17,6 +17,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
+from steelyard.table.signal_table import RETRIEVERS
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Column:
         absent = [name for name, value in numbers.items() if not math.isfinite(value)]
         if self.inner is not None and (nested := self.inner.explain(row)) is not None:
             leaves.append(nested)
-        text = f"{self.formula} (no {', no '.join(absent)})" if absent else self.formula
+        lacking = (f"{name}: not returned" if name in RETRIEVERS else f"no {name}" for name in absent)
+        text = f"{self.formula} ({', '.join(lacking)})" if absent else self.formula
         return Explanation(float(self.values[row]), text, tuple(leaves))
 
 

@@ -24,6 +24,8 @@ _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
     "pool": "what was judged (pool: complete, or whose lists)",
 }
+NAMED = 3
+"""Contenders of a pool that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ class JudgedPool:
 
     @property
     def named(self) -> str:
-        """The contenders, escaped."""
-        return ", ".join(visible(name)[:60] for name in self.contenders)
+        """The contenders, escaped; of many the first, and how many more."""
+        more = len(self.contenders) - NAMED
+        names = ", ".join(visible(name)[:60] for name in self.contenders[:NAMED])
+        return f"{names} and {more} more" if more > 0 else names
 
 
 def read_sampled(reader: FolderReader, file: str, value: object) -> str:
@@ -86,7 +90,7 @@ def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
     if sampled:
         yield f"labelled queries: {SAMPLED[sampled]}"
     if pool is not None:
-        yield f"judged: {pool}"
+        yield f"judged: {'pairs among ' if sampled == 'duel' else ''}{pool}"
 
 
 def unstated(sampled: str, pool: JudgedPool | None) -> Iterator[str]:

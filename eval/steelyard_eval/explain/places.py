@@ -22,7 +22,9 @@ def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in
     """
     lists = {} if isinstance(view, ListView) else _lists(view, id_)
     where, why = _where(view, query, entry, id_, in_scope, lists)
-    return {"where": where, "rank": view.listed.get(id_) or view.ranked.get(id_), "why": why, "lists": lists}
+    rank = view.listed.get(id_) or view.ranked.get(id_)
+    late = [_list_words(name, None, **at) for name, at in lists.items() if rank and _late(**at)]
+    return {"where": where, "rank": rank, "why": "; ".join([why, *late]), "lists": lists}
 
 
 def _where(

@@ -188,8 +188,11 @@ def test_below_eighty_pairs_nothing_changes_and_the_words_say_what_it_takes(sess
     found = desk(session)
 
     assert found["duel"]["leader"] == DEFAULT
-    assert found["sentence"].startswith("Nothing changes until 80 pairs are judged; about ")
-    assert "more judgments" in found["sentence"]
+    more, minutes = found["duel"]["more"], found["duel"]["minutes"]
+    says = f"more pairs until these labels count, about {more} until the verdict stands: {minutes} minutes."
+    assert found["sentence"] == f"80 {says}"
+    session.give(1)
+    assert desk(session)["sentence"].startswith("79 more pairs until these labels count, about ")
 
 
 def test_judging_ends_when_the_verdict_stands(session):

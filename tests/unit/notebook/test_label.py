@@ -247,6 +247,19 @@ class TestSession:
         assert session.next == first
         assert read_judgments(session.file) == {}
 
+    def test_what_is_taken_back_is_asked_next_also_where_others_were_passed_over(self, session, blank):
+        session.skip()  # the next session asks it first
+        second = session.next
+        session.give(2)
+        third = session.next
+        session.nothing()
+        again = Session(blank, session.folder)
+        assert again.undo() == (third[0], "")
+        assert again.next[0] == third[0]
+        assert again.undo() == again.next == second
+        again.give(1)
+        assert again.next[0] == third[0]  # what was taken back before
+
     def test_undo_takes_back_what_was_copied_into_the_data_set(self, session, blank):
         first = session.next
         session.give(2)
@@ -629,6 +642,78 @@ class TestCommand:
     def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
         found = self.run("--out", tmp_path, keys="q")  # starter states both
         assert "say it in dataset.json" not in found.stderr
+
+
+class TestOtherSets:
+    """Ids of notes and of typed queries are the same in several sets; their texts are not."""
+
+    def folder(self, path, asked, words):
+        path.mkdir(parents=True)
+        rows = [{"id": f"n{at}", "text": f"{word} and more of it"} for at, word in enumerate(words)]
+        queries = [{"id": f"own-0{at}", "text": text} for at, text in enumerate(asked, 1)]
+        for name, lines in (("corpus", rows), ("queries", queries)):
+            (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (path / "dataset.json").write_text('{"name": "markdown notes"}')  # as importing names every such folder
+        return path
+
+    def judge(self, folder, *words, keys=""):
+        command = ["judge", str(folder), "fts, bm25", "--out", str(folder.parent / "j"), "--embedder", "none"]
+        return CliRunner().invoke(main, [*command, *words], input=keys)
+
+    @pytest.fixture
+    def first(self, tmp_path):
+        folder = self.folder(tmp_path / "ma", ["more", "it and of"], ["apples", "pears", "plums", "nuts"])
+        assert self.judge(folder, keys="321q").exit_code == 0
+        return folder
+
+    @pytest.mark.parametrize(
+        ("asked", "words", "why"),
+        [
+            (["of it", "and"], ["apples", "pears", "plums", "nuts"], "asked 'more' there, and asks 'of it' here"),
+            (["more", "it and of"], ["roads", "rails", "ships", "planes"], "have another text here"),
+            ([], ["roads"], "own-0"),  # before queries are typed
+        ],
+    )
+    @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-to", "judge")])
+    def test_judgments_of_another_set_are_refused(self, first, asked, words, why, option):
+        other = self.folder(first.parent / "mb", asked, words)
+        kept = {path: path.read_bytes() for path in first.parent.rglob("*") if path.is_file()}
+        found = self.judge(other, *option, keys="0q")
+
+        assert found.exit_code == 2
+        if asked or not option:
+            assert "has judgments of another data set than" in found.stderr
+            assert why in found.stderr
+            assert "--out FOLDER" in found.stderr
+        assert {path: path.read_bytes() for path in first.parent.rglob("*") if path.is_file()} == kept
+
+    def test_a_query_of_another_text_is_refused_under_the_same_name(self, first):
+        shutil.rmtree(first)
+        again = self.folder(first, ["of it", "and"], ["apples", "pears", "plums", "nuts"])
+        assert "has judgments of another data set" in self.judge(again, "--json").stderr
+
+    def test_labels_without_their_judgments_are_not_applied(self, first):
+        other = self.folder(first.parent / "mb", ["of it"], ["roads"])
+        (first.parent / "j" / "judge.jsonl").unlink()
+        assert "has no labels to apply" in self.judge(other, "--apply").stderr
+
+    def test_a_changed_corpus_a_copy_and_files_of_before_go_on(self, first):
+        copy = shutil.copytree(first, first.parent / "mc")
+        corpus = first / "corpus.jsonl"
+        corpus.write_text(corpus.read_text().replace("and more of it", "it and more, of late"))
+        file = first.parent / "j" / "judge.jsonl"
+        assert [json.loads(self.judge(folder, "--json").stdout)["given"] for folder in (first, copy)] == [3, 3]
+
+        old = ("query", "entry", "grade", "note", "at")
+        rows = map(json.loads, file.read_text().splitlines())
+        file.write_text("".join(json.dumps({name: row[name] for name in old}) + "\n" for row in rows))
+        assert json.loads(self.judge(first, "--json").stdout)["given"] == 3
+
+    def test_only_that_nothing_answers_proves_no_set(self, first):
+        (first.parent / "j" / "judge.jsonl").unlink()
+        self.judge(first, keys="zq")
+        other = self.folder(first.parent / "mb", ["more", "it and of"], ["roads"])
+        assert "has judgments of another data set" in self.judge(other, "--json").stderr
 
 
 def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):

@@ -61,6 +61,15 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
     assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
 
 
+def test_the_next_pairs_of_no_queries_are_none_and_it_says_what_to_do(folder):
+    words = ["judge", str(folder), "--out", str(folder / "j"), "--list", "--embedder", "none"]
+    found = CliRunner().invoke(main, words)
+
+    assert found.exit_code == 0
+    said = f"own has no queries, so no pair is next; write some: steelyard judge {folder} --out {folder / 'j'}"
+    assert " ".join(found.stdout.split()) == f"{said} --embedder none"
+
+
 def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
     keys = "u\n?\n0\nslow lists with many rows\nu\nu\n列表\nq\nq"
     found = CliRunner().invoke(

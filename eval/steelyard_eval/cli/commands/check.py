@@ -45,7 +45,7 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
         labels = found.sampled, found.pool
         document |= stated(*labels)
         own += unstated(*labels) if found.qrels else ()
-        said = list(in_words(*labels))
+        said = list(in_words(*labels)) if found.qrels else []
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)

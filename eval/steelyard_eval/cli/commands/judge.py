@@ -23,21 +23,11 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
-from steelyard_eval.notebook.label import whole_queries
+from steelyard_eval.notebook.label import by_model, whole_queries
 from steelyard_eval.notebook.label.apply import apply, labels_file
-from steelyard_eval.notebook.label.by_model import (
-    ModelSession,
-    agreed,
-    ask,
-    cost,
-    judge_name,
-    judged_by_person,
-    model_agreement,
-    opened,
-)
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair, desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.judgments import NOTHING, Judgment
+from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log
@@ -54,9 +44,11 @@ LINES = 16
 @click.command()
 @click.argument("dataset", type=click.Path())
 @contenders_argument
-@click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder of the judgments.")
+@click.option(
+    "--out", type=click.Path(), default="judgments", show_default=True, help="Folder of a set's judgments."
+)
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
-@click.option("--list", "lists", is_flag=True, help="Ask nothing; print the pairs that are to be labelled next.")
+@click.option("--list", "lists", is_flag=True, help="Ask nothing; print the next pairs of the queries there are.")
 @click.option(
     "--random/--duel",
     default=None,
@@ -133,8 +125,13 @@ def judge(
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
     asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
-    if not (as_json or applies or lists) and not load(dataset).queries:
-        write_queries(load(dataset), seed)
+    if not (as_json or applies) and not (data := load(dataset)).queries:
+        if lists:
+            what = f"{data.name} has no queries, so no pair is next; write some"
+            put(None, False, step_in_terminal({"what": what, "command": _again(dataset)}))
+            return
+        judgments_of(data, Path(out) / f"{name}.jsonl")  # before queries are typed
+        write_queries(data, seed)
     given = contenders_of(contenders, ()) or None
     session = open_judging(
         *(load(dataset), given, Path(out), name, second_to, split, seed),
@@ -163,15 +160,16 @@ def judge(
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
-    chat = opened(chat_of(os.environ))
-    session = ModelSession(person.pool, person.folder, judge_name(chat))
-    asked = cost(session, most)
+    chat = by_model.opened(chat_of(os.environ))
+    session = by_model.ModelSession(person.pool, person.folder, by_model.judge_name(chat))
+    asked = by_model.cost(session, most)
     click.echo(f"{chat.name}: {asked}", err=True)
     if asked.pairs and (yes or (sys.stdin.isatty() and click.confirm("ask it?", err=True))):
-        ask(session, chat, most)
-    found = model_agreement(judged_by_person(person.pool.dataset, person.given), session.given)
+        by_model.ask(session, chat, most)
+    found = by_model.model_agreement(by_model.judged_by_person(person.pool.dataset, person.given), session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
-    put({**document, **found}, as_json, f"{len(session.given)} judged, in {session.file}\n{agreed(found)}")
+    told = f"{len(session.given)} judged, in {session.file}\n{by_model.agreed(found)}"
+    put({**document, **found}, as_json, told)
 
 
 def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Iterator[str]:
@@ -182,8 +180,7 @@ def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Ite
     yield from [table(rows), ""] if rows else []
     yield from _ended(found)
     if pairs:
-        command = shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words()])
-        yield step_in_terminal({"what": "label them, one key each", "command": command})
+        yield step_in_terminal({"what": "label them, one key each", "command": _again(dataset)})
 
 
 def _told(found: DeskDocument) -> Iterator[str]:
@@ -246,11 +243,15 @@ def _copy(session: Session, dataset: str) -> str:
     unstated = whole_queries.to_state(session.pool, session.random, session.given) and not session.statement()
     if not unstated and not holds_hash(file.parent, file.name):
         return shlex.join(["cp", str(session.qrels), str(file)])
-    return shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words(), "--apply"])
+    return f"{_again(dataset)} --apply"
+
+
+def _again(dataset: str) -> str:
+    """The command that opens this session again, with its contenders and options as they were typed."""
+    return shlex.join(["steelyard", "judge", word(Path(dataset)), *_typed_words()])
 
 
 def _typed_words() -> Iterator[str]:
-    """The contenders and the options of this session as they were typed, by which it is opened again."""
     ctx = click.get_current_context()
     yield from ctx.params["contenders"]
     for option in ctx.command.params:

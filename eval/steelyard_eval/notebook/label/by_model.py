@@ -189,7 +189,7 @@ def judged_by_person(
 
 
 def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
-    """What `judge --model` wrote, for `recommend`. ConfigError where there is no such file, or one of another data set."""
+    """What `judge --model` wrote, for `recommend`. ConfigError for no such file, or one of another set."""
     given = judgments_of(dataset, Path(path))
     if not given:
         raise ConfigError(

@@ -57,8 +57,8 @@ class Session:
     Raises
     ------
     ConfigError
-        For a name that is none, for judgments of another data set, when the other judge has judged nothing here, and
-        for a second judge of queries drawn at random.
+        For a name that is none, judgments of another data set, another judge who has judged nothing here, and a
+        second judge of queries drawn at random.
     DataError
         For a file that does not hold judgments, naming its line.
     """
@@ -213,8 +213,10 @@ class Session:
             self._asked = {self.pool.pair(at) for at in order.tolist()}
         self._save({pair: self.given[pair] for pair in kept})
         self._at = 0
+        # where nothing was said to answer, the first pair of the query: those before it were past then, too
         same = (pair for pair in self._in_order() if pair[0] == last[0])
-        self._back += [pair for pair in [last if last in self.pool.places else next(same, last)] if pair[1] != NOTHING]
+        again = next(same, last) if last[1] == NOTHING else last
+        self._back += [again] if again in self.pool.places else []
         return last
 
     def _copied(self, last: Pair) -> list[Pair]:
