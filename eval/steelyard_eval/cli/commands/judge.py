@@ -44,9 +44,7 @@ LINES = 16
 @click.command()
 @click.argument("dataset", type=click.Path())
 @contenders_argument
-@click.option(
-    "--out", type=click.Path(), default="judgments", show_default=True, help="Folder of a set's judgments."
-)
+@click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder, one a data set.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
 @click.option("--list", "lists", is_flag=True, help="Ask nothing; print the next pairs of the queries there are.")
 @click.option(
@@ -130,7 +128,8 @@ def judge(
             what = f"{data.name} has no queries, so no pair is next; write some"
             put(None, False, step_in_terminal({"what": what, "command": _again(dataset)}))
             return
-        judgments_of(data, Path(out) / f"{name}.jsonl")  # before queries are typed
+        for judge_ in (name, second_to or name):  # before queries are typed
+            judgments_of(data, Path(out) / f"{judge_}.jsonl")
         write_queries(data, seed)
     given = contenders_of(contenders, ()) or None
     session = open_judging(

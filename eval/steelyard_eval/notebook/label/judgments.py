@@ -26,8 +26,8 @@ Pair = tuple[str, str]
 class Judgment:
     """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC).
 
-    `dataset` (the name of its folder), `asked` (the query's text) and `digest` (of the entry's text) tell sets apart
-    whose ids are the same; they are empty in files of earlier versions.
+    `dataset` (the name of its folder), `asked` (the query's text) and `digest` (of the entry's text) tell sets
+    apart whose ids are the same; they are empty in files of earlier versions.
     """
 
     query: str
