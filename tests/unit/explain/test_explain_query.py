@@ -440,6 +440,32 @@ def test_bad_input_is_one_message_and_code_2(words, part):
     assert part in result.stderr
 
 
+def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vector():
+    """The place is what `explain workshop q005 vector` says of the same entry."""
+    entry, folder = "quay-backups-restic", starter().parent / "workshop"
+    alone, both = (
+        run("explain", folder, "q005", one, "--entry", entry, "--json")
+        for one in ("vector", "weighted_sum(0.5*bm25, 0.5*norm(vector, minmax))")
+    )
+    alone, both = (json.loads(found.stdout)["entry"]["configurations"][0] for found in (alone, both))
+    assert alone["where"] == "beyond_depth"
+    assert both["why"].endswith(f"; {alone['why']}")
+    shown = run("explain", folder, "q005", "--entry", entry).stdout
+    assert "(vector: not returned)" in shown
+    assert "no vector" not in shown
+
+
+@pytest.mark.parametrize(("columns", "cut"), [("160", False), ("80", True)])
+def test_a_reason_is_never_cut_in_its_middle(monkeypatch, columns, cut):
+    monkeypatch.setenv("COLUMNS", columns)
+    folder = starter().parent / "workshop"
+    (found,) = json.loads(run("explain", folder, "q005", "--json").stdout)["configurations"]
+    why = max((m["why"] for m in found["missing"]), key=len)
+    assert 64 < len(why) < 94
+    shown = run("explain", folder, "q005").stdout
+    assert (f"  {why[:62]}.." in shown, why in shown) == (cut, not cut)
+
+
 def test_a_cell_is_clipped_in_its_middle():
     assert clip("conversation-26-session-14", 16) == "convers..sion-14"
     assert clip("conversation-26-session-14", 17) == "conversa..sion-14"

@@ -226,7 +226,9 @@ class TestSession:
         lines = [json.loads(line) for line in session.file.read_text().splitlines()]
         assert [line["grade"] for line in lines] == [0, 3, 1]
         assert lines[1] == {"query": lines[1]["query"], "entry": lines[1]["entry"], "grade": 3, "note": "because",
-                            "at": "2026-09-21T14:13:20Z"}  # fmt: skip  # date -u -d @1790000000
+                            "at": "2026-09-21T14:13:20Z",  # date -u -d @1790000000
+                            "dataset": session.pool.dataset.path.name, "asked": session.shown(pair)[0].text,
+                            "digest": lines[1]["digest"]}  # fmt: skip
         assert session.qrels.read_text().splitlines()[1] == f"{lines[1]['query']} 0 {lines[1]['entry']} 3"
 
     def test_a_session_goes_on_where_it_was_left(self, session, blank):
@@ -714,6 +716,21 @@ class TestOtherSets:
         self.judge(first, keys="zq")
         other = self.folder(first.parent / "mb", ["more", "it and of"], ["roads"])
         assert "has judgments of another data set" in self.judge(other, "--json").stderr
+
+
+def test_check_names_three_of_what_was_judged_and_nothing_before_there_are_labels(tmp_path):
+    names = [f"c{at}" for at in range(26)]
+    state = {"sampled": "duel", "pool": {"contenders": names, "depth": 10}}
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "x", **state}))
+    (tmp_path / "corpus.jsonl").write_text('{"id": "m1", "text": "a"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "a"}\n')
+    before = CliRunner().invoke(main, ["check", str(tmp_path)]).stdout
+    (tmp_path / "qrels.txt").write_text("q1 0 m1 1\n")
+    after = CliRunner().invoke(main, ["check", str(tmp_path)]).stdout
+
+    assert "judged: " not in before
+    assert "labelled queries" not in before
+    assert "judged: pairs among the first 10 of c0, c1, c2 and 23 more\n" in after
 
 
 def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
