@@ -12,10 +12,6 @@ from steelyard_eval.common.documents.explanation import ExplanationDocument
 from steelyard_eval.explain.text_tables import TextTable, blocks
 
 ID_WIDTH = 36
-WHY_WIDTH = 64
-"""Of a reason, at least; a wider terminal leaves it more."""
-BESIDE = 30
-"""What stands beside an id and a reason, about."""
 LAST_WIDTH = 14
 """The last column, a headline, is clipped to what is left of the line; below this it is left out."""
 
@@ -46,11 +42,10 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _cells(block: TextTable) -> Columns:
-    """Cells by column, harmless, with ids and reasons clipped; the last column is clipped where it stands."""
+    """Cells by column, harmless, with ids clipped; the last column is clipped where it stands."""
     found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
-    room = max(WHY_WIDTH, width() - ID_WIDTH - BESIDE)
     clipped = [
-        [clip(cell, ID_WIDTH) if head == "entry" else _head(cell, room) for cell in column]
+        [clip(cell, ID_WIDTH) if head == "entry" else cell for cell in column]
         for head, column in zip(block.heads[:-1], found[:-1], strict=True)
     ]
     return [*clipped, found[-1]]

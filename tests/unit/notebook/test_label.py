@@ -219,15 +219,17 @@ class TestSession:
     """One judge at work."""
 
     def test_every_judgment_is_on_disk_before_the_next_pair(self, session):
+        texts = []
         for grade in (0, 3, 1):
             pair = session.next
+            texts.append(session.shown(pair)[0].text)
             session.give(grade, "because" if grade == 3 else "")
             assert read_judgments(session.file)[pair].grade == grade
         lines = [json.loads(line) for line in session.file.read_text().splitlines()]
         assert [line["grade"] for line in lines] == [0, 3, 1]
         assert lines[1] == {"query": lines[1]["query"], "entry": lines[1]["entry"], "grade": 3, "note": "because",
                             "at": "2026-09-21T14:13:20Z",  # date -u -d @1790000000
-                            "dataset": session.pool.dataset.path.name, "asked": session.shown(pair)[0].text,
+                            "dataset": session.pool.dataset.path.name, "asked": texts[1],
                             "digest": lines[1]["digest"]}  # fmt: skip
         assert session.qrels.read_text().splitlines()[1] == f"{lines[1]['query']} 0 {lines[1]['entry']} 3"
 
