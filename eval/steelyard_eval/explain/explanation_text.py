@@ -12,6 +12,7 @@ from steelyard_eval.common.documents.explanation import ExplanationDocument
 from steelyard_eval.explain.text_tables import TextTable, blocks
 
 ID_WIDTH = 36
+CAUSE_WIDTH = 64
 LAST_WIDTH = 14
 """The last column, a headline, is clipped to what is left of the line; below this it is left out."""
 
@@ -42,11 +43,12 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _cells(block: TextTable) -> Columns:
-    """Cells by column, harmless, with ids clipped; the last column is clipped where it stands."""
+    """Cells by column, harmless, with ids and causes clipped, reasons whole; the last column is clipped where it stands."""
     found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
+    widths = [{"entry": ID_WIDTH, "where": None}.get(head, CAUSE_WIDTH) for head in block.heads[:-1]]
     clipped = [
-        [clip(cell, ID_WIDTH) if head == "entry" else cell for cell in column]
-        for head, column in zip(block.heads[:-1], found[:-1], strict=True)
+        [clip(cell, width) if width else cell for cell in column]
+        for column, width in zip(found[:-1], widths, strict=True)
     ]
     return [*clipped, found[-1]]
 
