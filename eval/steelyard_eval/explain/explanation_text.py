@@ -43,7 +43,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _cells(block: TextTable) -> Columns:
-    """Cells by column, harmless; ids and causes clipped, reasons whole, the last column clipped where it stands."""
+    """Cells by column, harmless; ids and causes are clipped, reasons whole; the last column is clipped later."""
     found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
     widths = [{"entry": ID_WIDTH, "where": None}.get(head, CAUSE_WIDTH) for head in block.heads[:-1]]
     clipped = [
