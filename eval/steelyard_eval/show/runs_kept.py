@@ -120,11 +120,11 @@ class Runs(Result):
                     "at": run.at.replace("T", " ").rstrip("Z"),
                     "kind": run.kind,
                     "metric": run.facts.get("metric"),
-                    "today": number(today["mean"]) if today else None,
-                    "best": number(best["mean"]) if best else None,
-                    "label": best["label"] if best else None,
-                    "verdict": run.facts.get("verdict"),
-                    "data": ", ".join(moved) or (None if last else "the first"),
+                    "today": number(today["mean"]) if today else "-",
+                    "best": number(best["mean"]) if best else "-",
+                    "label": best["label"] if best else "-",
+                    "verdict": run.facts.get("verdict", "-"),
+                    "data": ", ".join(moved) or ("-" if last else "the first"),
                 }
             )
             last = run

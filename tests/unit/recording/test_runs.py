@@ -339,13 +339,7 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "learn", {"verdict": "keep"}, now=lambda: NOW)
     keep(data.dataset, "gate", gated("fts", 0.737), now=lambda: NOW)
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    assert list(data.runs().to_frame()["changed since the run before"]) == [
-        "the first",
-        None,
-        None,
-        None,
-        "weights",
-    ]
+    assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
     lines = str(data.runs()).splitlines()
     assert lines[-1] == "run 5 against run 4, on the same data and labels: w.json -0.2370 nDCG@10"
     assert "\N{EN DASH}" not in "\n".join(lines)
@@ -524,6 +518,6 @@ def test_what_one_of_two_runs_did_not_choose_is_none(folder):
     for more in (chosen, {}):
         keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: no mean moved",
+        "Same data and labels: of 2 means none moved",
         "chosen: cortex_mem with bm25 with graph.seeds=3 to none",
     ]
