@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical, spare, write_text
 from steelyard.base.inputs import read_bytes
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRun, kept
 
@@ -51,10 +52,16 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     for file in filter(Path.is_file, files):
         record, done = _record(file), "removed" if files[file] is None else "replaced"
         if _search(record) not in new:
-            lines.append(f"{file}: {done}, {_again(dataset, file, record)}")
+            lines.append(f"{file}: {done}, {_of_another(dataset, record)}{_again(dataset, file, record)}")
         elif files[file] is None:
             lines.append(f"{file}: {done}, it was of an earlier run")
     return lines
+
+
+def _of_another(dataset: Dataset | None, record: object) -> str:
+    """Whose file it was, where its provenance names another data set."""
+    name = chosen_on(record)
+    return f"it was of the data set {shown(name)}, and " if dataset and name not in ("", dataset.name) else ""
 
 
 def _again(dataset: Dataset | None, file: Path, record: object) -> str:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -415,6 +416,16 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}"]
     assert data.runs().save_weights(2, out) == out
+
+
+def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatch):
+    """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
+    monkeypatch.chdir(folder)
+    data, file = sy.load(folder).dataset, Path("search-weights.json")
+    for name, said in (("other", "it was of the data set 'other', and "), ("mine", ""), ("", "")):
+        replace(weights("fts"), provenance={"dataset": name}).save(file)
+        (line,) = keep_back(data, {file: weights("bm25")})
+        assert line.startswith(f"{file}: replaced, {said}no kept run has what it held")
 
 
 def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
