@@ -14,6 +14,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,17 @@ def write_texts(texts: Mapping[Path, str | bytes]) -> None:
 def _encoded(path: Path, text: str | bytes) -> bytes:
     data = text.encode() if isinstance(text, str) else text
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+
+
+def spare(file: Path, held: bytes) -> Path:
+    """Where to keep what a file held: ``name.before-1.json``, or the next number that is free or has it."""
+    names = (file.with_name(f"{file.stem}.before-{number}{file.suffix}") for number in count(1))
+    return next(name for name in names if not os.path.lexists(name) or _holds(name, held))
+
+
+def _holds(copy: Path, held: bytes) -> bool:
+    """Whether a copy that is there already, such as that of a killed command, is the same."""
+    return copy.is_file() and copy.stat().st_size == len(held) and copy.read_bytes() == held
 
 
 def regular_target(path: Path) -> Path:

@@ -160,6 +160,17 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return last.join([f"{mark} ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def spans(numbers: Sequence[int]) -> list[str]:
+    """Ascending numbers, neighbours drawn together.
+
+    >>> spans([1, 2, 3, 5, 7, 8])
+    ['1 to 3', '5', '7 to 8']
+    """
+    begins = [own for own in numbers if own - 1 not in numbers]
+    lasts = [own for own in numbers if own + 1 not in numbers]
+    return [str(a) if a == b else f"{a} to {b}" for a, b in zip(begins, lasts, strict=True)]
+
+
 def system_name(system: str | None, profile: str | None, apart_from: str = "") -> str:
     """``system:profile``, the default profile left out; empty where it would repeat the label beside it."""
     name = ":".join(part for part in (system, profile) if part)

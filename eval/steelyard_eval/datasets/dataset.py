@@ -115,7 +115,10 @@ class Dataset:
     def told(self) -> str:
         """The last line of a check without faults: the sizes and, where nothing is judged, what that means."""
         if self.qrels:
-            return f"{visible(self.name)}: {self.sizes}; no faults"
+            none = sum(not query.answerable for query in self.queries if query.split != LOGGED)
+            answered = len(self.queries) - self.set_apart - none
+            kinds = f"; {answered} with an answer, {none} without" if none else ""
+            return f"{visible(self.name)}: {self.sizes}{kinds}; no faults"
         todo = f"{self.first_pairs}: {'data.judge()' if self.in_memory else self._judge}"
         todo = todo if self.queries else self._without_queries
         return (

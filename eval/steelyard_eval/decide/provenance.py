@@ -68,6 +68,13 @@ def tuned_here(label: str, facts: Mapping[str, Any], dataset: Dataset, queries: 
     return [told] if both else []
 
 
+def chosen_on(record: object) -> str:
+    """The name of the data set that a weights file was chosen on; empty where the record names none."""
+    facts = record.get("provenance") if isinstance(record, dict) else None
+    name = facts.get("dataset") if isinstance(facts, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def day(now: Callable[[], float]) -> str:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")

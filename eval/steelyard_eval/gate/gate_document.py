@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.select import intents_of
 
+COUNTED = {"false answers": "questions that nothing answers", "stale": "queries"}
+"""What more of would settle a finding that counts queries, and says nothing of labels."""
 DIGITS = 12
 """Of a hash, where it is to be read; the document has it whole."""
 _ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents, dates, groups or tags"}
@@ -187,8 +189,20 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
             return (Step(step, _explaining(gate, lost, contest)),)
         return ()
     if verdict == "inconclusive":
-        return (labelling(gate.dataset, None, ""),)
+        return tuple(_settling(gate, contests))
     return (Step("for a baseline of this platform", gate.rebaseline),) if verdict == "mismatch" else ()
+
+
+def _settling(gate: GateSetup, contests: Sequence[Contest]) -> Iterator[Step]:
+    """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
+    open_ = {own["kind"]: one for one in contests for own in one.findings if own["verdict"] == "inconclusive"}
+    if not open_.keys() <= COUNTED.keys():
+        yield labelling(gate.dataset, None, "")
+        return
+    same = all(one.now.asked.written == one.kept.written for one in open_.values())
+    what = "quality passes, and this is no evidence of a decline; to accept it"
+    yield Step(what if same else f"{what}, update the baseline with it", gate.rebaseline if same else "")
+    yield Step(f"only more {' and '.join(COUNTED[kind] for kind in open_)} can tell more")
 
 
 def _tuned(gate: GateSetup, contest: Contest) -> list[str]:

@@ -26,7 +26,16 @@ from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline,
 from steelyard_eval.gate.contest import Contest, means
 from steelyard_eval.gate.gate_document import GateSetup, document, mismatch
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
-from steelyard_eval.gate.history import author, continued, history_path, history_text, last_hash, load_history
+from steelyard_eval.gate.history import (
+    author,
+    continued,
+    history_path,
+    history_text,
+    kept_back,
+    last_hash,
+    load_history,
+    to_have_again,
+)
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET, SMALL
 from steelyard_eval.measures.stale import Succession
@@ -113,12 +122,12 @@ class Gate:
         *,
         because: str,
         accept_worse: bool = False,
-    ) -> tuple[Gating | None, list[Path]]:
+    ) -> tuple[Gating | None, list[Path], str]:
         """Write a new baseline of these contenders, or of all that the old one names, and continue its history.
 
-        Returns the result of gating it, None without a comparable old baseline, and the files. Raises ConfigError,
-        and writes nothing, when it is worse than the old one or drops a contender and `accept_worse` is false, or
-        when nobody says why.
+        Returns the result of gating it, None without a comparable old baseline, the files, and how to have again
+        what was replaced, which is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
+        when it is worse than the old one or drops a contender and `accept_worse` is false, or nobody says why.
         """
         old = load_baseline(self.path, self.rebaseline) if self.path.exists() else None
         history = load_history(history_path(self.path))
@@ -139,8 +148,9 @@ class Gate:
         kept = self._keep(answers, comparable)
         new = self._baseline(kept, old, last_hash(lines))
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
-        write_texts(files)
-        return gating, list(files)
+        copies = {} if old is None else kept_back(self.path)
+        write_texts({**copies, **files})
+        return gating, list(files), to_have_again(copies, files)
 
     @property
     def rebaseline(self) -> str:

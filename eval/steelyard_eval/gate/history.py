@@ -9,15 +9,17 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import read_text
+from steelyard.base.files import STRICT_JSON, spare
+from steelyard.base.inputs import read_bytes, read_text
 from steelyard_eval.common.documents.gate import HistoryRecord
 from steelyard_eval.datasets.states import hashed
+from steelyard_eval.recording.rankings.spelling import word
 
 KEYS = HistoryRecord.__annotations__.keys()
 
@@ -69,6 +71,19 @@ def history_text(history: Sequence[HistoryRecord]) -> str:
 def continued(history: Sequence[HistoryRecord], line: HistoryRecord) -> list[HistoryRecord]:
     """The history with one more line."""
     return [*history, {**line, "previous": last_hash(history)}]
+
+
+def kept_back(baseline: Path) -> dict[Path, bytes]:
+    """What a history and its baseline hold, by the files to keep it in, which are a baseline with its history."""
+    held = read_bytes(baseline)
+    copy, own = spare(baseline, held), history_path(baseline)
+    return {history_path(copy): read_bytes(own) if own.exists() else b"", copy: held}
+
+
+def to_have_again(copies: Iterable[Path], files: Iterable[Path]) -> str:
+    """The commands that bring back what was kept, in the order of the files; empty where nothing was."""
+    commands = [shlex.join(["cp", word(copy), word(file)]) for copy, file in zip(copies, files, strict=False)]
+    return f"the baseline before is kept; to have it again: {' && '.join(commands)}" if commands else ""
 
 
 def author() -> str:

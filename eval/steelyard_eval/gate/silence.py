@@ -46,7 +46,9 @@ def risen(
     within = rise + float(ndtri(BOUND)) * spread <= budget
     verdict = "fail" if came > went and p < ALPHA else "pass" if came <= went or within else "inconclusive"
     text = f"{len(now)} of {asked} {text}, {len(before)} before"
-    return {"kind": kind, "verdict": verdict, "text": f"{text} (p = {p:.2g})" if came > went else text}
+    text += f" (p = {p:.2g})" if came > went else ""
+    text += f", and so few do not rule out a rise by more than {budget:g}" if verdict == "inconclusive" else ""
+    return {"kind": kind, "verdict": verdict, "text": text}
 
 
 def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> FindingRecord:

@@ -19,6 +19,7 @@ from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.config.search_config import read_json
 from steelyard.net.secret import MASK
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.http_search import holds_key
@@ -30,6 +31,7 @@ from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.places import data_sets
+from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
@@ -84,8 +86,8 @@ def start(
     folder : str or Path
         The data set; by default the only one in or below the working directory.
     current : any contender
-        What is used today; by default search-weights.json where it exists, else what dataset.json names as
-        `system`, else bm25.
+        What is used today; by default search-weights.json where it exists and names no other data set, else what
+        dataset.json names as `system`, else bm25.
     baseline, workflow : Path
         Where they go.
     embedder : str
@@ -126,7 +128,8 @@ def start(
                 '--update --accept-worse --because "..."'
             )
     else:
-        given = _current(dataset) if current is None else current
+        given, others = (current, "") if current is not None else _current(dataset)
+        notices += [others] if others else []
         gated = [str(given)]
         written += gate.update(given, because=BECAUSE)[1]
     if workflow.exists():
@@ -214,9 +217,22 @@ def _state(path: Path, said: Mapping[str, object]) -> bool:
     return True
 
 
-def _current(dataset: Dataset) -> str:
-    """What is used today, as far as files tell."""
-    return str(WEIGHTS) if WEIGHTS.is_file() else dataset.today
+def _current(dataset: Dataset) -> tuple[str, str]:
+    """What is used today, as far as files tell, with a notice on weights that are those of another data set."""
+    if not WEIGHTS.is_file():
+        return dataset.today, ""
+    if (name := _chosen_on(WEIGHTS)) in ("", dataset.name):
+        return str(WEIGHTS), ""
+    said = f"{WEIGHTS} was chosen on the data set {shown(name)}, so it is not taken; --current {WEIGHTS} takes it"
+    return dataset.today, said
+
+
+def _chosen_on(file: Path) -> str:
+    """The data set that a weights file names; whoever reads the file whole says what is wrong with it."""
+    try:
+        return chosen_on(read_json(file))
+    except ConfigError:
+        return ""
 
 
 def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: str = "") -> str:

@@ -23,6 +23,7 @@ import msgspec
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
+from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
 from steelyard_eval.recording.revision import revision
@@ -186,7 +187,7 @@ def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
     for run in runs:
         if run.id == id_:
             return run
-    known = f"{runs[0].id} to {runs[-1].id}" if runs else "none"
+    known = ", ".join(spans([run.id for run in runs])) or "none"
     raise ConfigError(f"there is no run {id_}; kept are {known}")
 
 

@@ -20,7 +20,8 @@ def latex(record: ResultsDocument) -> str:
 
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
     document (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
-    recommendation chose. The label of the table is ``tab:`` and the name of the data set.
+    recommendation chose. The label of the table is ``tab:``, the name of the data set, and
+    ``-compare`` or ``-recommend``.
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
@@ -46,7 +47,8 @@ def latex(record: ResultsDocument) -> str:
         rows.append(f"{name} & {' & '.join(cells)} \\\\")
         rows += [r"\midrule"] if label == baseline and len(labels) > 1 else []
     head = " & ".join(tex(metric) for metric in metrics)
-    name = f"tab:{re.sub('[^A-Za-z0-9]+', '-', record['dataset']['name']).strip('-') or 'results'}"
+    of = re.sub("[^A-Za-z0-9]+", "-", record["dataset"]["name"]).strip("-") or "results"
+    name = f"tab:{of}-{'recommend' if record.get('leaderboard') else 'compare'}"
     caption = "\n".join([*_caption(record, bool(tested)), *(_choice(record) if choice in labels else ())])
     lines = (
         rf"% Needs \usepackage{{booktabs,amssymb}}; the text names it by Table~\ref{{{name}}}.",

@@ -57,7 +57,9 @@ class Runs(Result):
         return pd.DataFrame(self._rows(), columns=list(COLUMNS)).rename(columns=COLUMNS)
 
     def __str__(self) -> str:
-        return table(self._rows(), COLUMNS) if self.runs else "nothing was measured yet"
+        if not self.runs:
+            return "nothing was measured yet"
+        return "\n\n".join([table(self._rows(), COLUMNS), *_newest(self.runs)])
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
@@ -111,18 +113,18 @@ class Runs(Result):
         rows = []
         for run in self.runs:
             today, best = run.row(str(run.facts.get("baseline"))), run.best
-            moved = [PARTS[name] for name in PARTS if last and last.states.get(name) != run.states.get(name)]
+            moved = list(_moved(last, run)) if last else []
             rows.append(
                 {
                     "run": run.id,
                     "at": run.at.replace("T", " ").rstrip("Z"),
                     "kind": run.kind,
                     "metric": run.facts.get("metric"),
-                    "today": number(today["mean"] if today else None),
-                    "best": number(best["mean"] if best else None),
+                    "today": number(today["mean"]) if today else "-",
+                    "best": number(best["mean"]) if best else "-",
                     "label": best["label"] if best else "-",
                     "verdict": run.facts.get("verdict", "-"),
-                    "data": ", ".join(moved[:3]) or ("-" if last else "the first"),
+                    "data": ", ".join(moved) or ("-" if last else "the first"),
                 }
             )
             last = run
@@ -168,6 +170,29 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
     elif rest or one.facts.get("rows") != other.facts.get("rows"):
         yield f"Same data and labels: {_verdict(pairs)}"
     yield from rest
+
+
+def _moved(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    """What differs between two runs, in a word each; lists of jobs that keep none are no change."""
+    for name, what in PARTS.items():
+        a, b = one.states.get(name), other.states.get(name)
+        if a != b and (name != "ranked" or (a and b)):
+            yield what
+    if any(_weights(one, other)):
+        yield "weights"
+
+
+def _newest(runs: Sequence[KeptRun]) -> Iterator[str]:
+    """What the last run found, against the last before it that measured one of its contenders on the same data."""
+    measured = [run for run in runs if run.best]
+    for before in measured[-2::-1]:
+        own = measured[-1]
+        pairs = {} if any(_incomparable(before, own, {}, {})) else _pairs(before, own)
+        if pairs:
+            gains = [f"{label} {number(b - a, 4, signed=True)}" for label, (a, b) in pairs.items()]
+            said = _verdict(pairs) if len(gains) > 1 else f"{gains[0]} {own.facts.get('metric')}"
+            yield f"run {own.id} against run {before.id}, on the same data and labels: {said}"
+            return
 
 
 def _incomparable(
@@ -226,8 +251,8 @@ def _verdict(pairs: Pairs) -> str:
         if own
     ]
     if not pairs:
-        return "no contender was measured twice"
-    return f"of {counted(len(pairs), 'mean')} {' and '.join(told)}" if told else "no mean moved"
+        return "nothing in common was measured"
+    return f"of {counted(len(pairs), 'mean')} {' and '.join(told) or 'none moved'}"
 
 
 def _means(pairs: Pairs) -> Iterator[str]:

@@ -191,8 +191,8 @@ def recommendation(record: ResultsDocument) -> str:
     ]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
-    if record["chosen"]:
-        facts += [f"chosen:  {record['chosen']['strategy']}, {_depths(record['chosen']['depths'])}"]
+    if own := record["chosen"]:
+        facts += [", ".join(filter(None, (f"chosen:  {own['strategy']}", _depths(own["depths"]))))]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     front = [row["label"] for row in record["leaderboard"] if timing.get(row["label"], {}).get("pareto")]
     facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.files import canonical, write_text
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.base.files import canonical, spare, write_text
 from steelyard.base.inputs import read_bytes
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRun, kept
 
@@ -52,10 +52,16 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     for file in filter(Path.is_file, files):
         record, done = _record(file), "removed" if files[file] is None else "replaced"
         if _search(record) not in new:
-            lines.append(f"{file}: {done}, {_again(dataset, file, record)}")
+            lines.append(f"{file}: {done}, {_of_another(dataset, record)}{_again(dataset, file, record)}")
         elif files[file] is None:
             lines.append(f"{file}: {done}, it was of an earlier run")
     return lines
+
+
+def _of_another(dataset: Dataset | None, record: object) -> str:
+    """Whose file it was, where its provenance names another data set."""
+    name = chosen_on(record)
+    return f"it was of the data set {shown(name)}, and " if dataset and name not in ("", dataset.name) else ""
 
 
 def _again(dataset: Dataset | None, file: Path, record: object) -> str:
@@ -64,17 +70,11 @@ def _again(dataset: Dataset | None, file: Path, record: object) -> str:
     if run is not None and dataset is not None:
         command = spelled("runs", dataset, str(run), options={"--out": file})
         return f"it was of an earlier run; to have it again: {command}"
-    names = (file.with_name(f"{file.name.removesuffix('.json')}.before-{number}.json") for number in count(1))
     held = read_bytes(file)
-    copy = next(name for name in names if not os.path.lexists(name) or _holds(name, held))
+    copy = spare(file, held)
     if not os.path.lexists(copy):
         write_text(copy, held)
     return f"no kept run has what it held, which is now in {copy}"
-
-
-def _holds(copy: Path, held: bytes) -> bool:
-    """Whether a copy that is there already, such as that of a killed command, is the same."""
-    return copy.is_file() and copy.stat().st_size == len(held) and read_bytes(copy) == held
 
 
 def _runs(dataset: Dataset | None) -> list[KeptRun]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from steelyard_eval.notebook.label.widget import Judge
 
 R = TypeVar("R", bound=Reported[Any])
+_log = logging.getLogger(__name__)
 
 
 class Workbench:
@@ -108,7 +109,7 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             Several stand in one string, separated by commas, in a list, or in a mapping from labels; by default
-            the usual systems. Each is one of these:
+            the usual systems. `more` are further ones, after a string or one contender. Each is one of these:
 
             - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
@@ -145,13 +146,11 @@ class Workbench:
         DataError
             For a run or a recording that is damaged or belongs to another data set.
         """
-        if more:
-            raise ConfigError("compare takes one list of contenders; write compare([first, second])")
         return self._kept(
             "compare",
             compare(
                 self.dataset,
-                contenders,
+                [cast("Given", contenders), *more] if more else contenders,
                 baseline=baseline,
                 metrics=metrics,
                 split=split,
@@ -581,7 +580,7 @@ class Workbench:
         Returns
         -------
         list of Path
-            The baseline and its history.
+            The baseline and its history; the log says how to have again what they replaced.
 
         Raises
         ------
@@ -589,7 +588,10 @@ class Workbench:
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
         own = self._gate(baseline, split=split, limit=limit)
-        return own.update(contenders, because=because, accept_worse=accept_worse)[1]
+        _, files, again = own.update(contenders, because=because, accept_worse=accept_worse)
+        if again:
+            _log.warning(again)
+        return files
 
     def runs(self) -> Runs:
         """What was measured on this data set so far.

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 
 MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
@@ -221,6 +223,33 @@ def test_a_printed_result_is_what_the_command_prints(tiny):
     assert "tiny (all): 2 queries, limit 10" in str(data.compare("bm25, fts", timed=False))
     assert repr(data.compare("bm25, fts", timed=False)) == "Comparison(bm25, fts on tiny)"
     assert "verdict:" in str(data.tune("plain"))
+
+
+def test_explain_without_labels_names_the_data_set_to_judge(tiny):
+    (tiny / "qrels.txt").unlink()
+    assert f"label some: steelyard judge {tiny}" in " ".join(run("explain", tiny).stdout.split())
+
+
+def test_check_says_how_many_queries_have_an_answer(tiny):
+    with (tiny / "queries.jsonl").open("a") as stream:
+        stream.write('{"id": "none", "text": "nothing of the kind", "answerable": false}\n')
+    assert "3 queries, 2 judged; 2 with an answer, 1 without; no faults" in run("check", tiny).stdout
+
+
+def test_init_leaves_weights_of_another_data_set_alone(tiny):
+    """The default name is that of every data set in a folder; whoever names the file has it gated."""
+    file = tiny.parent / "search-weights.json"
+    replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
+    begun = run("init", tiny, "--workflow", "a.yml")
+    assert f"{tiny} is gated with bm25" in begun.stdout
+    assert (
+        f"note: {file.name} was chosen on the data set 'other', so it is not taken; --current {file.name} takes it"
+        in begun.stdout
+    )
+    named = run("init", tiny, "--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
+    assert f"gated with {file.name}" in named.stdout
+    replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
+    assert f"gated with {file.name}" in run("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
 
 
 @pytest.mark.parametrize("name", ["table.tex", "results.json"])

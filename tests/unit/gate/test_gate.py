@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -323,6 +324,22 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
 
     data.update_baseline(bad, because="bm25 goes", baseline=baseline, accept_worse=True)
     assert json.loads(history_path(baseline).read_text().splitlines()[-1])["accepted_worse"] is True
+
+
+def test_a_replaced_baseline_can_be_had_again_with_its_history(data, baseline, capsys, monkeypatch):
+    """The commands that the update prints, run by a shell, bring back the bytes; a second one keeps another."""
+    monkeypatch.chdir(baseline.parent)
+    both = [baseline.name, history_path(baseline).name]
+    before = [Path(name).read_bytes() for name in both]
+    for number in (1, 2):
+        capsys.readouterr()
+        assert run("gate", STARTER, "--baseline", baseline.name, "--update", "--because", f"oops {number}") == 0
+        told = capsys.readouterr().out.splitlines()[-1]
+        assert told.startswith("the baseline before is kept; to have it again: cp ")
+        assert f"{baseline.stem}.before-{number}.json" in told
+    assert run("gate", STARTER, "--baseline", f"{baseline.stem}.before-1.json") == 0
+    subprocess.run(["sh", "-c", told.partition(": ")[2].replace("before-2", "before-1")], check=True)
+    assert [Path(name).read_bytes() for name in both] == before
 
 
 def test_an_update_that_drops_a_contender_is_adverse(data, baseline):

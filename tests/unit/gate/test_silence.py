@@ -78,6 +78,32 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path,
     )
 
 
+def test_one_new_answer_of_few_is_open_and_says_how_to_accept_it(folder, tmp_path, capsys):
+    """1/48 + 1.2816 * sqrt(1 - 1/48) / 48 = .047, above .04; of 57, 1/57 + 1.2816 * .9912 / 57 = .0398."""
+    assert false_answers({"a"}, (), 48, 0.04) == {
+        "kind": "false answers", "verdict": "inconclusive",
+        "text": "1 of 48 questions without an answer are answered, 0 before (p = 0.5), and so few do not rule "
+        "out a rise by more than 0.04",
+    }  # fmt: skip
+    assert false_answers({"a"}, (), 57, 0.04)["verdict"] == "pass"
+    lists = [f"q{at} Q0 word{chr(97 + at)} 1 1 x\n" for at in range(26)]
+    lists += [f"n{at} Q0 worda 1 1 x\n" for at in range(26)]
+    then, now = (tmp_path / name for name in ("then.run", "now.run"))
+    then.write_text("".join(lists[:-1]))
+    now.write_text("".join(lists))
+    words = ["gate", str(folder), "--baseline", str(tmp_path / "base.json")]
+    main([*words, f"r={then}", "--update", "--because", "begun"], standalone_mode=False)
+    capsys.readouterr()
+    main([*words, f"r={now}"], standalone_mode=False)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "this is no evidence of a decline; to accept it, update the baseline with it" in told
+    assert "only more questions that nothing answers can tell more" in told
+    assert "has labels" not in told
+    then.write_text(now.read_text())
+    main([*words, f"r={then}"], standalone_mode=False)
+    assert "a decline; to accept it: steelyard gate" in " ".join(capsys.readouterr().out.split())
+
+
 def test_lists_that_show_what_was_replaced_are_told(tmp_path, capsys):
     """Ten pairs of an entry and what took its place, equally relevant: the list is turned round in each."""
     place = tmp_path / "mine"

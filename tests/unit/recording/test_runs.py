@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -316,13 +317,52 @@ def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_foll
         "3 more moved less",
     ]
     assert sy.load(folder).runs().changed(2, 3) == [
-        "Same data and labels: no contender was measured twice",
+        "Same data and labels: nothing in common was measured",
         "only run 2 has h; g; f; e; d; 3 more",  # rows are kept best first
         "only run 3 has new",
     ]
     (folder / "qrels.txt").write_text("q1 0 m1 2\nq1 0 m2 1\n")
     keep(sy.load(folder).dataset, "compare", of_means(after) | {"split": "dev"}, now=lambda: NOW)
     assert sy.load(folder).runs().changed(2, 4) == ["Not comparable: split none to dev; labels 1 added ('q1 m2')"]
+
+
+def gated(strategy, mean):
+    """What a gate keeps of a single contender."""
+    row = {"label": "w.json", "strategy": strategy, "metrics": [{"now": mean}]}
+    return {"objective": "nDCG@10", "verdict": "pass", "contenders": [row]}
+
+
+def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
+    """By hand: 0.737 - 0.456 = 0.281; runs 2 and 4 share w.json and the labels, run 3 has nothing of theirs."""
+    data = sy.load(folder)
+    keep(data.dataset, "compare", document(), now=lambda: NOW)
+    keep(data.dataset, "gate", gated("bm25", 0.456), now=lambda: NOW)
+    keep(data.dataset, "learn", {"verdict": "keep"}, now=lambda: NOW)
+    keep(data.dataset, "gate", gated("fts", 0.737), now=lambda: NOW)
+    keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
+    assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
+    lines = str(data.runs()).splitlines()
+    assert lines[-1] == "run 5 against run 4, on the same data and labels: w.json -0.2370 nDCG@10"
+    assert "\N{EN DASH}" not in "\n".join(lines)
+    CliRunner().invoke(main, ["runs", str(folder), "5", "--delete"])
+    assert str(data.runs()).endswith("run 4 against run 2, on the same data and labels: w.json +0.2810 nDCG@10")
+    (folder / "qrels.txt").write_text("q1 0 m1 1\n")
+    keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
+    assert "against run" not in str(sy.load(folder).runs())
+
+
+def test_means_that_did_not_move_are_counted(folder):
+    for mean in (0.5, 0.5):
+        keep(sy.load(folder).dataset, "compare", of_means({"a": mean, "b": 0.3}), now=lambda: NOW)
+    assert str(sy.load(folder).runs()).endswith("on the same data and labels: of 2 means none moved")
+
+
+def test_runs_that_are_kept_are_named_without_those_that_were_deleted(folder):
+    for _ in range(4):
+        keep(sy.load(folder).dataset, "compare", of_means({"a": 0.5}), now=lambda: NOW)
+    CliRunner().invoke(main, ["runs", str(folder), "3", "--delete"])
+    with pytest.raises(ConfigError, match=r"there is no run 3; kept are 1 to 2, 4$"):
+        sy.load(folder).runs().changed(1, 3)
 
 
 def weights(strategy):
@@ -376,6 +416,16 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}"]
     assert data.runs().save_weights(2, out) == out
+
+
+def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatch):
+    """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
+    monkeypatch.chdir(folder)
+    data, file = sy.load(folder).dataset, Path("search-weights.json")
+    for name, said in (("other", "it was of the data set 'other', and "), ("mine", ""), ("", "")):
+        replace(weights("fts"), provenance={"dataset": name}).save(file)
+        (line,) = keep_back(data, {file: weights("bm25")})
+        assert line.startswith(f"{file}: replaced, {said}no kept run has what it held")
 
 
 def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
@@ -479,6 +529,6 @@ def test_what_one_of_two_runs_did_not_choose_is_none(folder):
     for more in (chosen, {}):
         keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: no mean moved",
+        "Same data and labels: of 2 means none moved",
         "chosen: cortex_mem with bm25 with graph.seeds=3 to none",
     ]

@@ -14,14 +14,14 @@ from steelyard_eval.show.report import write_report
 
 from .test_report import compared, configuration, mean
 
-TABLE = r"""% Needs \usepackage{booktabs,amssymb}; the text names it by Table~\ref{tab:work-shop}.
+TABLE = r"""% Needs \usepackage{booktabs,amssymb}; the text names it by Table~\ref{tab:work-shop-compare}.
 \begin{table}
 \centering
 \caption{Means over 40 queries of work\_shop, lists of 10.
 Best in bold, second best underlined.
 $^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than fts in nDCG@10,
 two-sided paired randomisation test, $p < 0.05$ after Holm's correction.}
-\label{tab:work-shop}
+\label{tab:work-shop-compare}
 \begin{tabular}{lcc}
 \toprule
 System & nDCG@10 & R@10 \\
@@ -80,6 +80,7 @@ def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
         "Tuned rows were chosen on these queries, so their means are optimistic.}\n"
     ) in told  # fmt: skip
     assert r"$^{\star}$: chosen." in latex({**recommended, "promise_stated": False})
+    assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
 
 
 def test_a_result_without_means_is_its_frame_below_its_sentence():

@@ -805,6 +805,15 @@ def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():
     assert movers(left, {"entries": ["c", "a"]}) == {}  # the list of another engine
 
 
-@pytest.mark.parametrize(("kind", "text"), [("tuned", "tuned here, not tested"), ("system", "not compared")])
-def test_a_row_without_a_test_says_why(kind, text):
-    assert _verdict({"kind": kind}, None, False).text == text
+@pytest.mark.parametrize(
+    ("kind", "choice", "text"),
+    [
+        ("tuned", True, "chosen on these queries; the answer above is out of fold"),
+        ("tuned", False, "tuned on these queries; not tested"),
+        ("system", False, "not compared"),
+        ("system", True, "not compared"),
+    ],
+)
+def test_a_row_without_a_test_says_why(kind, choice, text):
+    """The answer's odds are of queries that were kept aside, the row's numbers of those that it was chosen on."""
+    assert _verdict({"kind": kind}, None, False, choice).text == text

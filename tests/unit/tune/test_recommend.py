@@ -392,8 +392,9 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
 
 @pytest.mark.parametrize("stated", [True, False])
 def test_a_gain_that_is_not_stated_is_not_said_to_stand_above(found, stated):
-    record = {**found.record, "promise_stated": stated}
+    record = {**found.record, "promise_stated": stated, "chosen": {**found.record["chosen"], "depths": {}}}
     told = " ".join(recommendation(record).split())
+    assert ", current:" not in told  # depths that are not there need no comma
     caption = " ".join(map(str, leaderboard(record)))
     assert "so they are optimistically biased" in told
     assert ("the gain above, made out of fold" in told) == stated
@@ -427,7 +428,8 @@ def test_the_three_sentences():
         "Try: perhaps better than your bm25 (2 in 5 that it is worse), not proven."
     )
     assert sentence(ship, "mine", "nDCG@10", 100) == (
-        "Ship: better than your mine (1 in 50 that it is worse); how much better these few labels cannot tell."
+        "Ship: better than your mine (1 in 50 that it is worse); how much better is promised "
+        "from 100 labelled queries on."
     )
     refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
     assert sentence(refused, "bm25", "nDCG@10") == "Try: not proven, because the search was broken off."

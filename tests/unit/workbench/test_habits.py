@@ -106,6 +106,16 @@ def test_transformers_and_runs_are_contenders(data):
     assert means["Pipeline"] == means["mine"] == 0.75
 
 
+def test_contenders_may_stand_one_after_the_other(data):
+    found = data.compare(Pipeline(), "bm25, fts", Run(), metrics="RR@10", timed=False)
+    assert reciprocal(found) == reciprocal(
+        data.compare([Pipeline(), "bm25", "fts", Run()], metrics="RR@10", timed=False)
+    )
+    assert len(reciprocal(found)) == 4
+    with pytest.raises(ConfigError, match="is no contender"):
+        data.compare(["bm25"], "fts", timed=False)
+
+
 @pytest.mark.nightly
 def test_a_run_of_ranx_is_a_contender(data):
     ranx = pytest.importorskip("ranx")

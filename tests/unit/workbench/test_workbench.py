@@ -75,11 +75,6 @@ def test_the_names_of_the_package_survive_their_own_use(data):
         sy.nothing  # noqa: B018 -- the access is what is tested
 
 
-def test_contenders_one_by_one_end_in_what_to_write(data):
-    with pytest.raises(ConfigError, match=r"one list of contenders; write compare\(\[first, second\]\)"):
-        data.compare("bm25", "fts")
-
-
 def test_a_data_set_prints_in_a_line(data):
     assert repr(data.dataset) == "Dataset('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"
     assert repr(data) == "Workbench('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"

@@ -12,7 +12,7 @@ from steelyard_eval.cli.commands.options import embedder_option, intents_option,
 from steelyard_eval.common.console import table
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
 
@@ -58,7 +58,7 @@ def explain(
         document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
         first = [row["id"] for row in document["worst"][:1]]
         document["command"] = spelled("explain", data, *first, *named, options={})
-        put(document, as_json, _listed(document))
+        put(document, as_json, _listed(document, data))
         return
     found = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
     put(found.to_json(), as_json, str(found))
@@ -73,9 +73,10 @@ def _worst(found: Comparison) -> dict[str, Any]:
     return {"label": label, "metric": record.get("primary"), "queries": len(rows), "worst": rows[:WORST]}
 
 
-def _listed(document: dict[str, Any]) -> str:
+def _listed(document: dict[str, Any], dataset: Dataset) -> str:
     if not document["worst"]:
-        return "no query is judged, so none is known to be bad; name one, or label some: steelyard judge"
+        judge = spelled("judge", dataset, options={})
+        return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {document['label']}", "text": "text"}
     return f"{table(rows, columns)}\n\nof {document['queries']} judged queries; why: {document['command']}"

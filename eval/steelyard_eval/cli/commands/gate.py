@@ -104,10 +104,11 @@ def gate(
 
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
-    gating, files = own.update(named, because=because, accept_worse=accept_worse)
+    gating, files, again = own.update(named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
+    document |= {"replaced": again} if again else {}
     lines = [gating.sentence] if gating else []
-    put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}"]))
+    put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}", *filter(None, [again])]))
 
 
 def _end(found: Gating, strict: bool) -> None:

@@ -90,6 +90,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
     timing = {record["label"]: record for record in results.get("timing", ())}
     gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
     tested, places = tests(results), {one["label"]: at for at, one in enumerate(configurations(results), 1)}
+    choice = chosen(results) if results.get("verdict") == "ship" else ""
     for one in notable(results):
         label = one["label"]
         about = ", ".join(
@@ -104,7 +105,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
             ),
             results["primary"]: _value(values.get((label, results["primary"]))),
             "difference": _change(tested.get(label), gains.get(label)),
-            "verdict": _verdict(one, tested.get(label), label == results.get("baseline")),
+            "verdict": _verdict(one, tested.get(label), label == results.get("baseline"), label == choice),
             **_costs(took, "p50 ms", "embedding calls"),
         }
 
@@ -159,11 +160,14 @@ def _change(tested: ComparedRecord | None, gain: MeanRecord | None) -> Cell:
     return amount(None if gain is None else gain["mean"], signed=True, ends=gain)
 
 
-def _verdict(one: ContenderRecord, tested: ComparedRecord | None, is_baseline: bool) -> Cell:
+def _verdict(one: ContenderRecord, tested: ComparedRecord | None, is_baseline: bool, is_choice: bool) -> Cell:
     if is_baseline:
         return Cell("baseline")
+    if tested is None and one.get("kind") == "tuned":
+        above = "the answer above is out of fold" if is_choice else "not tested"
+        return Cell(f"{'chosen' if is_choice else 'tuned'} on these queries; {above}")
     if tested is None:
-        return Cell("tuned here, not tested" if one.get("kind") == "tuned" else "not compared")
+        return Cell("not compared")
     return Cell(tested["verdict"], tested.get("why") or "", colour=COLOURS.get(tested["verdict"], ""))
 
 
