@@ -67,7 +67,7 @@ def _caption(record: ResultsDocument, tested: bool) -> Iterator[str]:
     if tested:
         yield (
             r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than "
-            f"{tex(str(record['baseline']))} in {tex(record['primary'])},"
+            f"{tex(str(record.get('baseline')))} in {tex(record['primary'])},"
         )
         yield f"two-sided paired randomisation test, $p < {ALPHA}$ after Holm's correction."
 

@@ -297,8 +297,9 @@ def test_who_entered_and_who_left_say_where_they_were(tmp_path):
     assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
 
 
-def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of(tmp_path):
+def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of(tmp_path, monkeypatch):
     """The word of the query stands in `why`, which EchoVault's index covers and a title does not hold."""
+    monkeypatch.setenv("COLUMNS", "120")  # a narrower line ends earlier
     entries = [{"id": "a", "text": "cache"}, {"id": "b", "text": "x", "source": "cache"}]
     found = explain(
         dataset(tmp_path, entries, {"text": "cache"}, {"b": 1}), "q", "fts", "echovault", embedder="none"
