@@ -37,7 +37,8 @@ from steelyard_eval.gate.history import (
     to_have_again,
 )
 from steelyard_eval.gate.result import Gating
-from steelyard_eval.gate.rule import BUDGET, SMALL
+from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.gate.updates import refuse_both, refuse_worse
 from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -127,7 +128,8 @@ class Gate:
 
         Returns the result of gating it, None without a comparable old baseline, the files, and how to have again
         what was replaced, which is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
-        when it is worse than the old one or drops a contender and `accept_worse` is false, or nobody says why.
+        when nobody says why, or `accept_worse` is false and it is worse than the old one, drops a contender, or
+        changes one while the data changed, too.
         """
         old = load_baseline(self.path, self.rebaseline) if self.path.exists() else None
         history = load_history(history_path(self.path))
@@ -138,11 +140,15 @@ class Gate:
         if contenders is None and old is None:
             raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
         asked = self._named_by(old) if contenders is None and old else read_asked(contenders or ())
-        comparable = self._aligned(old) if old is not None and not self.differing(old) else None
+        differing = self.differing(old) if old is not None else {}
+        comparable = self._aligned(old) if old is not None and not differing else None
         answers = self._field(old).run(asked)
         gating = self._gated(answers, comparable, history) if comparable else None
         if not accept_worse:
-            self._refuse_worse(answers, old, gating)
+            refuse_worse(answers, old, gating)
+            if old is not None and differing:
+                made = {} if "corpus" in differing else {o.label: self._configuration(o, old) for o in answers}
+                refuse_both(answers, old, differing, made)
         line = self._line(answers, comparable, because, accept_worse, gating)
         lines = continued(history, line)
         kept = self._keep(answers, comparable)
@@ -269,23 +275,6 @@ class Gate:
         if not known:
             return None
         return Gating(document(self._setup(old, history), [self._contest(own, kept, old) for own, kept in known]))
-
-    def _refuse_worse(self, answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
-        """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
-        labels = {own.label for own in answers}
-        gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
-        reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
-        rows = gating.record["contenders"] if gating else []
-        reasons += [
-            f"{row['label']}: {row['text']}"
-            for row in rows
-            if row["verdict"] == "fail" or row["metrics"][0]["delta"] < -SMALL
-        ]
-        if reasons:
-            raise ConfigError(
-                f"the new baseline is worse than the old one ({'; '.join(reasons)}); nothing was written. "
-                "Add --accept-worse if that is meant"
-            )
 
     def _keep(self, answers: Sequence[GateAnswers], old: Baseline | None) -> list[KeptContender]:
         """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""

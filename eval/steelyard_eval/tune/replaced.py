@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import KeptRun, kept
 
 Files = Mapping[Path, SearchConfig | None]
@@ -74,7 +76,8 @@ def _again(dataset: Dataset | None, file: Path, record: object) -> str:
     copy = spare(file, held)
     if not os.path.lexists(copy):
         write_text(copy, held)
-    return f"no kept run has what it held, which is now in {copy}"
+    command = shlex.join(["cp", word(copy), word(file)])
+    return f"no kept run has what it held, which is now in {copy}; to have it again: {command}"
 
 
 def _runs(dataset: Dataset | None) -> list[KeptRun]:

@@ -238,6 +238,31 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     assert run("gate", other, "--baseline", baseline) == 0
 
 
+def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monkeypatch):
+    """Labels and weights at once: refused, with nothing written; one after the other, each step is judged."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(STARTER, "mine")
+    about = json.loads(Path("mine/dataset.json").read_text())
+    Path("mine/dataset.json").write_text(
+        json.dumps({k: v for k, v in about.items() if k not in {"files", "counts"}})
+    )
+    find_system("bm25").config(10).save("search-weights.json")
+    assert run("gate", "mine", "search-weights.json", "--update", "--because", "first") == 0
+    before = Path("reports/baseline.json").read_bytes()
+
+    labels = Path("mine/qrels.txt").read_text().splitlines()
+    Path("mine/qrels.txt").write_text("\n".join(labels[1:]) + "\n")
+    find_system("cortex_mem").config(10).save("search-weights.json")
+    assert run("gate", "mine", "--update", "--because", "labels fixed") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "labels changed and so did 'search-weights.json'" in told
+    assert Path("reports/baseline.json").read_bytes() == before
+    assert run("gate", "mine", "--update", "--because", "both are meant", "--accept-worse") == 0
+
+    Path("mine/qrels.txt").write_text("\n".join(labels) + "\n")
+    assert run("gate", "mine", "--update", "--because", "labels alone") == 0
+
+
 def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     blocked = tmp_path / "file" / "baseline.json"

@@ -411,7 +411,8 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     for number in (1, 2):
         out.write_text(f"mine {number}")
         copy = folder / f"w.before-{number}.json"
-        assert said("1")[1:] == [f"{out}: replaced, no kept run has what it held, which is now in {copy}"]
+        told = f"which is now in {copy}; to have it again: cp {copy} {out}"
+        assert said("1")[1:] == [f"{out}: replaced, no kept run has what it held, {told}"]
         assert copy.read_text() == f"mine {number}"
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}"]
@@ -440,7 +441,8 @@ def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, mon
         weights(name).save(file)
     assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
         f"run.json: removed, it was of an earlier run; to have it again: steelyard runs {folder} 1 --out run.json",
-        "none.json: removed, no kept run has what it held, which is now in none.before-1.json",
+        "none.json: removed, no kept run has what it held, which is now in none.before-1.json; "
+        "to have it again: cp none.before-1.json none.json",
         "same.json: removed, it was of an earlier run",
     ]
     assert SearchConfig.load("none.before-1.json") == weights("vector")

@@ -1,0 +1,51 @@
+"""What an update of a baseline is refused for, unless it is accepted: it would hide that search got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard_eval.gate.answers import GateAnswers
+from steelyard_eval.gate.baseline import Baseline
+from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.rule import SMALL
+
+
+def refuse_worse(answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
+    """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
+    labels = {own.label for own in answers}
+    gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
+    reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
+    rows = gating.record["contenders"] if gating else []
+    reasons += [
+        f"{row['label']}: {row['text']}"
+        for row in rows
+        if row["verdict"] == "fail" or row["metrics"][0]["delta"] < -SMALL
+    ]
+    if reasons:
+        raise ConfigError(
+            f"the new baseline is worse than the old one ({'; '.join(reasons)}); nothing was written. "
+            "Add --accept-worse if that is meant"
+        )
+
+
+def refuse_both(
+    answers: Sequence[GateAnswers], old: Baseline, differing: Iterable[str], made: Mapping[str, str]
+) -> None:
+    """ConfigError where a contender changed together with the data, so that nobody can tell what it cost.
+
+    `differing` names what changed of the data, `made` has the hash of each configuration where it does not depend
+    on that.
+    """
+    pairs = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
+    changed = [
+        shown(own.label)
+        for own, kept in pairs
+        if own.strategy != kept.strategy or made.get(own.label, kept.configuration) != kept.configuration
+    ]
+    if changed:
+        raise ConfigError(
+            f"{', '.join(differing)} changed and so did {', '.join(changed)}, so a decline could not be told; "
+            "nothing was written. Update once with what was searched before and once with what is now, or add "
+            "--accept-worse"
+        )
