@@ -18,19 +18,19 @@ WIDTH = 1180
 
 
 def main() -> None:
-    """Write report.png, phone.png, query.png and runs.png beside this file."""
+    """Write report.png, phone.png, query.png and runs.png beside this file, of the report in reports/demo."""
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("make pictures needs chromium on the PATH")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        demo(Path(folder))
+        _, (report, *_), _ = demo(Path("reports/demo"))  # as `make demo` does: the report names its files
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
-        page.goto((Path(folder) / "report.html").as_uri())
+        page.goto(report.resolve().as_uri())
         page.locator(".open").first.wait_for(state="attached")
         page.screenshot(path=HERE / "report.png")
         phone = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-        phone.goto((Path(folder) / "report.html").as_uri() + "#differences")
+        phone.goto(report.resolve().as_uri() + "#differences")
         phone.wait_for_timeout(200)
         phone.screenshot(path=HERE / "phone.png")
         page.locator("nav").get_by_text("Queries", exact=True).click()
