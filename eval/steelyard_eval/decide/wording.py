@@ -65,7 +65,7 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
         return f"Ship: {in_words(decision.gain, metric, f'expected over {own}')}."
     if decision.verdict == "ship":
         likely = f"better than {own} ({odds(decision.gain)})"
-        return f"Ship: {likely}; how much better is promised from {fewest} labelled queries on."
+        return f"Ship: {likely}; by how much can be told from {fewest} labelled queries on."
     if decision.verdict == "try" and decision.refusal:
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."

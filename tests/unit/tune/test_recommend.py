@@ -428,7 +428,7 @@ def test_the_three_sentences():
         "Try: perhaps better than your bm25 (2 in 5 that it is worse), not proven."
     )
     assert sentence(ship, "mine", "nDCG@10", 100) == (
-        "Ship: better than your mine (1 in 50 that it is worse); how much better is promised "
+        "Ship: better than your mine (1 in 50 that it is worse); by how much can be told "
         "from 100 labelled queries on."
     )
     refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
