@@ -26,9 +26,9 @@ DRAWS = 5
 """Orders in which groups are taken; the shares of one order are nested."""
 
 
-def ablation(task: Task, found: TuningDecision) -> AblationRecord:
+def ablation(task: Task, judged: TuningDecision) -> AblationRecord:
     """The three parts as JSON values: `signals`, `weights`, `labels`."""
-    return {"signals": signals(task, found), "weights": weights(task, found.picked), "labels": labels(task)}
+    return {"signals": signals(task, judged), "weights": weights(task, judged.picked), "labels": labels(task)}
 
 
 def signals(task: Task, judged: TuningDecision) -> list[SignalWorth]:
@@ -39,11 +39,11 @@ def signals(task: Task, judged: TuningDecision) -> list[SignalWorth]:
     signal that is all the strategy has is left out of the list.
     """
     best = judged.optimum.values
-    found: list[SignalWorth] = []
+    rows: list[SignalWorth] = []
     for name, rest in bar("leaving signals out")(_rests(task.config)):
         without = task.under(rest).optimum(task.inside)
         values = without.values
-        found.append(
+        rows.append(
             {
                 "signal": name,
                 "strategy": str(without.config.strategy),
@@ -51,7 +51,7 @@ def signals(task: Task, judged: TuningDecision) -> list[SignalWorth]:
                 "held_out": held_out_gain(task, best, values),
             }
         )
-    return found
+    return rows
 
 
 def _rests(config: SearchConfig) -> list[tuple[str, SearchConfig]]:
@@ -67,12 +67,12 @@ def weights(task: Task, config: SearchConfig) -> list[WeightWorth]:
     `alone` the values at both ends.
     """
     candidate = task.candidate(config)
-    return [_curve(candidate, int(s), own, task.inside) for own in candidate.branches for s in own]
+    return [_curve(candidate, int(s), branch, task.inside) for branch in candidate.branches for s in branch]
 
 
-def _curve(candidate: Candidate, s: int, own: Indices, queries: Bools) -> WeightWorth:
+def _curve(candidate: Candidate, s: int, branch: Indices, queries: Bools) -> WeightWorth:
     total = float(candidate.total[s])
-    curve = candidate.line_of(own, s, candidate.start).curve(queries)
+    curve = candidate.line_of(branch, s, candidate.start).curve(queries)
     top = curve.choose(near=float(candidate.start[s]))
     return {
         "signal": candidate.form.labels[s],
@@ -91,14 +91,14 @@ def labels(task: Task) -> list[LabelsWorth]:
     Those are the held-out queries, or where there are none the rest of the tuning queries. Means over `DRAWS`
     seeded orders of the groups; `low` and `high` are the least and greatest value on the queries not chosen for.
     """
-    found: list[LabelsWorth] = []
+    rows: list[LabelsWorth] = []
     for share in bar("fewer labels")(SIZES):
         tried = [_tuned_on(task, subset) for subset in _subsets(task, share)]
-        tried = [one for one in tried if one is not None]
+        tried = [draw for draw in tried if draw is not None]
         if not tried:
             continue
         queries, inside, outside = np.array(tried).T
-        found.append(
+        rows.append(
             {
                 "share": share,
                 "queries": float(queries.mean()),
@@ -108,7 +108,7 @@ def labels(task: Task) -> list[LabelsWorth]:
                 "high": float(outside.max()),
             }
         )
-    return found
+    return rows
 
 
 def _subsets(task: Task, share: float) -> Iterator[Bools]:

@@ -40,7 +40,7 @@ class ChosenWeights(Reported[DecidedT]):
     def weights(self) -> dict[str, dict[str, object] | None]:
         """What the weights files hold, for a kept run: `config`, what to run, and `attempt`, what to try."""
         files = {"config": self.config, "attempt": self.attempt}
-        return {name: None if one is None else one.to_json() for name, one in files.items()}
+        return {name: None if config is None else config.to_json() for name, config in files.items()}
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
@@ -58,11 +58,11 @@ class ChosenWeights(Reported[DecidedT]):
         target = Path(path)
         to = (self.record.get("restriction") or {}).get("target") or ""
         pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
-        moved = {using(usual, dataset): using(own, dataset) for usual, own in pairs}
+        moved = {using(usual, dataset): using(file, dataset) for usual, file in pairs}
         moved[taking_turns(WEIGHTS, dataset)] = taking_turns(target, dataset)
-        moved |= {exporting(usual, to): exporting(own, to) for usual, own in pairs}
+        moved |= {exporting(usual, to): exporting(file, to) for usual, file in pairs}
         steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
-        own = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
+        content = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
         files = _files(target, self.config, self.attempt)
         before = write_weights(files, dataset)
         written = [file for file, config in files.items() if config is not None]
@@ -71,7 +71,7 @@ class ChosenWeights(Reported[DecidedT]):
             if self.record["verdict"] == "try"
             else f"the best that may be chosen {to and 'for '}{to}"
         )
-        lines = [f"{one}: {other if one == beside(target) else own}" for one in written]
+        lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
         said = {"steps": steps, **({"replaced": before} if before else {})}
         return replace(self, record={**self.record, **said}), lines + before
 

@@ -65,7 +65,7 @@ class Board:
 
     def rows(self) -> list[LeaderboardRecord]:
         """A record a row: value with interval, and the difference to the current configuration with its own."""
-        found: list[LeaderboardRecord] = []
+        rows: list[LeaderboardRecord] = []
         for place in self.places:
             values = place.values[self.metric]
             change = difference_interval(values - self.current.values[self.metric], self.groups)
@@ -77,8 +77,8 @@ class Board:
                 "depths": place.config.depths if place.config else {},
                 "embedding_calls": place.calls,
             }
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def results(self) -> list[ResultRecord]:
         """Tidy records, a row a configuration and metric."""
@@ -91,7 +91,7 @@ class Board:
     def comparisons(self, seed: int) -> list[ComparedRecord]:
         """Tests of the presets against the current configuration; what was tuned here cannot be tested here."""
         base = self.current.values[self.metric]
-        others = {one.label: one.values[self.metric] for one in self.places if not one.tuned}
+        others = {place.label: place.values[self.metric] for place in self.places if not place.tuned}
         others.pop(self.current.label)
         return tested(compare_all(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
 
@@ -107,11 +107,11 @@ def leaderboard(
     """Replay the best candidate of every family, every preset, and what was decided on, as it is `written`."""
     mean = evidence.of_composite.mean
     places: dict[str, Place] = {}
-    for at, start in bar("leaderboard")(list(enumerate(layout.starts))):
-        own = np.flatnonzero(layout.owner == at)
+    for owner, start in bar("leaderboard")(list(enumerate(layout.starts))):
+        rows = np.flatnonzero(layout.owner == owner)
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
-        best = picked if picked is not None and picked in own else int(own[np.argmax(mean[own])])
+        best = picked if picked is not None and picked in rows else int(rows[np.argmax(mean[rows])])
         config = written if written is not None and best == picked else layout.written(best, measures)
         if config not in (start.config, current.config) or not start.preset:
             _place(places, layout, f"{start.label}, tuned", config, measures, tuned=True)
@@ -119,7 +119,7 @@ def leaderboard(
     family = current.config.effective.shown_as if current.config else "lists"
     now = Place(current.label, family, current.config, current.values, False, calls)
     first = measures[0]
-    ranked = sorted([now, *places.values()], key=lambda one: (-one.values[first].mean(), one.label))
+    ranked = sorted([now, *places.values()], key=lambda place: (-place.values[first].mean(), place.label))
     return Board(tuple(ranked), now, first, evidence.groups.tolist())
 
 
@@ -132,7 +132,7 @@ def _place(
     tuned: bool,
 ) -> None:
     """Add a configuration, unless it is there under another label."""
-    if any(one.config == config for one in places.values()):
+    if any(place.config == config for place in places.values()):
         return
     run = layout.replayed(config)
     values = run.metrics(layout.recorded(config).judgments, measures)

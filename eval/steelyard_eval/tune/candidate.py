@@ -55,8 +55,8 @@ class Candidate:
         value = self.mean(weights, queries)
         for digits in range(2, 8):
             rounded = weights.copy()
-            for own in self.branches:
-                rounded[own] = np.round(weights[own] * self.total[own], digits) / self.total[own]
+            for branch in self.branches:
+                rounded[branch] = np.round(weights[branch] * self.total[branch], digits) / self.total[branch]
             if self.mean(rounded, queries) == value:
                 return rounded
         return weights
@@ -68,20 +68,20 @@ class Candidate:
         """
         if not self.branches:
             return ()
-        own = self.branches[0]
-        first = int(own[0])
-        line = self._line or self.line_of(own, first, weights)
-        found = line.curve(queries).around(float(weights[first]), self.mean(weights, queries))
-        return found.low * float(self.total[first]), found.high * float(self.total[first])
+        branch = self.branches[0]
+        first = int(branch[0])
+        line = self._line or self.line_of(branch, first, weights)
+        plateau = line.curve(queries).around(float(weights[first]), self.mean(weights, queries))
+        return plateau.low * float(self.total[first]), plateau.high * float(self.total[first])
 
-    def line_of(self, own: Indices, s: int, weights: Floats) -> Sweep:
-        """The sweep of weight s of the branch `own` from 0 to 1, the others in proportion."""
-        return segment(self.objective, *line_of(weights, own, s))
+    def line_of(self, branch: Indices, s: int, weights: Floats) -> Sweep:
+        """The sweep of weight s of a branch from 0 to 1, the others in proportion."""
+        return segment(self.objective, *line_of(weights, branch, s))
 
     def written(self, weights: Floats) -> SearchConfig:
         """The configuration under weights float64[S], in shares."""
         whole = np.array(self.config.strategy.weights, dtype=np.float64)
-        moved = [column for own in self.branches for column in own if self.form.slot[column] >= 0]
+        moved = [column for branch in self.branches for column in branch if self.form.slot[column] >= 0]
         whole[self.form.slot[moved]] = (weights * self.total)[moved]
         return self.config.with_strategy(self.config.strategy.with_weights(whole))
 
@@ -107,6 +107,6 @@ def candidates(
 def _totals(weights: Floats, branches: Sequence[Indices]) -> Floats:
     """float64[S]: the sum of the weights of each movable branch; 1 for what does not move, or sums to 0."""
     total = np.ones(len(weights))
-    for own in branches:
-        total[own] = weights[own].sum() or 1.0
+    for branch in branches:
+        total[branch] = weights[branch].sum() or 1.0
     return total

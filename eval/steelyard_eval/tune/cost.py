@@ -77,27 +77,27 @@ def words_of_entries(dataset: Dataset) -> int:
 
 def _vectors(space: Workspace, config: SearchConfig) -> int:
     layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals() & EMBEDDING}
-    sizes = {own.layer: size for own, size in space.store.spaces()}
+    sizes = {vectors.layer: size for vectors, size in space.store.spaces()}
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
 
 
 def _mark_front(board: Board, records: list[TimingRecord]) -> None:
     """Add `pareto` to every record that was timed."""
     points = {
-        at: (
+        row: (
             -float(place.values[board.metric].mean()),
             *(float(cost or 0) for cost in (entry["p50_ms"], entry["embedding_calls"], _size(entry))),
         )
-        for at, (place, entry) in enumerate(zip(board.places, records, strict=True))
+        for row, (place, entry) in enumerate(zip(board.places, records, strict=True))
         if "p50_ms" in entry
     }
-    for at, own in points.items():
-        records[at]["pareto"] = not any(_dominates(other, own) for other in points.values())
+    for row, point in points.items():
+        records[row]["pareto"] = not any(_dominates(other, point) for other in points.values())
 
 
 def _size(entry: TimingRecord) -> int:
     return (entry["keyword_bytes"] or 0) + (entry["vector_bytes"] or 0)
 
 
-def _dominates(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
-    return other != own and all(a <= b for a, b in zip(other, own, strict=True))
+def _dominates(other: tuple[float, ...], point: tuple[float, ...]) -> bool:
+    return other != point and all(a <= b for a, b in zip(other, point, strict=True))

@@ -49,19 +49,19 @@ def read_current(given: Given, limit: int, source: Source) -> Contender | ListCo
 
     Raises ConfigError for what is none, or needs what the data set or the recording does not have.
     """
-    one = read(given, lists=source.lists or ())
-    if isinstance(one, ListContender):
-        return one
-    config = one.config(Setting(limit, source.model, source.lists))
-    return source.usable(Contender(one.label, config, one.kind))[0]
+    contender = read(given, lists=source.lists or ())
+    if isinstance(contender, ListContender):
+        return contender
+    config = contender.config(Setting(limit, source.model, source.lists))
+    return source.usable(Contender(contender.label, config, contender.kind))[0]
 
 
 def configured(given: Given, limit: int, source: Source) -> Contender:
     """One that has weights; ConfigError for one that has lists alone."""
-    found = read_current(given, limit, source)
-    if isinstance(found, ListContender):
-        raise refuse_lists(found.label, found.kind)
-    return found
+    contender = read_current(given, limit, source)
+    if isinstance(contender, ListContender):
+        raise refuse_lists(contender.label, contender.kind)
+    return contender
 
 
 def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:
@@ -71,12 +71,12 @@ def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequen
 
 
 def of_lists(
-    one: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+    contender: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
 ) -> Current:
     """Lists as the current contender, asked for as deep as the composite looks."""
-    found = one.answers(queries, max(limit, DEEPEST), dataset.entries)
+    answers = contender.answers(queries, max(limit, DEEPEST), dataset.entries)
     parts = parts_for(measures[0])
-    deep = found.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
-    ranked = found.ranked(queries, limit)
-    own = ranked.metrics(dataset.qrels, measures)
-    return Current(one.label, None, own, composite(deep, parts), ShownLists(ranked))
+    deep = answers.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    ranked = answers.ranked(queries, limit)
+    values = ranked.metrics(dataset.qrels, measures)
+    return Current(contender.label, None, values, composite(deep, parts), ShownLists(ranked))

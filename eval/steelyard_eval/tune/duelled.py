@@ -19,6 +19,6 @@ def duel_standing(few: Few, layout: Layout, source: Source, queries: Sequence[Qu
     configs = {label: layout.grid.config(row) for label, row in zip(few.labels, few.rows.tolist(), strict=True)}
     pairs = DuelPairs.of({label: layout.replayed(config).ranked.lists() for label, config in configs.items()})
     known = [source.dataset.qrels.get(query.id, {}) for query in queries]
-    grades = [known[at].get(entry, -1) for at, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
+    grades = [known[q].get(entry, -1) for q, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
     made = contest(pairs.labels, pairs.worth, pairs.query, source.model, source.dataset.sha256)
     return made.standing(gains_of(graded(np.array(grades), pairs.query, queries, source.dataset)))

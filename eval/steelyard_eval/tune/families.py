@@ -129,8 +129,8 @@ class Tried:
         current = replace(config, strategy=config.effective, by_intent={})
         if any(start.config == current for start in self.starts):
             return self
-        own = Start.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
-        return replace(self, starts=(*self.starts, own))
+        added = Start.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
+        return replace(self, starts=(*self.starts, added))
 
 
 def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
@@ -146,18 +146,18 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
         if source.lists is None
         else {name: setting.strategy(name) for name in source.lists}
     )
-    found: list[Start] = []
+    tried: list[Start] = []
     for label, kind, configs in [
         *((label, "family", configs) for label, configs in rows.items()),
         *((label, "system", [config]) for label, config in presets.items()),
     ]:
         whole = [row for config in configs if (row := _whole(source, Contender(label, config, kind))) is not None]
         if whole:
-            found.append(Start.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
+            tried.append(Start.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
         elif configs:
             left_out.append(f"{label} (not everything that it reads is there)")
-    fixed = sorted({name for start in found for name in fixed_parameters(start.config, start.settings)})
-    return Tried(tuple(found), tuple(idle), tuple(not_tried(left_out, fixed)))
+    fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
+    return Tried(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
 
 
 def available(
@@ -208,7 +208,7 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     idle, like = [], []
     for name, prior in PRIORS.items():
         for text in prior.written(name):
@@ -221,10 +221,10 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
             continue
         near = next((other for other, known in orders.items() if order @ known > NEAR), None)
         if near is None:
-            orders[name], found[name] = order, text
+            orders[name], texts[name] = order, text
         else:
             like.append(f"{name} (it orders candidates nearly as {near} does)")
-    return found, idle, like
+    return texts, idle, like
 
 
 def _order(table: SignalTable, values: Floats) -> Floats:

@@ -129,7 +129,7 @@ def find_floor(
     table = record(space, [*queries, *strange], [replace(bare, finish=(*bare.finish, scale))])
     answerable, unanswerable = ([q for q in queries if q.answerable is kind] for kind in (True, False))
     lists, nothing, other = (
-        floor_lists(dataset, own, table, bare, scale) for own in (answerable, unanswerable, strange)
+        floor_lists(dataset, asked, table, bare, scale) for asked in (answerable, unanswerable, strange)
     )
     bounds: dict[str, Bound] = {}
     if "lost" in promises:
@@ -167,32 +167,32 @@ def find_floor(
 
 
 def floored(
-    found: ChosenT, dataset: Dataset, promises: str | None, embedder: str = "auto"
+    result: ChosenT, dataset: Dataset, promises: str | None, embedder: str = "auto"
 ) -> tuple[ChosenT, list[str]]:
     """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
 
     `promises` is as `promises_of` reads it; without any the result is as it was.
     """
     if promises is None:
-        return found, []
+        return result, []
     asked = promises_of(promises)
-    configs = {name: one for name in ("config", "attempt") if (one := getattr(found, name)) is not None}
+    configs = {name: config for name in ("config", "attempt") if (config := getattr(result, name)) is not None}
     floors = {
-        name: find_floor(dataset, one, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
-        for name, one in configs.items()
+        name: find_floor(dataset, config, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
+        for name, config in configs.items()
     }
-    said = list(dict.fromkeys(str(one.record["sentence"]) for one in floors.values()))
-    kept: dict[str, Any] = {name: one.config for name, one in floors.items()}
-    return replace(found, **kept), said
+    said = list(dict.fromkeys(str(floor.record["sentence"]) for floor in floors.values()))
+    kept: dict[str, Any] = {name: floor.config for name, floor in floors.items()}
+    return replace(result, **kept), said
 
 
 def strangers(queries: Sequence[Query]) -> list[Query]:
     """Made questions about something else, each asked where one of the queries is asked."""
     told = resources.files("steelyard_eval.tune").joinpath("foreign_questions.txt").read_text(encoding="utf-8")
     texts = told.splitlines()
-    homes = [queries[at % len(queries)] for at in range(len(texts))] if queries else []
+    homes = [queries[i % len(queries)] for i in range(len(texts))] if queries else []
     asked = zip(homes, texts, strict=False)
-    return [replace(home, id=f"strange {at}", text=text, intent="") for at, (home, text) in enumerate(asked)]
+    return [replace(home, id=f"strange {i}", text=text, intent="") for i, (home, text) in enumerate(asked)]
 
 
 def floor_lists(
@@ -200,12 +200,12 @@ def floor_lists(
 ) -> Lists:
     """What a configuration shows for some of the queries of a recording, on the floor's scale."""
     run = replay(table, config)
-    number = {id_: at for at, id_ in enumerate(table.queries)}
-    own = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
-    places = np.concatenate([np.zeros(0, np.int64), *own])
+    number = {id_: i for i, id_ in enumerate(table.queries)}
+    spans = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
+    places = np.concatenate([np.zeros(0, np.int64), *spans])
     words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
     return Lists(
-        offsets=np.cumsum([0, *map(len, own)]),
+        offsets=np.cumsum([0, *map(len, spans)]),
         score=scale.scores(run.table)[run.ranking.row[places]],
         relevant=run.ranked.relevant(dataset.qrels)[places],
         words=np.array([words[table.entries[e]] for e in run.entry[places].tolist()], dtype=np.int64),
@@ -215,7 +215,7 @@ def floor_lists(
 
 def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
     """The configuration with the retrievers that a floor reads; those that it lacks search for the floor alone."""
-    deep = max([POOL, *(own.depth for own in config.retrievers.values() if own.depth is not None)])
+    deep = max([POOL, *(kept.depth for kept in config.retrievers.values() if kept.depth is not None)])
     more = {name: RetrieverConfig(depth=deep) for name in sorted(scale.needs & RETRIEVER_KINDS.keys())}
     return replace(config, retrievers=more | dict(config.retrievers))
 
@@ -226,14 +226,14 @@ def promises_of(text: str) -> dict[str, float]:
     >>> promises_of("lost=10%, false=0.05")
     {'lost': 0.1, 'false': 0.05}
     """
-    found: dict[str, float] = {}
+    promises: dict[str, float] = {}
     for part in text.split(","):
         name, _, share = (word.strip() for word in part.partition("="))
         if name not in ("lost", "false"):
             raise ConfigError(f"a floor can promise lost or false, not {shown(name)}; write lost=10%")
-        found[name] = share_of(share)
-    _check(found)
-    return found
+        promises[name] = share_of(share)
+    _check(promises)
+    return promises
 
 
 def share_of(text: str) -> float:

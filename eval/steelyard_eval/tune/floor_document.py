@@ -17,8 +17,8 @@ from steelyard_eval.measures.statistics import exact_interval
 
 def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> ClaimRecord:
     """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
-    at = bound.floor if floor is None else floor
-    measured = lists.lost(np.array([at])).mean() if name == "lost" else lists.answered(at) / len(lists.unit)
+    used = bound.floor if floor is None else floor
+    measured = lists.lost(np.array([used])).mean() if name == "lost" else lists.answered(used) / len(lists.unit)
     return {
         "name": name,
         "share": share,
@@ -33,7 +33,7 @@ def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | No
 def sentence(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> str:
     """What the floor promises, or why there is none."""
     if floor is None and len(claims) > 1:
-        lost, false = (one["floor"] for one in claims)
+        lost, false = (record["floor"] for record in claims)
         least = "need no floor" if false is None else f"need {false:.4g}"
         most = "any floor loses more than that" if lost is None else f"no more may be lost than {lost:.4g} loses"
         return (
@@ -51,7 +51,7 @@ def sentence(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists)
         "lost": "loses at most {share:.0%} of the relevant entries, {sure:.0%} sure, from your {queries} labels",
         "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
     }
-    said = "; ".join(words[one["name"]].format(sure=SURE, **one) for one in claims)
+    said = "; ".join(words[record["name"]].format(sure=SURE, **record) for record in claims)
     other = "questions about something else usually get almost nothing (docs/floor.md)"
     if len(strange.unit):
         other = f"of the words shown for {len(strange.unit)} questions about something else, "
@@ -66,7 +66,7 @@ def questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> lis
     """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
     kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
     kinds |= {"no answer": nothing, "about something else": strange}
-    return [_row(name, own, floor) for name, own in kinds.items() if len(own.unit)]
+    return [_row(name, kind, floor) for name, kind in kinds.items() if len(kind.unit)]
 
 
 def _row(name: str, lists: Lists, floor: float) -> QuestionsRecord:
@@ -99,11 +99,11 @@ def curve(lists: Lists, nothing: Lists) -> list[FloorPoint]:
     points: list[FloorPoint] = [
         {
             "floor": floor,
-            "lost": float(lost[at]),
+            "lost": float(lost[i]),
             "answered": lists.answered(floor) / len(lists.unit),
             "words": lists.words_shown(floor),
         }
-        for at, floor in enumerate(floors.tolist())
+        for i, floor in enumerate(floors.tolist())
     ]
     for point in points if len(nothing.unit) else ():
         point["false"] = nothing.answered(point["floor"]) / len(nothing.unit)

@@ -92,13 +92,13 @@ class Layout:
     def only(self, kept: Bools) -> Layout:
         """The candidates where bool[C] is true, with the starts that still have some."""
         left, owner = np.unique(self.owner[kept], return_inverse=True)
-        starts = tuple(self.starts[at] for at in left)
+        starts = tuple(self.starts[owner] for owner in left)
         return replace(self, starts=starts, grid=self.grid.only(kept), owner=owner.astype(np.int64))
 
     def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:
         """The configuration of a candidate, without signals whose facts the data does not have."""
         config = self.grid.config(candidate)
-        return as_chosen(self.recorded(config).table, config, lambda one: self.means(one, measures))
+        return as_chosen(self.recorded(config).table, config, lambda other: self.means(other, measures))
 
     def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
         """float64[M]: the mean of every metric, by replay."""
@@ -158,8 +158,8 @@ def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], scale: 
         whole = False
     if not grids:
         raise ConfigError("; ".join(skipped))
-    owner = np.repeat(np.arange(len(grids)), [len(own) for _, own in grids])
-    joined = Grid.joined([own for _, own in grids])
+    owner = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
+    joined = Grid.joined([part for _, part in grids])
     return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
 
 
@@ -178,7 +178,7 @@ def grid_over(
     """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
     every = sum(map(len, parts))
     served = [(serving(recordings, part[0]), part) for part in parts]
-    return Grid.joined([scale.grid(one, part, columns * len(part) // every) for one, part in served])
+    return Grid.joined([scale.grid(known, part, columns * len(part) // every) for known, part in served])
 
 
 def record_all(
@@ -187,17 +187,17 @@ def record_all(
     """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
     set's labels, or others.
     """
-    found: list[Measured] = []
+    recordings: list[Measured] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]
     known = source.dataset.qrels if qrels is None else qrels
     for group in share([part[0] for part in parts]):
-        alike = [parts[at] for at in group]
+        alike = [parts[i] for i in group]
         wide = [config for part in alike if _wide(part) for config in part]
         others = [config for part in alike if not _wide(part) for config in part]
         # Layers are indexed for their recording, and what was found before another index is not used again.
-        made = [Measured.of(known, source.record(queries, own)) for own in (wide, others) if own]
-        found += made[::-1]
-    return tuple(found)
+        made = [Measured.of(known, source.record(queries, configs)) for configs in (wide, others) if configs]
+        recordings += made[::-1]
+    return tuple(recordings)
 
 
 def _wide(configs: Sequence[SearchConfig]) -> bool:

@@ -58,16 +58,16 @@ class ModelLabels:
         if not self.agreement["counts"] or source.dataset.sampled == "duel":
             return None
         asked = [query for query in source.dataset.queries if self._judged(query)]
-        number = {query.id: at for at, query in enumerate(labelled)}
+        number = {query.id: i for i, query in enumerate(labelled)}
         rows = np.flatnonzero([query.id in number for query in asked])
         if len(rows) < FEWEST:
             return None
         recordings = record_all(source, asked, laid.starts, self.qrels)
-        own = replace(laid, recordings=recordings)
-        values = laid.grid.again(own.served, metric)
-        base = own.values(used, [metric])[metric].astype(np.float32)
-        at = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
-        return SecondMeasurement.of(values - base, at, rows, unit_numbers(asked))
+        layout = replace(laid, recordings=recordings)
+        values = laid.grid.again(layout.served, metric)
+        base = layout.values(used, [metric])[metric].astype(np.float32)
+        places = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
+        return SecondMeasurement.of(values - base, places, rows, unit_numbers(asked))
 
     def _judged(self, query: Query) -> bool:
         return query.answerable and query.split != LOGGED and len(self.qrels.get(query.id, ())) >= WHOLE

@@ -62,17 +62,17 @@ def optimum(
     except KeyboardInterrupt:
         if not tried:
             raise
-    top, found = _best(tried)
-    exact = every and all(one.certificate == "exact" for _, one in tried)
+    top, best = _best(tried)
+    exact = every and all(result.certificate == "exact" for _, result in tried)
     return Optimum(
-        config=top.written(found.weights),
-        value=found.value,
+        config=top.written(best.weights),
+        value=best.value,
         certificate="exact" if exact else "best-found",
-        lines=sum(one.lines for _, one in tried),
+        lines=sum(result.lines for _, result in tried),
         whole=len(tried) == len(candidates),
-        values=top.values(found.weights),
+        values=top.values(best.weights),
     )
 
 
 def _best(tried: Sequence[tuple[Candidate, BestFound]]) -> tuple[Candidate, BestFound]:
-    return max(tried, key=lambda one: one[1].value)
+    return max(tried, key=lambda pair: pair[1].value)

@@ -142,7 +142,7 @@ class RecommendationCase:
     def _decided(self) -> tuple[Decision, bool]:
         """The decision, and whether it rests on public collections."""
         base, usual = self.current.values[self.metric], self.usual
-        found = decide(
+        decision = decide(
             self.evidence,
             self.gates,
             self.seed,
@@ -152,8 +152,8 @@ class RecommendationCase:
         )
         few = self._few
         if self._duel is not None and few is not None:
-            return self._duelled(found, few, self._duel)
-        return self._reconsidered(found, few, questions(self.queries))
+            return self._duelled(decision, few, self._duel)
+        return self._reconsidered(decision, few, questions(self.queries))
 
     @cached_property
     def _few(self) -> Few | None:
@@ -167,16 +167,16 @@ class RecommendationCase:
             return None
         return duel_standing(self._few, self.layout, self.source, self.queries)
 
-    def _reconsidered(self, found: Decision, few: Few | None, labelled: int) -> tuple[Decision, bool]:
-        return reconsidered(found, self.evidence, self.gates, few, self.advice, labelled, self.usual, self.seed)
+    def _reconsidered(self, decision: Decision, few: Few | None, labelled: int) -> tuple[Decision, bool]:
+        return reconsidered(decision, self.evidence, self.gates, few, self.advice, labelled, self.usual, self.seed)
 
-    def _duelled(self, found: Decision, few: Few, standing: DuelStanding) -> tuple[Decision, bool]:
+    def _duelled(self, decision: Decision, few: Few, standing: DuelStanding) -> tuple[Decision, bool]:
         """What single pairs show that were judged by duel; below enough of them, public collections."""
         if standing.judged.sum() < standing.enough:
-            return self._reconsidered(found, few, 0)
+            return self._reconsidered(decision, few, 0)
         top = int(standing.leaders[0])
         used = self.layout.grid.config(int(few.rows[top])) == self.config
-        return duelled(found, self.evidence, self.gates, few, top, used, self.usual), False
+        return duelled(decision, self.evidence, self.gates, few, top, used, self.usual), False
 
     @cached_property
     def advice(self) -> Advice:
@@ -243,12 +243,12 @@ class RecommendationCase:
 
     def _written(self, candidate: int) -> SearchConfig:
         """A candidate as short as the target still expresses it."""
-        own, short = self.layout.grid.config(candidate), self.layout.written(candidate, self.measures)
-        for one in (short, own):
-            rounded = in_two_digits(one, lambda config: self.layout.means(config, self.measures))
+        full, short = self.layout.grid.config(candidate), self.layout.written(candidate, self.measures)
+        for draft in (short, full):
+            rounded = in_two_digits(draft, lambda config: self.layout.means(config, self.measures))
             if not self.restriction.lost(rounded):
                 return rounded
-        return own
+        return full
 
     @cached_property
     def toll(self) -> Toll | None:
@@ -286,12 +286,12 @@ class RecommendationCase:
         written = self.picked or self.instead
         formula = "" if written is None else named(written)
         if self.public:
-            found = self.advice.answer(self.source.dataset, formula, self.source.model)
+            conclusion = self.advice.answer(self.source.dataset, formula, self.source.model)
         else:
             fewest = 0 if self.stated else self.usual.stated
             of = self.source.dataset, self.label, str(self.metric)
-            found = answer_of(self.decision, *of, fewest, formula, self.source.model)
-        return found if self.toll is None else self.toll.beside(found, self.decision.verdict)
+            conclusion = answer_of(self.decision, *of, fewest, formula, self.source.model)
+        return conclusion if self.toll is None else self.toll.beside(conclusion, self.decision.verdict)
 
     @cached_property
     def board(self) -> Board:

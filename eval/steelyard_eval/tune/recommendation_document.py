@@ -48,7 +48,7 @@ def document(
     case: RecommendationCase, timed: bool
 ) -> tuple[ResultsDocument, SearchConfig | None, SearchConfig | None]:
     """The JSON document, what to run, and what is worth trying."""
-    decision, board, found = case.decision, case.board, _chosen(case)
+    decision, board, chosen = case.decision, case.board, _chosen(case)
     record: ResultsDocument = {
         **_results(case),
         "tool": f"steelyard {__version__}",
@@ -60,7 +60,7 @@ def document(
         "whole": case.layout.whole,
         "model_labels": _model(case),
         "current": _configuration(case, board.current),
-        "chosen": found,
+        "chosen": chosen,
         "runner_up": _runner_up(case),
         "leaderboard": board.rows(),
         "candidates": len(case.layout.grid),
@@ -73,9 +73,9 @@ def document(
     if case.toll is not None:
         record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
-    if case.picked is None or found is None:
+    if case.picked is None or chosen is None:
         return record, current, case.instead and replace(case.instead, provenance={**facts, **BEST_FOUND})
-    vouched = {"in_sample": found["in_sample"], "plateau": found["plateau"], **BEST_FOUND}
+    vouched = {"in_sample": chosen["in_sample"], "plateau": chosen["plateau"], **BEST_FOUND}
     picked = replace(case.picked, provenance={**facts, **vouched})
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
@@ -88,7 +88,7 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
     known = case.layout.recorded(case.picked)
     (candidate,) = candidates(known.table, [case.picked], known.judgments, case.metric)
     every = np.ones(len(case.queries), dtype=bool)
-    found = candidate.search(every, case.seed)
+    best = candidate.search(every, case.seed)
     return {
         "system": case.picked.system,
         "profile": case.picked.profile,
@@ -98,9 +98,9 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
         "plateau": list(candidate.plateau(candidate.start, every)),
         **curve_of(candidate, every),
         "optimum": {
-            "strategy": str(candidate.written(candidate.short(found.weights, every)).effective),
-            "value": found.value,
-            "certificate": found.certificate,
+            "strategy": str(candidate.written(candidate.short(best.weights, every)).effective),
+            "value": best.value,
+            "certificate": best.certificate,
         },
     }
 
@@ -124,8 +124,8 @@ def _configuration(case: RecommendationCase, place: Place) -> CurrentRecord:
 
 def _runner_up(case: RecommendationCase) -> RunnerUpRecord | None:
     """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
-    first = next((one for one in case.board.places if one.config == case.picked), case.board.current)
-    others = [one for one in case.board.places if one is not first and one is not case.board.current]
+    first = next((place for place in case.board.places if place.config == case.picked), case.board.current)
+    others = [place for place in case.board.places if place is not first and place is not case.board.current]
     if not others:
         return None
     values, other = first.values[case.metric], others[0].values[case.metric]
@@ -185,7 +185,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "configurations": [place.about() for place in board.places],
         "results": board.results(),
         "comparisons": tests,
-        "per_query": query_rows(case.queries, {one.label: one.values[case.metric] for one in board.places}),
+        "per_query": query_rows(case.queries, {place.label: place.values[case.metric] for place in board.places}),
         "rankings": _rankings(case),
         "tuning": None,
     }
@@ -194,7 +194,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
 def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:
     places = case.board.places
     values, judged = (
-        {one.label: one.values[metric] for one in places if metric in one.values}
+        {place.label: place.values[metric] for place in places if metric in place.values}
         for metric in (case.metric, JUDGED)
     )
     label, near = case.board.current.label, alike(case.source.dataset, case.queries)

@@ -27,11 +27,11 @@ _log = logging.getLogger(__name__)
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Write these files, and remove those that are None; a line on each that was replaced, see `keep_back`."""
     lines = keep_back(dataset, files)
-    for file, one in files.items():
-        if one is not None:
-            one.save(file)
-    for file, one in files.items():
-        if one is None:
+    for file, config in files.items():
+        if config is not None:
+            config.save(file)
+    for file, config in files.items():
+        if config is None:
             file.unlink(missing_ok=True)
     return lines
 
@@ -40,7 +40,7 @@ def write_and_log(files: Files) -> list[Path]:
     """The same for Python, where the lines are logged; returns what was written."""
     for line in write_weights(files):
         _log.warning(line)
-    return [file for file, one in files.items() if one is not None]
+    return [file for file, config in files.items() if config is not None]
 
 
 def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
@@ -49,7 +49,7 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     What no kept run of the data set has is copied beside it, without one all. A file that is replaced by the same
     search is passed over.
     """
-    new = [_search(one.to_json()) for one in files.values() if one is not None]
+    new = [_search(config.to_json()) for config in files.values() if config is not None]
     lines = []
     for file in filter(Path.is_file, files):
         record, done = _record(file), "removed" if files[file] is None else "replaced"

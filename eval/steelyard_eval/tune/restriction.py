@@ -152,10 +152,10 @@ class Restriction:
 
     def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
         """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
-        some = {configs[at] for at in (0, 1 % len(configs), len(configs) // 2, -1)}
-        if all(self.lost(one()) for one in some):
+        some = {configs[i] for i in (0, 1 % len(configs), len(configs) // 2, -1)}
+        if all(self.lost(config()) for config in some):
             return [False] * len(configs)
-        return [not self.lost(one()) for one in configs]
+        return [not self.lost(config()) for config in configs]
 
     def _affordable(
         self,
@@ -204,8 +204,8 @@ class Favourite:
 
     def to_json(self) -> FavouriteRecord:
         """For the document."""
-        own = self.expected
-        gain = ExpectedGain(value=own.mean, low=own.low, high=own.high, harm=own.worse)
+        expected = self.expected
+        gain = ExpectedGain(value=expected.mean, low=expected.low, high=expected.high, harm=expected.worse)
         return {"formula": self.formula, "gain": gain}
 
 
@@ -255,11 +255,11 @@ class Toll:
 
     def to_json(self) -> RestrictionRecord:
         """For the document."""
-        own, change = self.restriction, self.change
+        restriction, change = self.restriction, self.change
         return {
-            "target": own.target or None,
-            "latency_ms": own.latency,
-            "embedding_calls_of_100": own.embedding_calls,
+            "target": restriction.target or None,
+            "latency_ms": restriction.latency,
+            "embedding_calls_of_100": restriction.embedding_calls,
             "candidates": self.counts[0],
             "of": self.counts[1],
             "current": self.lost or None,

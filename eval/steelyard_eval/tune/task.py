@@ -148,11 +148,11 @@ class Task:
         return self._candidates([config])[0]
 
     def _candidates(self, configs: list[SearchConfig]) -> list[Candidate]:
-        found = []
+        every = []
         for part in recorded_alike(configs):
             known = self.recorded(part[0])
-            found += list(candidates(known.table, part, known.judgments, self.measure))
-        return found
+            every += list(candidates(known.table, part, known.judgments, self.measure))
+        return every
 
     def values(self, config: SearchConfig) -> Floats:
         """float64[Q]: the objective of a configuration on every query, by replay."""
@@ -199,7 +199,7 @@ def prepare(
     varied = of_retrievers(config, len(queries)) if space else []
     tables = [
         _recorded(config, queries, space, table),
-        *(record(space, queries, [one]) for one in varied if space),
+        *(record(space, queries, [setting]) for setting in varied if space),
     ]
     recordings = tuple(Measured.of(dataset.qrels, each) for each in tables)
     fixed = fixed_parameters(config, varied)

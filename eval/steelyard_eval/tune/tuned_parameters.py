@@ -57,18 +57,18 @@ def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
 
 def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]:
     """The settings in order, those together whose retrievers have the same parameters."""
-    alike = itertools.groupby(settings, key=lambda each: [own.parameters for own in each.retrievers.values()])
+    alike = itertools.groupby(settings, key=lambda each: [kept.parameters for kept in each.retrievers.values()])
     return [list(part) for _, part in alike]
 
 
 def fixed_parameters(config: SearchConfig, tried: Sequence[SearchConfig]) -> list[str]:
     """The parameters of its retrievers that no other setting has another value of, as ``graph.hops``."""
     seen = {
-        f"{name}.{own}"
+        f"{name}.{parameter}"
         for other in tried
         for name, kept in other.retrievers.items()
-        for own, value in kept.parameters.items()
-        if config.retrievers[name].parameters.get(own) != value
+        for parameter, value in kept.parameters.items()
+        if config.retrievers[name].parameters.get(parameter) != value
     }
     return [full for name, parameter in _parameters(config) if (full := f"{name}.{parameter.name}") not in seen]
 
@@ -89,22 +89,22 @@ def _startable(config: SearchConfig, name: str) -> bool:
 
 def depths(config: SearchConfig) -> list[SearchConfig]:
     """The configuration at every depth, its own first, without repetition."""
-    found = [_deepened(config, factor) for factor in DEPTHS]
-    return [one for at, one in enumerate(found) if one not in found[:at]]
+    deepened = [_deepened(config, factor) for factor in DEPTHS]
+    return [deeper for i, deeper in enumerate(deepened) if deeper not in deepened[:i]]
 
 
 def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
     """The configuration with every depth times a factor, rounded up; depths that are not limited stay so."""
     retrievers = {
-        name: one if one.depth is None else replace(one, depth=_depth(one.depth, factor, config.limit))
-        for name, one in config.retrievers.items()
+        name: kept if kept.depth is None else replace(kept, depth=_depth(kept.depth, factor, config.limit))
+        for name, kept in config.retrievers.items()
     }
     return replace(config, retrievers=retrievers)
 
 
-def _depth(own: int, factor: float, limit: int) -> int:
+def _depth(depth: int, factor: float, limit: int) -> int:
     """A depth times a factor; a list shorter than what is shown would be no choice anybody makes."""
-    return max(math.ceil(own * factor), min(own, limit))
+    return max(math.ceil(depth * factor), min(depth, limit))
 
 
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:

@@ -44,7 +44,7 @@ class Tuning(ChosenWeights[TuningDocument]):
             "promise": self.record["promise"] if self.record["promise_stated"] else None,
             "holdout": self.record["holdout"],
         }
-        return pd.DataFrame([{"estimate": name, **own} for name, own in estimates.items() if own])
+        return pd.DataFrame([{"estimate": name, **figures} for name, figures in estimates.items() if figures])
 
     def plot(self, what: str = "curve") -> Figure:
         """Plot a figure of the tuning.
@@ -103,18 +103,18 @@ def proven(
     task: Task, ablate: bool = False, now: Callable[[], float] = time.time, restriction: Restriction = NONE
 ) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    found = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
-    document, config, attempt = judge(found, now)
-    if not ablate or not found.optimum.whole:
+    judged = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
+    document, config, attempt = judge(judged, now)
+    if not ablate or not judged.optimum.whole:
         if ablate:
             document["ablation"] = None
-        return Tuning(document, config, attempt, not found.optimum.whole)
-    document["ablation"] = _ablation(task, found)
+        return Tuning(document, config, attempt, not judged.optimum.whole)
+    document["ablation"] = _ablation(task, judged)
     return Tuning(document, config, attempt, document["ablation"] is None)
 
 
-def _ablation(task: Task, found: TuningDecision) -> AblationRecord | None:
+def _ablation(task: Task, judged: TuningDecision) -> AblationRecord | None:
     try:
-        return ablation(task, found)
+        return ablation(task, judged)
     except KeyboardInterrupt:
         return None

@@ -87,7 +87,7 @@ class TuningDecision:
             task.measure,
             self._side("current setting", task.config),
             self._side(str(config.effective), config),
-            (self._side(name, one) for name, one in alone.items()),
+            (self._side(name, setting) for name, setting in alone.items()),
             lambda differences: doubt(self.evidence, candidate, differences),
         )
 
@@ -108,12 +108,12 @@ class TuningDecision:
 
     def _written(self, candidate: int) -> SearchConfig:
         """A candidate as short as the target still expresses it."""
-        own = self.task.grid.config(candidate)
-        for one in (as_chosen(self.task.recorded(own).table, own, self._means), own):
-            rounded = in_two_digits(one, self._means)
+        full = self.task.grid.config(candidate)
+        for draft in (as_chosen(self.task.recorded(full).table, full, self._means), full):
+            rounded = in_two_digits(draft, self._means)
             if not self.restriction.lost(rounded):
                 return rounded
-        return own
+        return full
 
     @cached_property
     def barred(self) -> str:
@@ -145,7 +145,7 @@ class TuningDecision:
         """float64[M]: the mean of the objective, and of the metrics that stand beside it everywhere."""
         task = self.task
         values = task.replayed(config).metrics(task.recorded(config).judgments, [task.measure, *BESIDE])
-        return np.array([own[task.inside].mean() for own in values.values()])
+        return np.array([column[task.inside].mean() for column in values.values()])
 
     @property
     def written(self) -> SearchConfig:
@@ -181,7 +181,7 @@ def judge(
         "strategy": str(tuning.written.strategy),
         "tuned": str(picked.strategy),
         "current": str(task.config.strategy),
-        "dropped": [str(one) for one in changes(task.config.strategy, picked.strategy) if one.dropped],
+        "dropped": [str(change) for change in changes(task.config.strategy, picked.strategy) if change.dropped],
         "notices": [*said_of_idle(idle_signals(task.table, task.config.effective), picked), *task.notices],
         "depths": {"strategy": tuning.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
@@ -253,13 +253,13 @@ def held_out_gain(task: Task, tuned: Floats, current: Floats) -> HeldOutGain | N
     out = ~task.inside
     if not out.any():
         return None
-    found = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
-    return {"value": found.delta, "low": found.low, "high": found.high, "p": found.p, "queries": int(out.sum())}
+    gain = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
+    return {"value": gain.delta, "low": gain.low, "high": gain.high, "p": gain.p, "queries": int(out.sum())}
 
 
 def _inside(task: Task, values: Floats) -> Estimate:
-    own = values[task.inside]
-    return estimate(mean_interval(own, unit_numbers(task.tuned_on).tolist()), len(own))
+    inside = values[task.inside]
+    return estimate(mean_interval(inside, unit_numbers(task.tuned_on).tolist()), len(inside))
 
 
 def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
@@ -282,29 +282,29 @@ def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = N
     """
     if not candidate.branches:
         return {"curve": [], "axis": None}
-    own = candidate.branches[0]
-    first = int(own[0])
+    branch = candidate.branches[0]
+    first = int(branch[0])
     total = float(candidate.total[first])
-    names = _names(candidate, own)
+    names = _names(candidate, branch)
     axis: CurveAxis = {
         "signal": names[0],
         "others": names[1:],
         "chosen": total * float(candidate.start[first]),
         "current": None if current is None else _share(current, names, total),
     }
-    line = candidate.line_of(own, first, candidate.start)
+    line = candidate.line_of(branch, first, candidate.start)
     return {"curve": steps_of(line.curve(queries), total), "axis": axis}
 
 
-def _names(candidate: Candidate, own: Indices) -> list[str]:
-    return [candidate.form.labels[at] for at in own]
+def _names(candidate: Candidate, branch: Indices) -> list[str]:
+    return [candidate.form.labels[column] for column in branch]
 
 
 def _share(current: Candidate, names: list[str], total: float) -> float | None:
     """The first weight of the current sum of the same columns, if there is one, as a part of another total."""
-    for own in current.branches:
-        if _names(current, own) == names:
-            return total * float(current.start[own[0]])
+    for branch in current.branches:
+        if _names(current, branch) == names:
+            return total * float(current.start[branch[0]])
     return None
 
 
@@ -330,7 +330,7 @@ def steps_of(curve: Curve, total: float) -> list[CurvePoint]:
     wide = np.flatnonzero(curve.wide)
     kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
     lows, highs = total * curve.edges[kept], total * curve.edges[kept + 1]
-    found = zip(
+    steps = zip(
         ((lows + highs) / 2).tolist(), lows.tolist(), highs.tolist(), curve.values[kept].tolist(), strict=True
     )
-    return [{"weight": middle, "low": low, "high": high, "value": value} for middle, low, high, value in found]
+    return [{"weight": middle, "low": low, "high": high, "value": value} for middle, low, high, value in steps]

@@ -24,7 +24,7 @@ def without_labels(
     source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
 ) -> ResultsDocument:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
-    found = agreement(_lists(source, queries, starts)) if queries else NOTHING
+    agreed = agreement(_lists(source, queries, starts)) if queries else NOTHING
     chosen: ChosenRecord | None = None
     if advice.attempt is not None:
         chosen = {
@@ -53,7 +53,7 @@ def without_labels(
         "notices": list(source.dataset.notices),
     }
     answer = advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "", source.model)
-    return {**record, **answer.to_json(), **found}
+    return {**record, **answer.to_json(), **agreed}
 
 
 def _lists(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> Lists:

@@ -57,7 +57,7 @@ def rounded(text: str, digits: int) -> str:
     >>> rounded("rrf(0.333333333*fts, bm25, k=61.25)", 2)
     'rrf(0.33*fts, bm25, k=61.25)'
     """
-    return _NUMBER.sub(lambda found: _short(found[0], digits), text)
+    return _NUMBER.sub(lambda number: _short(number[0], digits), text)
 
 
 def _short(number: str, digits: int) -> str:

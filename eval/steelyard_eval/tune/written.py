@@ -27,9 +27,10 @@ def is_idle(table: SignalTable, values: Floats) -> bool:
 def idle_signals(table: SignalTable, strategy: Expr) -> list[str]:
     """The derived signals in a strategy that are the same for all candidates of every query, by name."""
     every = np.ones(len(table), dtype=bool)
-    own = [one for one in leaves(strategy) if one.name in PRIORS and PRIORS[one.name].reads is not None]
-    busy = {one.name for one in own if not is_idle(table, one.compile(table, every).branches[0].columns[0].values)}
-    return sorted({one.name for one in own} - busy)
+    priors = [leaf for leaf in leaves(strategy) if leaf.name in PRIORS and PRIORS[leaf.name].reads is not None]
+    columns = [(leaf.name, leaf.compile(table, every).branches[0].columns[0].values) for leaf in priors]
+    busy = {name for name, values in columns if not is_idle(table, values)}
+    return sorted({name for name, _ in columns} - busy)
 
 
 def as_chosen(table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
