@@ -34,14 +34,14 @@ class DuelPairs:
     @classmethod
     def of(cls, lists: Lists) -> DuelPairs:
         """From lists of the same queries."""
-        found: dict[tuple[int, str], Floats] = {}
-        for row, own in enumerate(lists.values()):
-            for query, ids in enumerate(own):
+        worths: dict[tuple[int, str], Floats] = {}
+        for row, ranked in enumerate(lists.values()):
+            for query, ids in enumerate(ranked):
                 for place, id_ in enumerate(ids[:PLACES]):
-                    worth = found.setdefault((query, id_), np.zeros(len(lists)))
+                    worth = worths.setdefault((query, id_), np.zeros(len(lists)))
                     worth[row] = 1.0 / np.log2(place + 2)
-        pairs = sorted(found, key=lambda pair: (pair[0], pair[1].encode()))
-        table = np.array([found[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
+        pairs = sorted(worths, key=lambda pair: (pair[0], pair[1].encode()))
+        table = np.array([worths[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
         numbers = np.array([query for query, _ in pairs], dtype=np.int64)
         return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
 
@@ -73,8 +73,8 @@ def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: D
     if pool is not None and pool.complete:
         whole = True
     else:
-        whole = not any(grade == 0 for own in qrels.values() for grade in own.values())
-    labelled = np.array([whole and one.id in qrels for one in queries], dtype=bool)
+        whole = not any(grade == 0 for labels in qrels.values() for grade in labels.values())
+    labelled = np.array([whole and asked.id in qrels for asked in queries], dtype=bool)
     return np.where((grades < 0) & labelled[query], 0, grades)
 
 

@@ -100,13 +100,13 @@ class DuelStanding:
     @cached_property
     def means(self) -> Floats:
         """float64[C]: its mean over queries, drawn towards what public collections showed of the differences."""
-        own = self.per_query.mean(axis=1)
+        mean = self.per_query.mean(axis=1)
         there = np.isfinite(self.contest.known)
         if not there.any():
-            return np.asarray(own, dtype=np.float64)
-        public = np.where(there, self.contest.known - self.contest.known[there].mean() + own[there].mean(), own)
+            return np.asarray(mean, dtype=np.float64)
+        public = np.where(there, self.contest.known - self.contest.known[there].mean() + mean[there].mean(), mean)
         count = int(self.judged.sum())
-        return np.asarray((count * own + WORTH * public) / (count + WORTH), dtype=np.float64)
+        return np.asarray((count * mean + WORTH * public) / (count + WORTH), dtype=np.float64)
 
     @cached_property
     def doubt(self) -> Floats:
@@ -167,7 +167,7 @@ class DuelStanding:
     def order(self, passed: Container[int] = ()) -> Iterator[int]:
         """The pairs that are neither judged nor passed over, the most telling first."""
         order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
-        return (at for at in order if not self.judged[at] and at not in passed)
+        return (pair for pair in order if not self.judged[pair] and pair not in passed)
 
 
 def sigmoid(x: Floats) -> Floats:
@@ -179,15 +179,15 @@ def fitted(
     features: Floats, gains: Floats, prior: Floats, stiff: float = STIFF, weights: Floats | None = None
 ) -> Floats:
     """float64[F]: logistic regression by Newton's steps, ridge towards the prior; gains are from 0 to 1."""
-    found = prior.copy()
+    coefficients = prior.copy()
     ridge = np.eye(len(prior)) / stiff**2
     weight = np.ones(len(gains)) if weights is None else weights
     for _ in range(25):
-        p = sigmoid(features @ found)
-        slope = features.T @ (weight * (gains - p)) - ridge @ (found - prior)
+        p = sigmoid(features @ coefficients)
+        slope = features.T @ (weight * (gains - p)) - ridge @ (coefficients - prior)
         curve = (features.T * (weight * p * (1 - p))) @ features + ridge
         step = np.linalg.solve(curve, slope)
-        found = found + step
+        coefficients = coefficients + step
         if np.abs(step).max() < 1e-6:
             break
-    return found
+    return coefficients

@@ -58,24 +58,24 @@ class Few:
 
         `sha256` is of the user's own data: a public collection says nothing about itself.
         """
-        at = _labels(keys, table.rows)
-        labels = [label for label in CONTENDERS if label in at]
-        if DEFAULT not in at:
+        candidates = _labels(keys, table.rows)
+        labels = [label for label in CONTENDERS if label in candidates]
+        if DEFAULT not in candidates:
             return None
         kind = class_of(model) if class_of(model) in table.variances else MINILM
         others = table.others(sha256)
         known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
         variance = [table.variances[kind][label][others].mean() for label in labels]
-        rows = np.array([at[label] for label in labels], dtype=np.int64)
-        return cls(rows, np.array(known), np.array(variance), at[DEFAULT], tuple(labels))
+        rows = np.array([candidates[label] for label in labels], dtype=np.int64)
+        return cls(rows, np.array(known), np.array(variance), candidates[DEFAULT], tuple(labels))
 
 
 def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for at, key in enumerate(keys):
+    candidates: dict[str, int] = {}
+    for row, key in enumerate(keys):
         if key in rows:
-            found.setdefault(rows[key], at)
-    return found
+            candidates.setdefault(rows[key], row)
+    return candidates
 
 
 def reconsidered(
@@ -121,8 +121,8 @@ def duelled(
     if used:
         return kept(evidence)
     row = int(few.rows[top])
-    found = tried(evidence, gates, row, decision, _of_row(evidence, row, usual))
-    return replace(found, refusal=found.refusal or chosen_queries("duel"))
+    attempt = tried(evidence, gates, row, decision, _of_row(evidence, row, usual))
+    return replace(attempt, refusal=attempt.refusal or chosen_queries("duel"))
 
 
 def _of_row(evidence: Evidence, row: int, usual: Usual) -> Gain:
@@ -134,9 +134,9 @@ def _of_leader(evidence: Evidence, few: Few, advice: Advice, usual: Usual, seed:
     """What is expected of the leader: the gain out of fold of whoever leads without the fold."""
     part = folds(evidence.groups, seed)
     gains = np.zeros(len(part))
-    for own in (part == at for at in np.unique(part)):
-        top = None if own.all() else leader(evidence.on(~own), few, advice)
-        gains[own] = 0.0 if top is None else evidence.metric[top][own]
+    for fold in (part == number for number in np.unique(part)):
+        top = None if fold.all() else leader(evidence.on(~fold), few, advice)
+        gains[fold] = 0.0 if top is None else evidence.metric[top][fold]
     return promise(gains, evidence.groups, usual)
 
 
@@ -165,8 +165,8 @@ def leader(evidence: Evidence, few: Few, advice: Advice, candidate: int | None =
         mean, worth = table.mean[of], table.worth[of]
         if stands is not None:
             mean, worth = mean - table.mean[stands], np.minimum(worth, table.worth[stands])
-        own = PriorGains(mean, np.array([spread]), worth)
-        ahead = np.append(ahead, ahead_by(evidence.metric[of] - base, evidence.groups, own, CHOSEN))
+        prior = PriorGains(mean, np.array([spread]), worth)
+        ahead = np.append(ahead, ahead_by(evidence.metric[of] - base, evidence.groups, prior, CHOSEN))
         rows.append(candidate)
     top = int(np.argmax(ahead))
     return rows[top] if ahead[top] > 0 else stands
@@ -174,5 +174,5 @@ def leader(evidence: Evidence, few: Few, advice: Advice, candidate: int | None =
 
 def ahead_by(differences: Matrix, groups: Indices, prior: PriorGains, deviations: float) -> Floats:
     """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
-    found = posterior(Moments.of(differences, groups), prior)
-    return np.asarray(found.mean - deviations * found.deviation, dtype=np.float64)
+    gains = posterior(Moments.of(differences, groups), prior)
+    return np.asarray(gains.mean - deviations * gains.deviation, dtype=np.float64)

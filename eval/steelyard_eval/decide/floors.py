@@ -116,23 +116,23 @@ def floor_for_lost(lists: Lists, share: float, sure: float = SURE, fewest: int =
     Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
     vary as one (sums of squares over units). Raises ConfigError where too few lists hold a relevant entry.
     """
-    found = lists.found()
-    unit = np.unique(lists.unit[found], return_inverse=True)[1]
+    queries = lists.found()
+    unit = np.unique(lists.unit[queries], return_inverse=True)[1]
     units = int(unit.max(initial=-1)) + 1
-    if len(found) < fewest or units < 2:
+    if len(queries) < fewest or units < 2:
         raise ConfigError(
-            f"a floor needs {fewest} labelled queries whose list shows a relevant entry, and {len(found)} do"
-            f"{'' if units >= 2 or len(found) < fewest else ', all of one group'}; judge more queries"
+            f"a floor needs {fewest} labelled queries whose list shows a relevant entry, and {len(queries)} do"
+            f"{'' if units >= 2 or len(queries) < fewest else ', all of one group'}; judge more queries"
         )
     floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
     lost = lists.lost(floors)
     reach = stdtrit(units - 1, sure) * Moments.of(lost.T, unit).error
-    bound = (lost.sum(axis=0) + 1) / (len(found) + 1) + reach
+    bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
     passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
     if not len(passed):
-        return Bound(-math.inf, False, 0.0, float(bound[0]), len(found), units)
+        return Bound(-math.inf, False, 0.0, float(bound[0]), len(queries), units)
     last = passed[-1]
-    return Bound(float(floors[last]), True, float(lost[:, last].mean()), float(bound[last]), len(found), units)
+    return Bound(float(floors[last]), True, float(lost[:, last].mean()), float(bound[last]), len(queries), units)
 
 
 def floor_for_false(lists: Lists, share: float, sure: float = SURE) -> Bound:

@@ -71,10 +71,10 @@ class Block:
         A branch that no query there reaches has no columns; one that only they reach has the weights as written.
         """
         weights = np.repeat(form.weights[None, :], len(self.weights), axis=0)
-        columns = {slot: at for at, slot in enumerate(self.slot.tolist()) if slot >= 0}
-        for at, slot in enumerate(form.slot.tolist()):
+        columns = {slot: column for column, slot in enumerate(self.slot.tolist()) if slot >= 0}
+        for column, slot in enumerate(form.slot.tolist()):
             if slot in columns:
-                weights[:, at] = self.weights[:, columns[slot]]
+                weights[:, column] = self.weights[:, columns[slot]]
         return weights
 
     def written(self, row: int) -> SearchConfig:
@@ -133,19 +133,19 @@ class Grid:
         """The candidates where bool[C] is true, in order; at least one."""
         parts = np.split(kept, self.starts[1:-1])
         blocks = [
-            replace(block, weights=block.weights[own]) for block, own in zip(self.blocks, parts, strict=True)
+            replace(block, weights=block.weights[rows]) for block, rows in zip(self.blocks, parts, strict=True)
         ]
         left = tuple(block for block in blocks if len(block.weights))
         return Grid(left, self.metric[kept], self.composite[kept])
 
     def keys(self, known: Container[str]) -> list[str]:
         """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
-        found: list[str] = []
+        names: list[str] = []
         for block in self.blocks:
             rows = range(len(block.weights))
             there = key_of(block.written(0)) in known
-            found += [key_of(block.written(row)) if there else "" for row in rows]
-        return found
+            names += [key_of(block.written(row)) if there else "" for row in rows]
+        return names
 
 
 def _again(block: Block, table: SignalTable, judgments: Judgments, metric: Measure) -> Singles:
@@ -182,22 +182,22 @@ def grid(
     """
     kept = table.derived.setdefault("grids", [])
     labels = (judgments.key, judgments.grade, judgments.relevant, judgments.ideal)
-    asked = (tuple(settings), metric, columns, [own.tobytes() for own in labels])
-    if known := next((own for key, own in kept if key == asked), None):
+    asked = (tuple(settings), metric, columns, [part.tobytes() for part in labels])
+    if known := next((cached for key, cached in kept if key == asked), None):
         return cast(Grid, known)
     each = columns // len(settings)
     made = _forms(table, settings, judgments)
     shown = bar("laying out weights")(settings)
-    found = Grid.joined([_of(config, next(made), metric, each) for config in shown])
+    result = Grid.joined([_of(config, next(made), metric, each) for config in shown])
     if len(table) <= KEPT_ROWS:  # for the next command on this recording
-        kept.append((asked, found))
-    return found
+        kept.append((asked, result))
+    return result
 
 
 def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:
     """One configuration as it is, by replay: for one whose weights cannot be searched."""
-    own, steady = measured(table, config, judgments, metric)
-    return Grid((Block.alone(config),), own[None, :].astype(np.float32), steady[None, :].astype(np.float32))
+    values, steady = measured(table, config, judgments, metric)
+    return Grid((Block.alone(config),), values[None, :].astype(np.float32), steady[None, :].astype(np.float32))
 
 
 def measured(
@@ -229,8 +229,8 @@ def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid
     limit = min((stage.limit for stage in config.finish if isinstance(stage, Cut)), default=None)
     shallow = limit is not None and limit < (metric.cutoff or DEEPEST)
     shown = replace(form, limit=limit)
-    own = Kernel.of(shown, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
-    return Grid((block,), own.astype(np.float32), smooth.astype(np.float32))
+    raw = Kernel.of(shown, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
+    return Grid((block,), raw.astype(np.float32), smooth.astype(np.float32))
 
 
 def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
@@ -250,12 +250,12 @@ def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
 
 def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
     """Each signal alone in its branch, and each at a tenth of what it has, the others as they are."""
-    for own in branches:
-        for column in own:
+    for branch in branches:
+        for column in branch:
             alone, less = start.copy(), start.copy()
-            alone[own] = own == column
+            alone[branch] = branch == column
             less[column] /= 10
-            less[own] /= less[own].sum() or 1.0
+            less[branch] /= less[branch].sum() or 1.0
             yield alone
             yield less
 
@@ -267,17 +267,17 @@ def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
     """
     rows = np.repeat(start[None, :], draws, axis=0)
     own_draws = np.random.default_rng(0)
-    for own in branches:
-        drawn = np.random.default_rng(len(own)).dirichlet(np.ones(len(own)), draws)
-        drawn[draws // 2 :] = own_draws.dirichlet(np.ones(len(own)), draws - draws // 2)
-        drawn[::2] = (drawn[::2] + start[own]) / 2
-        rows[:, own] = drawn
+    for branch in branches:
+        drawn = np.random.default_rng(len(branch)).dirichlet(np.ones(len(branch)), draws)
+        drawn[draws // 2 :] = own_draws.dirichlet(np.ones(len(branch)), draws - draws // 2)
+        drawn[::2] = (drawn[::2] + start[branch]) / 2
+        rows[:, branch] = drawn
     return rows
 
 
 def totals(form: Form, branches: Sequence[Indices]) -> Floats:
     """float64[S]: the sum of the written weights of each branch, so that scores keep their scale."""
     total = np.ones(len(form.weights))
-    for own in branches:
-        total[own] = form.weights[own].sum() or 1.0
+    for branch in branches:
+        total[branch] = form.weights[branch].sum() or 1.0
     return total

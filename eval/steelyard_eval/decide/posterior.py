@@ -106,8 +106,8 @@ class Moments:
             crossed[rows] = sums * counts @ within
         sizes = np.array([counts, np.ones(len(counts)), counts**2]) @ within
         return [
-            cls(total[:, at], squares[:, at], crossed[:, at], *sizes[:, at].astype(int).tolist())
-            for at in range(within.shape[1])
+            cls(total[:, i], squares[:, i], crossed[:, i], *sizes[:, i].astype(int).tolist())
+            for i in range(within.shape[1])
         ]
 
     def __add__(self, other: Moments) -> Moments:

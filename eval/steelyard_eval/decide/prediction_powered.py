@@ -68,22 +68,22 @@ class SecondMeasurement:
         `labels` float[C, n] are the differences by labels. The regression is shrunk by what a correlation of its
         size has by chance among so few queries, and by the others' being finite.
         """
-        both = own = other = 0.0
+        both = first = second = 0.0
         for begin in range(0, len(labels), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            a, b = (one[rows].astype(np.float64) for one in (labels[:, self.at], self.labelled))
+            a, b = (side[rows].astype(np.float64) for side in (labels[:, self.at], self.labelled))
             a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-            both, own, other = (
+            both, first, second = (
                 both + float((a * b).sum()),
-                own + float((a * a).sum()),
-                other + float((b * b).sum()),
+                first + float((a * a).sum()),
+                second + float((b * b).sum()),
             )
-        if both <= 0 or own < LEAST or other < LEAST:
+        if both <= 0 or first < LEAST or second < LEAST:
             return 0.0
         n = len(self.at)
-        explained = both**2 / (own * other)
+        explained = both**2 / (first * second)
         certain = 1 - (1 - explained) / (explained * max(n - 2, 1))
-        return both / other * self.others / (self.others + n) * max(0.0, certain)
+        return both / second * self.others / (self.others + n) * max(0.0, certain)
 
     def adjusted(self, labels: Matrix, share: float) -> Matrix:
         """float[C, n]: the differences by labels, less what the second measurement is off its mean."""

@@ -59,8 +59,8 @@ class PriorTable:
 
     def fits(self, model: str, metric: str, sha256: str) -> bool:
         """Whether it may be used: for these vectors, this metric, and a data set that is not in it."""
-        own = any(one["sha256"] == sha256 for one in self.about["collections"])
-        return model == self.about["model"] and metric == self.about["metric"] and not own
+        inside = any(collection["sha256"] == sha256 for collection in self.about["collections"])
+        return model == self.about["model"] and metric == self.about["metric"] and not inside
 
     def priors(self, keys: Sequence[str], current: str) -> tuple[PriorGains, PriorGains]:
         """What is known of configurations by name, of the metric and the composite, against a current one."""
@@ -97,9 +97,9 @@ class PriorTable:
     @classmethod
     def from_bytes(cls, data: bytes) -> PriorTable:
         """The table of a file."""
-        with np.load(io.BytesIO(data), allow_pickle=False) as found:
-            texts = {name: bytes(found[name]).decode() for name in ("about", "keys", "currents")}
-            numbers = {name: found[name].astype(np.float64) for name in found.files if name not in texts}
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            texts = {name: bytes(archive[name]).decode() for name in ("about", "keys", "currents")}
+            numbers = {name: archive[name].astype(np.float64) for name in archive.files if name not in texts}
         return cls(
             about=STRICT_JSON.decode(texts["about"]),
             at={key: row for row, key in enumerate(texts["keys"].split("\n"))},
@@ -137,7 +137,7 @@ def key_of(config: SearchConfig) -> str:
     strategy = _scaled(config.effective)
     read = sorted(strategy.signals() & config.retrievers.keys() or config.retrievers.keys())
     system = "plain" if config.system in ("fts", "bm25", "vector") else config.system
-    moved = any(one.parameters for one in config.retrievers.values())  # to what may not be the system's own
+    moved = any(kept.parameters for kept in config.retrievers.values())  # to what may not be the system's own
     name = f"{system}:{config.profile}" + ("".join(written_name(config).partition("[")[1:]) if moved else "")
     return f"{name} {','.join(f'{n}={config.depths[n]}' for n in read)} {strategy}"
 

@@ -86,8 +86,8 @@ def day(now: Callable[[], float]) -> str:
 
 def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
     """The promise of a decision, for the document and the file; with its odds, where anything is known of them."""
-    found = PromiseRecord(metric=metric, value=gain.mean, low=gain.low, high=gain.high, queries=queries)
-    return found if gain.worse is None else {**found, "harm": gain.worse}
+    promise = PromiseRecord(metric=metric, value=gain.mean, low=gain.low, high=gain.high, queries=queries)
+    return promise if gain.worse is None else {**promise, "harm": gain.worse}
 
 
 def told(refusal: Refusal) -> RefusalRecord:

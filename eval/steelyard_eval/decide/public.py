@@ -118,8 +118,8 @@ class PublicTable:
         """From the document of the file."""
         means, variances = (
             {
-                model: {label: np.array(row, dtype=np.float64) for label, row in own.items()}
-                for model, own in record[side].items()
+                model: {label: np.array(row, dtype=np.float64) for label, row in rows.items()}
+                for model, rows in record[side].items()
             }
             for side in ("means", "variances")
         )
@@ -139,7 +139,7 @@ class PublicTable:
 
     def others(self, sha256: str) -> list[int]:
         """The places of the collections that are not this data set."""
-        return [at for at, one in enumerate(self.about["collections"]) if one["sha256"] != sha256]
+        return [i for i, collection in enumerate(self.about["collections"]) if collection["sha256"] != sha256]
 
     def _row(self, config: SearchConfig) -> tuple[str, bool]:
         """The label of its row, and whether that is only the nearest: a sum's share to the next tenth."""
@@ -156,7 +156,7 @@ class PublicTable:
 
 def class_of(model: str) -> str:
     """The class of embedders that stands for a model: its own where it was measured, else MiniLM's."""
-    return next((own for own in CLASSES if model.startswith(own)), MINILM)
+    return next((name for name in CLASSES if model.startswith(name)), MINILM)
 
 
 def measured_with(model: str) -> str:
@@ -223,5 +223,5 @@ def reciprocal(worth: Floats) -> Floats:
     >>> reciprocal(np.array([1.0, 0.0])).tolist()
     [0.5, 0.0]
     """
-    found = worth > 0
-    return np.where(found, 2.0 ** -(1.0 / np.where(found, worth, 1.0)), 0.0)
+    ranked = worth > 0
+    return np.where(ranked, 2.0 ** -(1.0 / np.where(ranked, worth, 1.0)), 0.0)

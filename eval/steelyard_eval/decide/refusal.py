@@ -141,11 +141,11 @@ def chosen_queries(sampled: str) -> Refusal | None:
 
 def _flat(current: Side, chosen: Side) -> Refusal | None:
     """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
-    own, other = float(current.values.std()), float(chosen.values.std())
-    if own >= SPREAD * other:
+    std, other = float(current.values.std()), float(chosen.values.std())
+    if std >= SPREAD * other:
         return None
     reason = (
-        f"on the labelled queries the scores of your {current.label} spread over {own:.2f} and those of the other "
+        f"on the labelled queries the scores of your {current.label} spread over {std:.2f} and those of the other "
         f"over {other:.2f}, as if they were chosen for failing"
     )
     return Refusal(reason, 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random')
@@ -184,12 +184,12 @@ def _one_list(metric: Measure, current: Side, finders: Iterable[Side]) -> Refusa
     count = int(current.relevant.sum())
     if count < LEAST or (current.found[some] == 1).all():
         return None
-    for one in finders:
-        if (one.found[some] == 1).all():
-            first = f"the first {metric.cutoff or CUTOFF} of {one.label}"
+    for finder in finders:
+        if (finder.found[some] == 1).all():
+            first = f"the first {metric.cutoff or CUTOFF} of {finder.label}"
             reason = f"all {count} relevant entries are among {first}, as if nothing else was judged"
             return Refusal(
-                reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current.label, one.label)}'
+                reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current.label, finder.label)}'
             )
     return None
 
@@ -208,12 +208,12 @@ def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
 
 def _pooled(pool: JudgedPool) -> frozenset[str]:
     """The same of the contenders of a pool, as far as their names tell; nothing is opened."""
-    found = frozenset(pool.contenders)
+    ways = frozenset(pool.contenders)
     for name in pool.contenders:
         for read in (lambda text: find_system(text).config(CUTOFF).effective, parse_strategy):
             with suppress(ConfigError):
-                found |= _ways(read(name).signals())
-    return found
+                ways |= _ways(read(name).signals())
+    return ways
 
 
 def _ways(signals: frozenset[str]) -> frozenset[str]:

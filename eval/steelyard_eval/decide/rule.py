@@ -175,8 +175,8 @@ def chosen_out_of_fold(evidence: Evidence, seed: int, always: bool = False) -> l
         return [(fold == 0, None)]
     whole = reduce(add, parts)
     return [
-        (fold == at, _likeliest(posterior(whole - part, evidence.prior_composite), always))
-        for at, part in enumerate(parts)
+        (fold == number, _likeliest(posterior(whole - part, evidence.prior_composite), always))
+        for number, part in enumerate(parts)
     ]
 
 

@@ -36,7 +36,7 @@ def vault_of(dataset: Dataset) -> str:
 
 def asking(dataset: Dataset) -> str:
     """A query to try, the first of the data set that is short and can be pasted; QUERY without any."""
-    texts = (one.text for one in dataset.queries if len(one.text) <= SHORT and one.text.isprintable())
+    texts = (query.text for query in dataset.queries if len(query.text) <= SHORT and query.text.isprintable())
     return next((text for text in texts if not text.startswith("-")), "QUERY")
 
 

@@ -108,20 +108,20 @@ def advise(
     facts : by what it ranks here and could not rank there (`lacked`), so that its figures there are of
         something else.
     """
-    lead, own = _lead(labelled, pairs), name_of(label)
+    lead, name = _lead(labelled, pairs), name_of(label)
     advice = partial(Advice, labelled=labelled, pairs=pairs, more=more)
     if reason := _nothing_known(label, config, model):
-        return advice("keep", f"Keep {own}: {lead}. {reason}")
+        return advice("keep", f"Keep {name}: {lead}. {reason}")
     shown = None if config is None or facts else public_table().against(config, model, sha256)
     if shown is None:
         why = f"ranks by {', '.join(facts)}, which public collections lack" if facts else NOT_RUN
-        told = f"Keep {own}: {lead}, and it {why}."
+        told = f"Keep {name}: {lead}, and it {why}."
         return advice("keep", told)
     if not shown.likely:
         told = shown.in_words("it", OTHER)
-        said = f"Keep {own}: {lead}; {told}{measured_with(model)}."
+        said = f"Keep {name}: {lead}; {told}{measured_with(model)}."
         return advice("keep", said, shown=shown)
-    told = shown.in_words(own)
+    told = shown.in_words(name)
     attempt = default_config(config, limit, model)
     return advice("try", f"Try: {lead}; {told}{measured_with(model)}.", attempt, shown)
 
@@ -145,8 +145,8 @@ def _counted(strategy: Expr) -> frozenset[str]:
     """The signals of a strategy but for those that a weight of 0 takes out of every score."""
     silent = [term.expr for term in strategy.own_terms if term.weight == 0]
     children = strategy.children()
-    own = strategy.signals().difference(*(child.signals() for child in children))
-    return own.union(*(_counted(child) for child in children if child not in silent))
+    signals = strategy.signals().difference(*(child.signals() for child in children))
+    return signals.union(*(_counted(child) for child in children if child not in silent))
 
 
 def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:

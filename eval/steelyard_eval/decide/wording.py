@@ -60,22 +60,22 @@ def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> 
     >>> sentence(decision, "echovault", "nDCG@10")
     'Ship: +0.061 nDCG@10 expected over your echovault, 95% sure of +0.020 to +0.103; 1 in 500 that it is worse.'
     """
-    own = name_of(current)
+    name = name_of(current)
     if decision.verdict == "ship" and not fewest:
-        return f"Ship: {in_words(decision.gain, metric, f'expected over {own}')}."
+        return f"Ship: {in_words(decision.gain, metric, f'expected over {name}')}."
     if decision.verdict == "ship":
-        likely = f"better than {own} ({odds(decision.gain)})"
+        likely = f"better than {name} ({odds(decision.gain)})"
         return f"Ship: {likely}; by how much can be told from {fewest} labelled queries on."
     if decision.verdict == "try" and decision.refusal:
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
     if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
         lost = f"though it did worse on queries kept aside (by those, {odds(decision.gain)})"
-        return f"Try: your labels and public collections favour it over {own}, {lost}."
+        return f"Try: your labels and public collections favour it over {name}, {lost}."
     if decision.verdict == "try":
         sure = "likely" if (decision.gain.worse or 0) <= PERHAPS else "perhaps"
-        return f"Try: {sure} better than {own} ({odds(decision.gain)}), not proven."
-    return f"Keep {own}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure)."
+        return f"Try: {sure} better than {name} ({odds(decision.gain)}), not proven."
+    return f"Keep {name}: nothing that was tried beats it by more than {decision.bound:.3f} {metric} (95% sure)."
 
 
 def in_words(gain: Gain, metric: str, over: str) -> str:
