@@ -56,9 +56,9 @@ def crossings(
     own_low, own_high = low[own], high[own]
     for row in range(first, last):
         before, after = low[row] - own_low, high[row] - own_high
-        at = before / (before - after)
-        falling[fallen] = -at
-        rising[risen] = at
+        t = before / (before - after)
+        falling[fallen] = -t
+        rising[risen] = t
         fallen += (before > 0) & (after < 0)
         risen += (before < 0) & (after > 0)
     return fallen, risen
@@ -73,8 +73,8 @@ def smallest(values: Floats, count: int, keep: int) -> int:
         sort(values[:count])
         return keep
     kept = 0
-    for at in range(count):
-        value = values[at]
+    for i in range(count):
+        value = values[i]
         if kept == keep and value >= values[kept - 1]:
             continue
         kept = min(kept + 1, keep)

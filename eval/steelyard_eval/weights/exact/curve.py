@@ -75,8 +75,7 @@ class Curve:
 
     def choose(self, near: float | None = None) -> Plateau:
         """Choose the plateau nearest to a t, then the widest, then the first."""
-        found = self.plateaus()
-        return min(found, key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
+        return min(self.plateaus(), key=lambda p: (0.0 if near is None else p.distance(near), p.low - p.high))
 
     def _runs(self, good: Bools) -> list[Plateau]:
         lows, highs, values = self._pieces()
@@ -98,5 +97,5 @@ class Curve:
         low, high = float(lows[0]), float(highs[-1])
         t = (low + high) / 2
         inside = (lows < t - NARROWEST / 4) & (t + NARROWEST / 4 < highs)
-        at = int(np.argmax(inside)) if inside.any() else int(np.argmax(highs - lows))
-        return Plateau(low, high, t if inside.any() else float(lows[at] + highs[at]) / 2, float(values[at]))
+        i = int(np.argmax(inside)) if inside.any() else int(np.argmax(highs - lows))
+        return Plateau(low, high, t if inside.any() else float(lows[i] + highs[i]) / 2, float(values[i]))

@@ -199,8 +199,8 @@ def sort(values: NDArray[np.generic]) -> None:
     while gap < len(values) // 3:
         gap = 3 * gap + 1
     while gap > 0:
-        for at in range(gap, len(values)):
-            value, to = values[at], at
+        for i in range(gap, len(values)):
+            value, to = values[i], i
             while to >= gap and values[to - gap] > value:
                 values[to] = values[to - gap]
                 to -= gap
@@ -222,13 +222,13 @@ def _ranks(scores: Floats, offsets: Indices, relevant: Indices, relevant_offsets
     """The rank from 1 of every relevant row, int64[R], by counting the rows ahead of it."""
     ranks = np.empty(len(relevant), np.int64)
     for q in range(len(offsets) - 1):
-        for at in range(relevant_offsets[q], relevant_offsets[q + 1]):
-            own, ahead = relevant[at], 0
-            for row in range(offsets[q], own):
-                ahead += scores[row] >= scores[own]
-            for row in range(own + 1, offsets[q + 1]):
-                ahead += scores[row] > scores[own]
-            ranks[at] = 1 + ahead
+        for i in range(relevant_offsets[q], relevant_offsets[q + 1]):
+            hit, ahead = relevant[i], 0
+            for row in range(offsets[q], hit):
+                ahead += scores[row] >= scores[hit]
+            for row in range(hit + 1, offsets[q + 1]):
+                ahead += scores[row] > scores[hit]
+            ranks[i] = 1 + ahead
     return ranks
 
 
@@ -246,17 +246,17 @@ def value_of(ranks: Indices, kind: int, gain: Floats, by_rank: Floats) -> float:
     """Compute one query's value from the ranks of its relevant rows, in any order; see the module."""
     beyond = len(by_rank) - 1
     value = 0.0
-    for at in range(len(ranks)):
-        worth = by_rank[min(ranks[at], beyond)]
+    for i in range(len(ranks)):
+        worth = by_rank[min(ranks[i], beyond)]
         if kind == BEST:
             value = max(value, worth)
         elif kind == PRECISION:
             hits = 0
             for other in range(len(ranks)):
-                hits += ranks[other] <= ranks[at]
-            value += gain[at] * worth * hits
+                hits += ranks[other] <= ranks[i]
+            value += gain[i] * worth * hits
         else:
-            value += gain[at] * worth
+            value += gain[i] * worth
     if kind == ALL and len(ranks):
         value = 1.0 if value > 1.0 - 0.5 * gain[0] else 0.0
     return value

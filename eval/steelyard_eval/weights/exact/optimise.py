@@ -76,13 +76,13 @@ def optimise(
     if not branches:
         return BestFound(weights, objective.mean(weights), "exact", (), 0)
     if len(branches) == 1 and len(branches[0]) == 2:
-        own = branches[0]
-        return on_line(objective, segment(objective, *line_of(weights, own, int(own[0]))), own, weights)
+        branch = branches[0]
+        return on_line(objective, segment(objective, *line_of(weights, branch, int(branch[0]))), branch, weights)
     point, before = Ascent(weights, objective.mean(weights)), -np.inf
     while point.value > before + SAME:
         before = point.value
-        for own in branches:
-            point = climb(objective, point, own, seed)
+        for branch in branches:
+            point = climb(objective, point, branch, seed)
         if len(branches) == 1:
             break  # only another branch could make room for more
     point, along = settle_in(objective, point, branches[0])
@@ -90,15 +90,15 @@ def optimise(
 
 
 def on_line(
-    objective: Objective, line: Sweep, own: Indices, start: Floats, queries: Bools | None = None
+    objective: Objective, line: Sweep, branch: Indices, start: Floats, queries: Bools | None = None
 ) -> BestFound:
-    """Choose the best of two weights `own` from the sweep of the first from 0 to 1.
+    """Choose the best of two weights `branch` from the sweep of the first from 0 to 1.
 
     `queries` (bool[Q]) restricts the mean to some of the objective's queries. `start` has the other weights, and
     the start of these two.
     """
     chosen = np.ones(objective.queries, dtype=bool) if queries is None else queries
-    first, last = int(own[0]), int(own[1])
+    first, last = int(branch[0]), int(branch[1])
     plateau = line.curve(chosen).choose(near=float(start[first]))
     weights = start.copy()
     weights[first], weights[last] = plateau.t, 1.0 - plateau.t
@@ -119,7 +119,7 @@ def movable(form: Form) -> list[Indices]:
     """
     free = form.ordering & (form.slot >= 0) if len(form.slot) else form.ordering
     branches = (np.flatnonzero((form.branch == branch) & free) for branch in np.unique(form.branch))
-    return [own for own in branches if len(own) > 1]
+    return [columns for columns in branches if len(columns) > 1]
 
 
 def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats:
@@ -127,9 +127,9 @@ def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats
     scaled = np.array(weights, dtype=np.float64)
     if scaled.shape != form.weights.shape:
         raise ConfigError(f"{scaled.size} weights for {len(form.labels)} columns ({', '.join(form.labels)})")
-    for own in branches:
-        if not (np.isfinite(scaled[own]) & (scaled[own] >= 0)).all():
-            raise ConfigError(f"weights {shown(str(scaled[own].tolist()))} must all be at least 0")
-        total = scaled[own].sum()
-        scaled[own] = scaled[own] / total if total > 0 else 1.0 / len(own)
+    for branch in branches:
+        if not (np.isfinite(scaled[branch]) & (scaled[branch] >= 0)).all():
+            raise ConfigError(f"weights {shown(str(scaled[branch].tolist()))} must all be at least 0")
+        total = scaled[branch].sum()
+        scaled[branch] = scaled[branch] / total if total > 0 else 1.0 / len(branch)
     return scaled

@@ -100,10 +100,10 @@ class Form:
             limit=limit,
             row=row.astype(np.int64),
         )
-        for at, branch in enumerate(plan.branches):
+        for number, branch in enumerate(plan.branches):
             if branch.floor is not None and branch.rows.any():
                 asked, first = np.unique(table.query[branch.rows], return_index=True)
-                form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), at)
+                form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), number)
         return form
 
     def over(self, floor: Floats, asked: Indices, branch: int) -> Form:
@@ -196,12 +196,12 @@ def ungraded(
 
 def formed(masked: SignalTable, strategy: Expr, stages: Sequence[Stage], judgments: Judgments) -> Form:
     """The form of a strategy on a table that is cut to its depths already."""
-    own = np.array(strategy.weights, dtype=np.float64)
-    numbered = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
+    weights = np.array(strategy.weights, dtype=np.float64)
+    numbered = compile_plan(masked, strategy.with_weights(np.arange(len(weights)) + MARK))
     plan, limit = finished(masked, numbered, stages)
     form = Form.of_plan(masked, plan, judgments, limit)
     form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
-    return replace(form, weights=form.spread(own[None, :])[0])
+    return replace(form, weights=form.spread(weights[None, :])[0])
 
 
 def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
@@ -251,9 +251,9 @@ def _ranked(plan: Plan) -> NDArray[np.bool_]:
 
 def _columns(branch: Branch, row: Indices) -> Floats:
     """float64[columns of the branch, N]: values times factor on the branch's rows, 0 elsewhere."""
-    own = branch.rows[row]
-    at = row[own]
+    kept = branch.rows[row]
+    rows = row[kept]
     made = np.zeros((len(branch.columns), len(row)))
     for into, column in zip(made, branch.columns, strict=True):
-        into[own] = column.values[at] if branch.factor is None else column.values[at] * branch.factor[at]
+        into[kept] = column.values[rows] if branch.factor is None else column.values[rows] * branch.factor[rows]
     return made

@@ -103,7 +103,7 @@ class Kernel:
 
     def _named(self, results: Floats) -> dict[Measure, Floats]:
         """Split the last axis of results by measure."""
-        return {m: np.ascontiguousarray(results[..., at]) for at, m in enumerate(self.measures)}
+        return {m: np.ascontiguousarray(results[..., i]) for i, m in enumerate(self.measures)}
 
     def _run(self, weights: ArrayLike, totals: Floats, each: Floats, threads: int | None) -> None:
         tiles = self._tiles(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
@@ -116,7 +116,7 @@ class Kernel:
             add_metrics(self.rows, *index, tiles[first:last], *metrics, totals[lanes], each[lanes])
 
         count = _workers(threads, len(totals) * len(form), len(tiles))
-        ends = [len(tiles) * at // count for at in range(count + 1)]
+        ends = [len(tiles) * i // count for i in range(count + 1)]
         if count == 1:
             work(*ends)
             return

@@ -58,7 +58,7 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
     for q in range(len(offsets) - 1):
         most = max(most, ends[q + 1] - ends[q])
     pair = np.empty((2, LANES), np.float32)
-    own, rank = np.empty((most, LANES), np.float32), np.empty((most, LANES), np.int32)
+    bars, rank = np.empty((most, LANES), np.float32), np.empty((most, LANES), np.int32)
     key, value = np.empty((most, LANES), np.int64), np.empty(LANES, np.float64)
     for t in range(len(tiles)):
         first = t * LANES
@@ -67,7 +67,7 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
             begin, end = ends[q], ends[q + 1]
             if begin == end:
                 continue  # it adds 0 to every metric
-            _count(rows, offsets[q], offsets[q + 1], relevant[begin:end], tiles[t], pair, own, rank)
+            _count(rows, offsets[q], offsets[q + 1], relevant[begin:end], tiles[t], pair, bars, rank)
             _sort(rank, end - begin, key)
             for m in range(len(kinds)):
                 _measure(kinds[m], cutoffs[m], divisors[m, q], key, grade[begin:end], logs, value)
@@ -97,7 +97,7 @@ def _score(first, second, weights, left, right):
 
 
 @njit(**OPTIONS)
-def _count(rows, begin, end, relevant, weights, pair, own, rank):
+def _count(rows, begin, end, relevant, weights, pair, bars, rank):
     """Count the rank of each relevant row in each lane, two candidates at a time.
 
     Each segment of candidates ends with a relevant row. In ties with its candidates, the relevant rows of
@@ -107,7 +107,7 @@ def _count(rows, begin, end, relevant, weights, pair, own, rank):
     for r in range(len(relevant)):
         _score(rows[relevant[r]], rows[relevant[r]], weights, left, right)
         for n in range(LANES):
-            own[r, n], rank[r, n] = left[n], 0
+            bars[r, n], rank[r, n] = left[n], 0
     for segment in range(len(relevant) + 1):
         stop = relevant[segment] + 1 if segment < len(relevant) else end
         for c in range(begin, stop, 2):
@@ -116,11 +116,11 @@ def _count(rows, begin, end, relevant, weights, pair, own, rank):
                 for n in range(LANES):
                     right[n] = -np.inf  # an odd number of candidates: no second one
             for r in range(segment):
-                bar, ahead = own[r], rank[r]
+                bar, ahead = bars[r], rank[r]
                 for n in range(LANES):
                     ahead[n] += np.int32(np.int32(left[n] > bar[n]) + np.int32(right[n] > bar[n]))
             for r in range(segment, len(relevant)):
-                bar, ahead = own[r], rank[r]
+                bar, ahead = bars[r], rank[r]
                 for n in range(LANES):
                     ahead[n] += np.int32(np.int32(left[n] >= bar[n]) + np.int32(right[n] >= bar[n]))
         begin = stop
@@ -136,8 +136,8 @@ def _sort(rank, count, key):
         for n in range(LANES):
             key[r, n] = np.int64(rank[r, n]) << 32 | r
     for last in range(count - 1, 0, -1):
-        for at in range(last):
-            upper, lower = key[at], key[at + 1]
+        for i in range(last):
+            upper, lower = key[i], key[i + 1]
             for n in range(LANES):
                 a, b = upper[n], lower[n]
                 upper[n], lower[n] = min(a, b), max(a, b)
@@ -151,8 +151,8 @@ def _measure(kind, cutoff, divisor, key, grade, logs, value):
     """
     for n in range(LANES):
         value[n] = 0.0
-    for at in range(1 if kind == FIRST else len(grade)):
-        these = key[at]
+    for i in range(1 if kind == FIRST else len(grade)):
+        these = key[i]
         if kind == GAIN:
             for n in range(LANES):
                 place = these[n] >> 32
@@ -161,7 +161,7 @@ def _measure(kind, cutoff, divisor, key, grade, logs, value):
         elif kind in (PRECISIONS, FIRST):
             for n in range(LANES):
                 place = these[n] >> 32
-                value[n] += (at + 1) / place if place <= cutoff else 0.0
+                value[n] += (i + 1) / place if place <= cutoff else 0.0
         else:
             for n in range(LANES):
                 value[n] += 1.0 if these[n] >> 32 <= cutoff else 0.0
