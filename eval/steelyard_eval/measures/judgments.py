@@ -50,13 +50,13 @@ class Judgments:
         """
         index = {name: i for i, name in enumerate(entries)}
         rows = [qrels.get(query, {}) for query in queries]
-        found = [
+        graded = [
             (q * len(entries) + index[name], max(grade, 0))
             for q, row in enumerate(rows)
             for name, grade in row.items()
             if name in index
         ]
-        pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        pairs = np.array(sorted(graded), dtype=np.int64).reshape(-1, 2)
         ideals = [_ideal(row.values()) for row in rows]
         relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
         return cls(
@@ -103,8 +103,8 @@ class Judgments:
         if not self.key.size:
             return np.full(query.size, UNJUDGED, dtype=np.int32)
         wanted = query * self.width + entry
-        at = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
-        return np.where(self.key[at] == wanted, self.grade[at], UNJUDGED).astype(np.int32)
+        place = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
+        return np.where(self.key[place] == wanted, self.grade[place], UNJUDGED).astype(np.int32)
 
 
 def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:

@@ -51,9 +51,9 @@ class Measure:
 
     @property
     def _searched(self) -> tuple[int, str]:
-        if (found := _FAMILIES[self.family].searched) is None:
+        if (searched := _FAMILIES[self.family].searched) is None:
             raise ConfigError(f"{self} cannot be searched for: it rewards no ranks; name nDCG@10, R@10 or RR@10")
-        return found
+        return searched
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,15 @@ class Ranked:
     @classmethod
     def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
         """Make ranked lists from one list of ids for each query."""
-        entries = sorted({id_ for own in lists for id_ in own}, key=str.encode)
-        code = {id_: at for at, id_ in enumerate(entries)}
-        flat = np.array([code[id_] for own in lists for id_ in own], dtype=np.int32)
+        entries = sorted({id_ for ids in lists for id_ in ids}, key=str.encode)
+        code = {id_: i for i, id_ in enumerate(entries)}
+        flat = np.array([code[id_] for ids in lists for id_ in ids], dtype=np.int32)
         return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
 
     def lists(self) -> list[list[str]]:
         """The ids of every query, best first."""
         ends = self.offsets.tolist()
-        return [[self.entries[at] for at in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
+        return [[self.entries[entry] for entry in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
 
     @property
     def query(self) -> Indices:
@@ -53,8 +53,8 @@ class Ranked:
 
     def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
         """bool[R]: the places of relevant entries."""
-        found: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
-        return found
+        relevant: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
+        return relevant
 
     def metrics(
         self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
@@ -132,7 +132,7 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
         raise DataError(
             f"run {shown(str(path), PATH_WIDTH)}: {'; '.join(faults[:SHOWN])}{more}. Write the run again"
         )
-    return {query: best_first(list(own.items())) for query, own in lists.items()}
+    return {query: best_first(list(scores.items())) for query, scores in lists.items()}
 
 
 def _add_line(lists: dict[str, dict[str, float]], fields: list[str]) -> str:
@@ -146,10 +146,10 @@ def _add_line(lists: dict[str, dict[str, float]], fields: list[str]) -> str:
         score = math.nan
     if not math.isfinite(score):
         return "must have a finite number as its score"
-    own = lists.setdefault(query, {})
-    if entry in own:
+    scores = lists.setdefault(query, {})
+    if entry in scores:
         return "names an entry that the query has already"
-    own[entry] = score
+    scores[entry] = score
     return ""
 
 
@@ -160,4 +160,4 @@ def best_first(results: list[Scored]) -> list[Scored]:
     [('c', 2.0), ('b', 1.0), ('a', 1.0)]
     """
     with np.errstate(over="ignore"):  # beyond float32 a score is infinite, there as here
-        return sorted(results, key=lambda one: (np.float32(one[1]), one[0].encode()), reverse=True)
+        return sorted(results, key=lambda result: (np.float32(result[1]), result[0].encode()), reverse=True)

@@ -58,20 +58,20 @@ class Succession:
         (['old', 'rule'], [], [])
         """
         above: set[str] = set()
-        found = []
+        gone = []
         for id_ in ids:
             current = {new for new in self.later.get(id_, ()) if self.born.get(new, clock) <= clock}
             if (current or self.ends.get(id_, math.inf) <= clock) and above.isdisjoint(current):
-                found.append(id_)
+                gone.append(id_)
             above.add(id_)
-        return found
+        return gone
 
 
 def _all_later(id_: str, direct: Mapping[str, set[str]]) -> frozenset[str]:
-    found: set[str] = set()
+    later: set[str] = set()
     waiting = [id_]
     while waiting:
-        new = direct.get(waiting.pop(), set()) - found
-        found |= new
+        new = direct.get(waiting.pop(), set()) - later
+        later |= new
         waiting += new
-    return frozenset(found - {id_})
+    return frozenset(later - {id_})

@@ -257,8 +257,8 @@ def compare_paired(
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
     mde, needed = _power(units)
     ties = difference.size - wins - losses
-    found = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
-    return _told(found, margin, 1)
+    paired = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
+    return _told(paired, margin, 1)
 
 
 def _power(units: _Units) -> tuple[float | None, int | None]:
@@ -290,13 +290,13 @@ def verdict(comparison: Paired, margin: float = MARGIN) -> str:
     return "no difference" if inside and comparison.mde is not None else TOO_FEW
 
 
-def _told(found: Paired, margin: float, count: int) -> Paired:
+def _told(paired: Paired, margin: float, count: int) -> Paired:
     """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
-    told, why = verdict(found, margin), ""
-    if told == TOO_FEW and (found.low > 0 or found.high < 0) and found.mde is not None:
-        alone = f"the interval is without 0, but p is {found.p:.3f}"
-        why = f"{alone} alone and {found.p_holm:.3f} among {count} tried" if count > 1 else alone
-    return replace(found, verdict=told, why=why)
+    told, why = verdict(paired, margin), ""
+    if told == TOO_FEW and (paired.low > 0 or paired.high < 0) and paired.mde is not None:
+        alone = f"the interval is without 0, but p is {paired.p:.3f}"
+        why = f"{alone} alone and {paired.p_holm:.3f} among {count} tried" if count > 1 else alone
+    return replace(paired, verdict=told, why=why)
 
 
 def compare_all(
