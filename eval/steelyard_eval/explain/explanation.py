@@ -134,10 +134,10 @@ def explain(
     space = space or Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [
-        View.of(space, query, one.config(setting), one.label)
-        if isinstance(one, Named)
-        else ListView.of(one, dataset, query, setting.size)
-        for one in named
+        View.of(space, query, contender.config(setting), contender.label)
+        if isinstance(contender, Named)
+        else ListView.of(contender, dataset, query, setting.size)
+        for contender in named
     ]
     return QueryExplanation(_Case.of(space, query, views).record(known))
 
@@ -210,13 +210,13 @@ class _Case:
         """The metrics; None for a query without judgments, which has no value rather than 0."""
         if not self.grades:
             return None
-        found = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
-        return {str(measure): float(values[0]) for measure, values in found.items()}
+        measured = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
+        return {str(measure): float(values[0]) for measure, values in measured.items()}
 
     def _hit(self, view: AnyView, id_: str, rank: int) -> ListedEntry:
         tree, again = view.fused(id_), view.finished(id_)
         terms, factor = contributions(tree) if tree else ([], None)
-        own: ListedEntry = {
+        listed: ListedEntry = {
             "rank": rank,
             "id": id_,
             "headline": headline(self.entries.get(id_)),
@@ -227,9 +227,9 @@ class _Case:
             "factor": factor,
         }
         if again is not None:
-            own["fused"] = None if tree is None else tree.value
-            own["finished"] = _finite(again)
-        return own
+            listed["fused"] = None if tree is None else tree.value
+            listed["finished"] = _finite(again)
+        return listed
 
     def _about(self, id_: str) -> ExplainedEntry:
         return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
@@ -249,11 +249,11 @@ class _Case:
         if not isinstance(before, View):
             raise TypeError("the first view is that of a configuration")
         sides = {"entered": before, "left": after}
-        found: list[ChangeRecord] = []
+        changes: list[ChangeRecord] = []
         for move in moves(before, after):
             id_, side = move["id"], sides.get(move["kind"])
-            found.append({**self._about(id_), **move, "why": self._place(side, id_)["why"] if side else ""})
-        return found
+            changes.append({**self._about(id_), **move, "why": self._place(side, id_)["why"] if side else ""})
+        return changes
 
     def _entry(self, id_: str, roles: Sequence[str]) -> RequestedEntry:
         trees = [(role, view, view.tree(id_)) for role, view in zip(roles, self.views, strict=True)]
@@ -276,8 +276,8 @@ def _refuse_same(first: Named | ListContender, second: Named | ListContender | N
 
 
 def _query(dataset: Dataset, id_: str) -> Query:
-    found = next((query for query in dataset.queries if query.id == id_), None)
-    if found is None:
+    known = next((query for query in dataset.queries if query.id == id_), None)
+    if known is None:
         close = nearest(id_, (query.id for query in dataset.queries))
         if " " in id_:
             ids = ", ".join(shown(query.id, 40) for query in dataset.queries[:NAMED])
@@ -285,7 +285,7 @@ def _query(dataset: Dataset, id_: str) -> Query:
                 f", only {ids}, ...; words of your own are explained by: steelyard search VAULT WORDS --explain"
             )
         raise DataError(f"{dataset.name}: there is no query {shown(id_)}{close}")
-    return found
+    return known
 
 
 def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:

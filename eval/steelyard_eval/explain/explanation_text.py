@@ -30,7 +30,7 @@ def html(record: ExplanationDocument) -> str:
 
 
 def _text(block: TextTable) -> str:
-    lines = [line for one in block.lines for line in _wrapped(visible(one))]
+    lines = [line for written in block.lines for line in _wrapped(visible(written))]
     if not block.rows:
         return "\n".join(lines)
     columns = [_column(head, cells) for head, cells in zip(block.heads, _cells(block), strict=True)]
@@ -44,13 +44,13 @@ def _wrapped(line: str) -> list[str]:
 
 def _cells(block: TextTable) -> Columns:
     """Cells by column, harmless; ids and causes are clipped, reasons whole; the last column is clipped later."""
-    found = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
+    cells = [[visible(cell) for cell in column] for column in zip(*block.rows, strict=True)]
     widths = [{"entry": ID_WIDTH, "where": None}.get(head, CAUSE_WIDTH) for head in block.heads[:-1]]
     clipped = [
         [clip(cell, width) if width else cell for cell in column]
-        for column, width in zip(found[:-1], widths, strict=True)
+        for column, width in zip(cells[:-1], widths, strict=True)
     ]
-    return [*clipped, found[-1]]
+    return [*clipped, cells[-1]]
 
 
 def clip(cell: str, width: int) -> str:
@@ -101,7 +101,7 @@ def _width(columns: Columns) -> int:
 
 def _grid(columns: Columns) -> str:
     """Print the columns, which are already padded, by the shared function for tables."""
-    keys = [str(at) for at in range(len(columns))]
+    keys = [str(i) for i in range(len(columns))]
     heads, *rows = (dict(zip(keys, line, strict=True)) for line in zip(*columns, strict=True))
     return table(rows, heads)
 

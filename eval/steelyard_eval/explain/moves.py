@@ -35,10 +35,10 @@ def moves(before: View, after: View | ListView) -> list[MoveRecord]:
     if isinstance(after, ListView):
         return [_move(id_, before, after, None, None) for id_ in shown]
     first, second = (standings({id_: _parts(view, id_) for id_ in compared}) for view in (before, after))
-    found = [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
+    records = [_move(id_, before, after, first.get(id_), second.get(id_)) for id_ in shown]
     return [
         {**move, "by": _most(_parts(after, id_))} if id_ in after.listed and id_ not in before.ranked else move
-        for id_, move in zip(shown, found, strict=True)
+        for id_, move in zip(shown, records, strict=True)
     ]
 
 
@@ -53,13 +53,13 @@ def standings(parts: Mapping[str, Mapping[str, float]]) -> dict[str, Standing]:
 
     `parts` has what each signal adds to the score of an entry.
     """
-    names = {name for own in parts.values() for name in own}
-    mean = {name: sum(own.get(name, 0.0) for own in parts.values()) / len(parts) for name in names}
-    totals = [sum(own.values()) for own in parts.values()]
+    names = {name for added in parts.values() for name in added}
+    mean = {name: sum(added.get(name, 0.0) for added in parts.values()) / len(parts) for name in names}
+    totals = [sum(added.values()) for added in parts.values()]
     spread = max(totals, default=0.0) - min(totals, default=0.0)
     return {
-        id_: {n: (own.get(n, 0.0) - mean[n]) / spread if spread > 0 else 0.0 for n in sorted(names)}
-        for id_, own in parts.items()
+        id_: {n: (added.get(n, 0.0) - mean[n]) / spread if spread > 0 else 0.0 for n in sorted(names)}
+        for id_, added in parts.items()
     }
 
 

@@ -23,7 +23,7 @@ def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in
     lists = {} if isinstance(view, ListView) else _lists(view, id_)
     where, why = _where(view, query, entry, id_, in_scope, lists)
     rank = view.listed.get(id_) or view.ranked.get(id_)
-    late = [_list_words(name, None, **at) for name, at in lists.items() if rank and _late(**at)]
+    late = [_list_words(name, None, **listed) for name, listed in lists.items() if rank and _late(**listed)]
     return {"where": where, "rank": rank, "why": "; ".join([why, *late]), "lists": lists}
 
 
@@ -57,19 +57,19 @@ def _outside(query: Query, entry: Entry) -> str:
 def _lists(view: View, id_: str) -> Lists:
     """Its position in the whole list of every retriever that was used, with the configured depth."""
     row = view.rows.get(id_)
-    found: Lists = {}
+    lists: Lists = {}
     for name in sorted(view.asked & RETRIEVERS & view.deep.columns.keys()):
         absent = row is None or bool(np.isnan(view.deep.columns[name][row]))
         position = None if row is None or absent else int(view.deep.positions[name][row])
-        found[name] = {"position": position, "depth": view.config.depths.get(name)}
-    return found
+        lists[name] = {"position": position, "depth": view.config.depths.get(name)}
+    return lists
 
 
 def _unranked(view: View, lists: Lists) -> tuple[str, str]:
     """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
-    words = {name: _list_words(name, view.sought(name), **at) for name, at in lists.items()}
-    early = [name for name, at in lists.items() if at["position"] and not _late(**at)]
-    late = [name for name, at in lists.items() if _late(**at)]
+    words = {name: _list_words(name, view.sought(name), **listed) for name, listed in lists.items()}
+    early = [name for name, listed in lists.items() if listed["position"] and not _late(**listed)]
+    late = [name for name, listed in lists.items() if _late(**listed)]
     unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
     notes = [f"{name}: not searched, enough was found" for name in unasked]
     if early:

@@ -45,14 +45,14 @@ class TextTable:
 
 def blocks(record: ExplanationDocument) -> list[TextTable]:
     """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
-    found = [_query(record)]
+    tables = [_query(record)]
     for about in record["configurations"]:
-        found += [_listed(about, record["query"]), *_missing(about)]
+        tables += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
-        found.append(_changes(record["changes"], max(map(_most, record["configurations"]))))
+        tables.append(_changes(record["changes"], max(map(_most, record["configurations"]))))
     if record["entry"] is not None:
-        found += _entry(record["entry"])
-    return found
+        tables += _entry(record["entry"])
+    return tables
 
 
 def _query(record: ExplanationDocument) -> TextTable:
@@ -100,14 +100,14 @@ def _most(about: ExplainedView) -> int:
 def _silent(entries: Sequence[ListedEntry]) -> list[str]:
     """The signals that are 0 for all of several entries, and add 0 to their scores."""
     names = dict.fromkeys(name for entry in entries for name in entry["signals"])
-    added = {one["signal"] for entry in entries for one in entry["contributions"] if one["contribution"]}
-    told = {name for entry in entries for name, own in entry["signals"].items() if own["value"] != 0}
+    added = {term["signal"] for entry in entries for term in entry["contributions"] if term["contribution"]}
+    told = {name for entry in entries for name, signal in entry["signals"].items() if signal["value"] != 0}
     return [name for name in names if len(entries) > 1 and name not in added | told]
 
 
 def _without(entry: ListedEntry, silent: Sequence[str]) -> ListedEntry:
     signals = {name: value for name, value in entry["signals"].items() if name not in silent}
-    terms = [one for one in entry["contributions"] if one["signal"] not in silent]
+    terms = [term for term in entry["contributions"] if term["signal"] not in silent]
     return {**entry, "signals": signals, "contributions": terms}
 
 
@@ -119,7 +119,7 @@ def _finished(entries: Sequence[ListedEntry]) -> dict[str, list[str]]:
     fused = [entry.get("fused", entry["score"]) for entry in entries]
     columns = {"fused": _numbers(fused, 6)}
     products = [entry["finished"] for entry in scored if entry["finished"].get("combine") == "product"]
-    names = dict.fromkeys(part["text"] for own in products for part in own["parts"])
+    names = dict.fromkeys(part["text"] for product in products for part in product["parts"])
     for name in names:
         columns[name] = _numbers([_part(entry, name) for entry in entries], 4)
     return columns
@@ -132,13 +132,13 @@ def _part(entry: ListedEntry, name: str) -> float | None:
 
 def _factors(entries: Sequence[ListedEntry]) -> dict[str, list[str]]:
     """What scores were multiplied by, and each part of it that multiplies any of them."""
-    own = [entry["factor"] or FactorRecord(value=1.0, formula="", parts={}) for entry in entries]
+    factors = [entry["factor"] or FactorRecord(value=1.0, formula="", parts={}) for entry in entries]
     if not any(entry["factor"] for entry in entries):
         return {}
-    columns = {"factor": [_times(factor["value"]) for factor in own]}
-    names = dict.fromkeys(name for factor in own for name, value in factor["parts"].items() if value != 1.0)
+    columns = {"factor": [_times(factor["value"]) for factor in factors]}
+    names = dict.fromkeys(name for factor in factors for name, value in factor["parts"].items() if value != 1.0)
     for name in names:
-        columns[f"x {name}"] = [_times(factor["parts"].get(name, 1.0)) for factor in own]
+        columns[f"x {name}"] = [_times(factor["parts"].get(name, 1.0)) for factor in factors]
     return columns
 
 
@@ -183,8 +183,8 @@ def _is_the_score(entries: Sequence[ListedEntry]) -> bool:
 
 def _contribution(entry: ListedEntry, weight: float, signal: str) -> float | None:
     """What the terms written so add together; None where the entry's tier has none."""
-    own = [t["contribution"] for t in entry["contributions"] if (t["weight"], t["signal"]) == (weight, signal)]
-    return sum(own) if own else None
+    added = [t["contribution"] for t in entry["contributions"] if (t["weight"], t["signal"]) == (weight, signal)]
+    return sum(added) if added else None
 
 
 def _about(about: ExplainedView) -> list[str]:
@@ -219,13 +219,13 @@ def _start(stage: str) -> str:
 
 def _read(about: ExplainedView, query: ExplainedQuery) -> list[str]:
     """What the system made of the query: an intent where it has none, and another text for keywords."""
-    found = []
+    told = []
     sure = about.get("confidence")
     if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
-        found.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
+        told.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
-        found.append(f"keywords match {shown(about['matched'])}")
-    return ["   ".join(found)] if found else []
+        told.append(f"keywords match {shown(about['matched'])}")
+    return ["   ".join(told)] if told else []
 
 
 def _missing(about: ExplainedView) -> list[TextTable]:
@@ -278,12 +278,12 @@ def _cause(change: ChangeRecord) -> tuple[str, str]:
 
 
 def _entry(entry: RequestedEntry) -> list[TextTable]:
-    found = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
+    tables = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
     for about in entry["configurations"]:
         role = "" if about["role"] == "only" else f"{about['role']}: "
         tree = list(_tree(about["explanation"])) if about["explanation"] else []
-        found.append(TextTable([f"{role}{about['why']}", *tree]))
-    return found
+        tables.append(TextTable([f"{role}{about['why']}", *tree]))
+    return tables
 
 
 def _tree(node: ScoreTree, depth: int = 0) -> Iterable[str]:
