@@ -196,16 +196,26 @@ class TestStandings:
 
     def test_labels_to_come_are_those_of_80_percent_power(self):
         """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
-        pool, grades = small(queries=40)
+        pool, grades = small(2, queries=40)
         seen = np.full(len(pool), -1)
         seen[pool.order[:60]] = grades[pool.order[:60]]
         (found,) = standings(pool, seen)
         error = (found.high - found.delta) / 1.959964
         assert found.verdict == "open"
+        assert abs(found.delta) > error
         assert found.needed == pytest.approx(60 * (2.801585 * error / found.delta) ** 2 - 60, abs=1.01)
 
         seen[pool.order[:60]] = 0  # nothing is relevant: nothing can be said
         assert standings(pool, seen)[0].needed is None
+
+    def test_a_difference_within_its_standard_error_forecasts_nothing(self):
+        """With 60 labels it swings between hundreds and millions from one label to the next."""
+        pool, grades = small(1, queries=40)
+        seen = np.full(len(pool), -1)
+        seen[pool.order[:60]] = grades[pool.order[:60]]
+        (found,) = standings(pool, seen)
+        assert 0 < abs(found.delta) < (found.high - found.delta) / 1.959964
+        assert (found.verdict, found.needed) == ("open", None)
 
     def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
         own = open_judging(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
