@@ -288,6 +288,10 @@ class TestSession:
         assert again.qrels.read_text() == f"{other[0]} 0 {other[1]} 3\n"  # what was there stays
         assert again.left == len(blank) - 1
 
+        later = Session(replace(blank, dataset=replace(blank.dataset, qrels=copied)), session.folder)
+        later.give(None)  # the data set still holds both labels; another key brings neither back
+        assert later.qrels.read_text() == f"{other[0]} 0 {other[1]} 3\n"
+
     def merged(self, session):
         found = {}
         for (query, entry), one in session.given.items():

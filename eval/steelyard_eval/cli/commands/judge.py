@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -19,7 +19,7 @@ from steelyard_eval.cli.commands.options import embedder_option, json_option, pu
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import table, wrapped
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
@@ -30,7 +30,7 @@ from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import draw_from_log
+from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
 from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
@@ -122,8 +122,10 @@ def judge(
             )
         _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
         return
-    asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
-    if not (as_json or applies) and not (data := load(dataset)).queries:
+    data, asked = load(dataset), list[str]()
+    if from_log:
+        data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
+    if not (as_json or applies) and not data.queries:
         if lists:
             what = f"{data.name} has no queries, so no pair is next; write some"
             put(None, False, step_in_terminal({"what": what, "command": _again(dataset)}))
@@ -131,9 +133,10 @@ def judge(
         for judge_ in (name, second_to or name):  # before queries are typed
             judgments_of(data, Path(out) / f"{judge_}.jsonl")
         write_queries(data, seed)
+        data = load(dataset)
     given = contenders_of(contenders, ()) or None
     session = open_judging(
-        *(load(dataset), given, Path(out), name, second_to, split, seed),
+        *(data, given, Path(out), name, second_to, split, seed),
         random=from_log or random,
         queries=asked,
         embedder=embedder,
@@ -155,6 +158,15 @@ def judge(
         tell_user(text)
     where = [_where(found, session, dataset)] if found["given"] else []
     put(found, as_json, "\n".join(_ended(found, where)))
+
+
+def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
+    """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
+    if not asks_nothing:
+        ids = draw_from_log(data, seed, log)
+        return load(data.path), ids
+    ids, new = drawn_from_log(data, seed, log)
+    return replace(data, queries=(*data.queries, *new)), ids
 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
