@@ -577,6 +577,16 @@ class TestCommand:
         assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x", "sampled": "duel"}
         assert "to use them" not in CliRunner().invoke(main, words, input="q").stdout
 
+    def test_what_is_asked_is_said_where_labels_chose_it(self, unstated):
+        """Pairs of queries that had labels change nothing in dataset.json, so the next session draws queries."""
+        words = ["judge", str(unstated), "--embedder", "none", "--list"]
+        first = CliRunner().invoke(main, words).stderr
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        then, asked = (CliRunner().invoke(main, [*words, *option]).stderr for option in ([], ["--duel"]))
+        assert "a duel, because it has no labels; --random asks" in " ".join(first.split())
+        assert "labels that are not of a duel; --duel asks" in " ".join(then.split())
+        assert " asks " not in asked
+
     def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(self, unstated):
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
@@ -709,6 +719,17 @@ class TestOtherSets:
         shutil.rmtree(first)
         again = self.folder(first, ["of it", "and"], ["apples", "pears", "plums", "nuts"])
         assert "has judgments of another data set" in self.judge(again, "--json").stderr
+
+    def test_two_sets_have_a_folder_each_and_what_lies_in_the_old_one_goes_on(self, first, monkeypatch):
+        monkeypatch.chdir(first.parent)
+        (first.parent / "j").rename("judgments")  # where earlier versions kept the answers on all sets
+        other = self.folder(first.parent / "mb", ["of it", "and"], ["apples", "pears", "plums", "nuts"])
+        for folder, keys in ((first, "1q"), (other, "0q")):
+            words = ["judge", str(folder), "fts, bm25", "--embedder", "none"]
+            assert CliRunner().invoke(main, words, input=keys).exit_code == 0
+        assert len(read_judgments(first.parent / "judgments" / "judge.jsonl")) == 4
+        assert len(read_judgments(other / "judgments" / "judge.jsonl")) == 1
+        assert not (first / "judgments").exists()
 
     def test_labels_without_their_judgments_are_not_applied(self, first):
         other = self.folder(first.parent / "mb", ["of it"], ["roads"])
