@@ -66,14 +66,13 @@ def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: D
     """int64[P]: the grades of pairs, -1 for none, and 0 for what the data set's labels leave out and mean.
 
     They do where dataset.json says that they are complete, and where they have no grade of 0, for then only what
-    is relevant was written down. Taken as unknown, the rest would look as relevant as what was. `query`
-    is int64[P].
+    is relevant was written down. Taken as unknown, the rest would look as relevant as what was. Labels of a duel
+    are of single pairs, whatever else is said: what they leave out is unknown. `query` is int64[P].
     """
     qrels, pool = dataset.qrels, dataset.pool
-    if pool is not None and pool.complete:
-        whole = True
-    else:
-        whole = not any(grade == 0 for labels in qrels.values() for grade in labels.values())
+    complete = pool is not None and pool.complete
+    whole = complete or not any(grade == 0 for labels in qrels.values() for grade in labels.values())
+    whole = whole and dataset.sampled != "duel"
     labelled = np.array([whole and asked.id in qrels for asked in queries], dtype=bool)
     return np.where((grades < 0) & labelled[query], 0, grades)
 

@@ -16,7 +16,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
-from steelyard_eval.decide.duel import DuelStanding
+from steelyard_eval.decide.duel import ENOUGH, DuelStanding
 from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.priors import known
@@ -172,11 +172,16 @@ class RecommendationCase:
 
     def _duelled(self, decision: Decision, few: Few, standing: DuelStanding) -> tuple[Decision, bool]:
         """What single pairs show that were judged by duel; below enough of them, public collections."""
-        if standing.judged.sum() < standing.enough:
+        if self._lacking(standing) > 0:
             return self._reconsidered(decision, few, 0)
         top = int(standing.leaders[0])
         used = self.layout.grid.config(int(few.rows[top])) == self.config
         return duelled(decision, self.evidence, self.gates, few, top, used, self.usual), False
+
+    def _lacking(self, standing: DuelStanding) -> int:
+        """Pairs to judge until a duel counts, as `judge` says it: of all queries, not of the labelled alone."""
+        enough = ENOUGH if self.source.dataset.unlabelled else standing.enough
+        return enough - int(standing.judged.sum())
 
     @cached_property
     def advice(self) -> Advice:
@@ -184,7 +189,7 @@ class RecommendationCase:
         dataset, asked = self.source.dataset, questions(self.queries)
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
         facts, model = lacked(self.config, dataset), self.source.model
-        more = 0 if self._duel is None else self._duel.more
+        more = 0 if self._duel is None else self._lacking(self._duel)
         return advise(self.label, self.config, self.limit, model, dataset.sha256, asked, pairs, facts, more)
 
     @property

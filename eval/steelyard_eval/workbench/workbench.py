@@ -33,6 +33,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
 from steelyard_eval.notebook.label import by_model
+from steelyard_eval.notebook.label.judgments import folder_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.runs import keep
@@ -396,7 +397,7 @@ class Workbench:
     def judge(
         self,
         contenders: GivenMany | None = None,
-        out: str | Path = "judgments",
+        out: str | Path | None = None,
         *,
         judge: str = "judge",
         second_to: str = "",
@@ -414,7 +415,8 @@ class Workbench:
             nothing is labelled, or what is was by duel, the usual strategies (`decide.public.CONTENDERS`) by duel,
             where each answer decides which pair is asked next until the verdict stands; else `random` queries.
         out : str or Path
-            Folder of the judgments: they are saved after each, and continued from there.
+            Folder of the judgments: they are saved after each, and continued from there. By default the folder
+            judgments in that of the data set, or here where it is in memory.
         judge : str
             Who judges; every judge has files of their own.
         second_to : str
@@ -445,7 +447,7 @@ class Workbench:
         session = open_judging(
             self.dataset,
             contenders,
-            Path(out),
+            folder_of(self.dataset, second_to or judge) if out is None else Path(out),
             judge,
             second_to,
             split,

@@ -14,6 +14,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.contest import DuelPairs, gains_of
 from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
 from steelyard_eval.decide.public import DEFAULT, features, reciprocal
+from steelyard_eval.decide.steps import rough
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel
 from steelyard_eval.notebook.label.open import open_judging
@@ -188,7 +189,7 @@ def test_below_eighty_pairs_nothing_changes_and_the_words_say_what_it_takes(sess
     found = desk(session)
 
     assert found["duel"]["leader"] == DEFAULT
-    more, minutes = found["duel"]["more"], found["duel"]["minutes"]
+    more, minutes = rough(found["duel"]["more"]), found["duel"]["minutes"]
     says = f"more pairs until these labels count, about {more} until the verdict stands: {minutes} minutes."
     assert found["sentence"] == f"80 {says}"
     session.give(1)
@@ -245,6 +246,9 @@ def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, t
         few = replace(data.dataset, qrels=own, queries=queries, pool=None)
         made = open_duel(few, tmp_path, workspace=lambda few=few: replace(data.workspace, dataset=few))
         judged.append((made.standing.judged, made.pool))
+    pairs = replace(data.dataset, qrels=qrels, queries=queries, sampled="duel")  # single pairs mean nothing more
+    made = open_duel(pairs, tmp_path, workspace=lambda: replace(data.workspace, dataset=pairs))
+    assert made.standing.judged.sum() == (made.pool.known >= 0).sum() > 0
     first, pool = judged[0]
     assert first.tolist() == (pool.query < 2).tolist()
     assert judged[1][0].sum() == (judged[1][1].known >= 0).sum()

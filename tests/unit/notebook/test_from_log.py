@@ -73,3 +73,13 @@ def test_the_command_says_how_many_more_decide(folder, tmp_path):
     assert found.exit_code == 0, found.output
     assert "of 30 drawn queries are judged in full; 15 more, and they decide" in " ".join(found.stdout.split())
     assert CliRunner().invoke(main, ["judge", str(folder), "--feedback", "x"]).exit_code == 2
+
+
+@pytest.mark.parametrize("option", ["--list", "--json"])
+def test_where_nothing_is_asked_nothing_is_written(folder, option):
+    words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", option]
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 0, found.output
+    assert "30 drawn queries" in " ".join(found.stdout.split())  # those of the log
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before

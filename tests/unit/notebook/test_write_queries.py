@@ -83,6 +83,14 @@ def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
     assert [row["text"] for row in rows] == ["列表"]
 
 
+def test_what_was_typed_before_an_interruption_is_kept(folder):
+    found = CliRunner().invoke(main, ["judge", str(folder)], input="what is this about\n")  # then the input ends
+    assert found.exit_code == 130
+    assert [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()] == [
+        "what is this about"
+    ]
+
+
 def test_queries_that_are_there_are_never_replaced():
     with pytest.raises(ConfigError, match="has queries"):
         save_queries(load(starter()), ["x"])

@@ -32,13 +32,21 @@ def write_queries(data: Dataset, seed: int) -> None:
             "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
             err=True,
         )
-        texts = _typed(data, seed)
+        try:
+            _type(data, seed, texts)
+        except click.Abort:  # what was typed is kept
+            _save(data, texts)
+            raise
+    _save(data, texts)
+
+
+def _save(data: Dataset, texts: list[str]) -> None:
     if texts:
         note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
 
 
-def _typed(data: Dataset, seed: int) -> list[str]:
-    texts: list[str] = []
+def _type(data: Dataset, seed: int, texts: list[str]) -> None:
+    """Add what is typed to `texts`."""
     for entry in reminders(data, seed):
         put(None, False, wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
         text = _asked(entry, texts)
@@ -47,7 +55,6 @@ def _typed(data: Dataset, seed: int) -> list[str]:
         texts += [text] if text else []
         if len(texts) == WANTED:
             break
-    return texts
 
 
 def _asked(entry: Entry, texts: list[str]) -> str:

@@ -6,12 +6,13 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
+from steelyard.base.errors import shown
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.first_queries import write_queries
@@ -19,7 +20,7 @@ from steelyard_eval.cli.commands.options import embedder_option, json_option, pu
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import table, wrapped
-from steelyard_eval.datasets import load
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
@@ -27,10 +28,10 @@ from steelyard_eval.notebook.label import by_model, whole_queries
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair, desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, judgments_of
+from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, folder_of, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import draw_from_log
+from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
 from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
@@ -44,7 +45,7 @@ LINES = 16
 @click.command()
 @click.argument("dataset", type=click.Path())
 @contenders_argument
-@click.option("--out", type=click.Path(), default="judgments", show_default=True, help="Folder, one a data set.")
+@click.option("--out", type=click.Path(), help="Folder of the judgments; judgments in the data set's by default.")
 @click.option("--judge", "name", default="judge", show_default=True, help="Who judges; a file each.")
 @click.option("--list", "lists", is_flag=True, help="Ask nothing; print the next pairs of the queries there are.")
 @click.option(
@@ -72,7 +73,7 @@ LINES = 16
 def judge(
     dataset: str,
     contenders: tuple[str, ...],
-    out: str,
+    out: str | None,
     name: str,
     lists: bool,
     random: bool | None,
@@ -90,7 +91,10 @@ def judge(
 ) -> None:
     """Label what tells most next: pairs of a query and an entry, each by one key.
 
-    --list prints the next pairs instead of asking. Every key is saved, and the command goes on where it was left.
+    Keys are 0 (not relevant) to 3 (answers it), x cannot say, z nothing answers the query, s skip, m more of the
+    entry, n note, q quit. u takes the last answer back and asks it again; once more, the one before. Every key is
+    saved, and the command goes on where it was left. At the end it says how many are judged, and which command
+    gives the data set the labels. --list prints the next pairs instead of asking.
 
     Without a CONTENDER it asks for what `steelyard recommend` needs. Where nothing is labelled that is a duel
     between the usual strategies: the next pair is where those that lead now part most. After every answer it says
@@ -120,24 +124,32 @@ def judge(
                 "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
                 "--second-to and --apply"
             )
-        _by_model(open_duel(load(dataset), Path(out), name, split, seed, embedder=embedder), most, yes, as_json)
+        data = load(dataset)
+        folder = Path(out) if out else folder_of(data, name)
+        _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes, as_json)
         return
-    asked = draw_from_log(load(dataset), seed, feedback) if from_log else []
-    if not (as_json or applies) and not (data := load(dataset)).queries:
+    data, asked = load(dataset), list[str]()
+    folder = Path(out) if out else folder_of(data, second_to or name)
+    if from_log:
+        data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
+    if not (as_json or applies) and not data.queries:
         if lists:
             what = f"{data.name} has no queries, so no pair is next; write some"
             put(None, False, step_in_terminal({"what": what, "command": _again(dataset)}))
             return
         for judge_ in (name, second_to or name):  # before queries are typed
-            judgments_of(data, Path(out) / f"{judge_}.jsonl")
+            judgments_of(data, folder / f"{judge_}.jsonl")
         write_queries(data, seed)
+        data = load(dataset)
     given = contenders_of(contenders, ()) or None
     session = open_judging(
-        *(load(dataset), given, Path(out), name, second_to, split, seed),
+        *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,
         queries=asked,
         embedder=embedder,
     )
+    if given is None and random is None and not (as_json or applies or from_log or second_to):
+        tell_user(_kind(session))
     if applies:
         stated = whole_queries.to_state(session.pool, session.random, session.given)
         written = [str(path) for path in apply(session)]
@@ -157,6 +169,15 @@ def judge(
     put(found, as_json, "\n".join(_ended(found, where)))
 
 
+def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
+    """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
+    if not asks_nothing:
+        ids = draw_from_log(data, seed, log)
+        return load(data.path), ids
+    ids, new = drawn_from_log(data, seed, log)
+    return replace(data, queries=(*data.queries, *new)), ids
+
+
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     chat = by_model.opened(chat_of(os.environ))
@@ -169,6 +190,18 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
     told = f"{len(session.given)} judged, in {session.file}\n{by_model.agreed(found)}"
     put({**document, **found}, as_json, told)
+
+
+def _kind(session: Session) -> str:
+    """What is asked where nobody chose it, and why: labels that the data set gets may change it."""
+    name = shown(session.pool.dataset.path.name)
+    if session.random:
+        return (
+            f"whole queries are asked, drawn at random, because {name} has labels that are not of a duel; --duel "
+            "asks single pairs"
+        )
+    why = "its labels are of a duel" if session.pool.dataset.qrels else "it has no labels"
+    return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
 
 
 def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging
+from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging, rough
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING
@@ -170,10 +170,11 @@ def sentence(record: DeskState) -> str:
 def _duelled(duel: DuelState, over: bool) -> str:
     """Who leads, how sure that is, and what it still takes; `over` where no pair is left to ask."""
     minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
+    more = rough(duel["more"])
     if duel["judged"] < duel["enough"] and not over:
         count = counted(duel["enough"] - duel["judged"], "more pair", "more pairs")
-        return f"{count} until these labels count, about {duel['more']} until the verdict stands: {minutes}."
-    time = f"about {duel['more']} more judgments, {minutes}"
+        return f"{count} until these labels count, about {more} until the verdict stands: {minutes}."
+    time = f"about {more} more judgments, {minutes}"
     leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
     if duel["stands"]:
         return f"{leads}. That stands, so no pair is asked."
@@ -187,10 +188,10 @@ def _settled(one: Standing, left: int) -> str:
     if not left:
         return f"{against}: these queries cannot tell them apart."
     if one.needed is None:
-        return f"{against}: too early to say."
+        return f"{against}: too close so far to say how many labels it takes."
     if one.needed > left:
-        return f"{against}: about {one.needed} labels more, and {left} pairs are left; add queries."
-    return f"{against}: about {one.needed} labels more."
+        return f"{against}: more labels than the {left} pairs that are left; add queries."
+    return f"{against}: about {rough(one.needed)} labels more."
 
 
 def _agreed(found: KappaRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,6 +18,7 @@ from steelyard_eval.datasets.groups import wording
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
 """What the grades mean."""
+FOLDER = "judgments"
 NOTHING = ""
 """In place of the entry: nothing answers the query."""
 Pair = tuple[str, str]
@@ -43,6 +45,24 @@ class Judgment:
 def text_digest(entry: Entry) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of an entry's title and text."""
     return sha256(f"{entry.title}\n{entry.text}".encode()).hexdigest()[:16]
+
+
+def folder_of(dataset: Dataset, judge: str) -> Path:
+    """Where a judge's answers are kept unless a folder is named: in the data set's, so that no two sets meet.
+
+    In ./judgments where the set is in memory or cannot be written to, and where answers of this judge on this set
+    lie there already: earlier versions kept those of all sets there.
+    """
+    own, shared = dataset.path / FOLDER, Path(FOLDER)
+    if dataset.in_memory or own.is_symlink() or not os.access(dataset.path, os.W_OK):
+        return shared
+    before = shared / f"{judge}.jsonl"
+    if (own / before.name).exists() or not before.exists():
+        return own
+    try:
+        return shared if judgments_of(dataset, before) else own
+    except ConfigError:
+        return own
 
 
 def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:

@@ -38,7 +38,8 @@ class Standing:
         better or worse when the interval lies beside 0, else open.
     needed : int or None
         Labels still to give until a difference of this size would show with 80% power, be it more than there are
-        pairs; 0 when it shows, None when nothing can be said yet.
+        pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
+        of either sign, and the number with it thousands or few.
     """
 
     challenger: str
@@ -95,7 +96,7 @@ def _standing(
 
 def _needed(mean: float, reach: float, judged: int) -> int | None:
     """Labels to come until the interval is so small: its reach falls with the root of their number."""
-    if mean == 0:
-        return None
     error = reach / float(ndtri(1 - ALPHA / 2))
+    if mean == 0 or abs(mean) < error:
+        return None
     return max(1, math.ceil(judged * ((POWER * error / mean) ** 2 - 1)))

@@ -37,7 +37,8 @@ class Session:
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
     set and these, ready to replace its qrels.txt; where whole queries are drawn, see `fair_labels`. Where queries
     were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are written
-    whole after every judgment.
+    whole after every judgment. ``<judge>.taken-back.jsonl`` has what was taken back while the data set still holds
+    its label, so that no later session gives it again.
 
     Parameters
     ----------
@@ -95,6 +96,9 @@ class Session:
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
         self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
+        taken = judgments_of(pool.dataset, self.taken)
+        self._taken = {pair: one for pair, one in taken.items() if self._holds(one)}
+        self.pool = pool.without(self._taken) if self._taken else pool
         self.order = self._order()
         self._asked = {pool.pair(at) for at in self.order.tolist()}
         self._at = 0
@@ -110,6 +114,11 @@ class Session:
     def qrels(self) -> Path:
         """The grades of the data set and of this judge, as a qrels file."""
         return self.folder / f"{self.judge}.qrels.txt"
+
+    @property
+    def taken(self) -> Path:
+        """What this judge took back and the data set still holds."""
+        return self.folder / f"{self.judge}.taken-back.jsonl"
 
     @property
     def next(self) -> Pair | None:
@@ -207,6 +216,7 @@ class Session:
             return None
         *kept, last = self.given
         if copied := self._copied(last):
+            self._taken |= {pair: self.given[pair] for pair in copied}
             self.pool = self.pool.without(copied)
             order = self._order()
             self.order = order[np.argsort(order != self.pool.places.get(last, -1), kind="stable")]
@@ -226,8 +236,12 @@ class Session:
 
     def _is_own(self, pair: Pair) -> bool:
         """Whether the data set has the grade that this judge gave, and that no first judge gave as well."""
-        grade, first = self.given[pair].grade, self.first.get(pair)
-        return grade is not None and grade == _grade(self.held, pair) and (first is None or first.grade != grade)
+        one, first = self.given[pair], self.first.get(pair)
+        return self._holds(one) and (first is None or first.grade != one.grade)
+
+    def _holds(self, one: Judgment) -> bool:
+        """Whether the data set holds the grade of a judgment."""
+        return one.grade is not None and one.grade == _grade(self.held, (one.query, one.entry))
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
@@ -259,11 +273,11 @@ class Session:
         return order
 
     def _save(self, given: dict[Pair, Judgment]) -> None:
-        lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
+        taken = {self.taken: _lines(self._taken)} if self._taken or self.taken.exists() else {}
         merged = self._labels(given)
         rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
         said = self.statement() if merged else {}
-        write_texts({self.file: lines, self.qrels: "".join(rows), **said, **self._marked(given)})
+        write_texts({self.file: _lines(given), self.qrels: "".join(rows), **taken, **said, **self._marked(given)})
         self.given = given
 
     def statement(self) -> dict[Path, str]:
@@ -288,6 +302,10 @@ class Session:
         for (query, entry), grade in own.items():
             merged.setdefault(query, {})[entry] = grade
         return merged
+
+
+def _lines(given: Mapping[Pair, Judgment]) -> str:
+    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
 
 
 def _grade(labels: Mapping[str, Mapping[str, int]], pair: Pair) -> int | None:

@@ -17,6 +17,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import wording
@@ -64,10 +65,23 @@ def logged_queries(
 
 
 def draw_from_log(dataset: Dataset, seed: int = 0, log: str | Path | None = None) -> list[str]:
+    """The ids of `drawn_from_log`, after the new ones are appended to the data set's queries.jsonl."""
+    ids, new = drawn_from_log(dataset, seed, log)
+    if new:
+        file = dataset.path / QUERIES
+        before = read_text(file).rstrip("\n") if file.is_file() else ""
+        rows = [json.dumps({"id": query.id, "text": query.text}, ensure_ascii=False) for query in new]
+        write_text(file, "".join(f"{row}\n" for row in [before, *rows] if row))
+    return ids
+
+
+def drawn_from_log(
+    dataset: Dataset, seed: int = 0, log: str | Path | None = None
+) -> tuple[list[str], list[Query]]:
     """Ids of up to `DRAWN` distinct queries of a log, each as likely as another however often it was asked.
 
-    Those that the data set does not have are appended to its queries.jsonl; where that is sealed by a hash, or has
-    recorded vectors line by line, they are left out. Raises ConfigError where no query is left.
+    And those that the data set does not have; where its queries.jsonl is sealed by a hash, or has recorded vectors
+    line by line, these are left out. Nothing is written. Raises ConfigError where no query is left.
     """
     texts = logged_queries(dataset, seed, MOST, log)
     known = {wording(query.text): query.id for query in reversed(dataset.queries)}
@@ -78,12 +92,8 @@ def draw_from_log(dataset: Dataset, seed: int = 0, log: str | Path | None = None
     drawn = texts[:DRAWN]
     new = {wording(text): text for text in drawn if wording(text) not in known}
     own = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
-    if new:
-        file = dataset.path / QUERIES
-        before = read_text(file).rstrip("\n") if file.is_file() else ""
-        rows = [json.dumps({"id": own[key], "text": text}, ensure_ascii=False) for key, text in new.items()]
-        write_text(file, "".join(f"{row}\n" for row in [before, *rows] if row))
-    return [(known | own)[wording(text)] for text in drawn]
+    ids = [(known | own)[wording(text)] for text in drawn]
+    return ids, [Query(id=own[key], text=text) for key, text in new.items()]
 
 
 def _sealed(dataset: Dataset) -> bool:
