@@ -25,7 +25,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.states import hashed, states
+from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
 Written = Mapping[str, Any]
@@ -180,6 +180,16 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
         found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
     known = {name: row[0] for name, row in found.items() if row is not None}
     return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
+
+
+def moved_since_last(dataset: Dataset) -> list[str]:
+    """What is no longer as the last kept run found it, a line a part; nothing where that cannot be told."""
+    with suppress(DataError):
+        for run in kept(dataset)[-1:]:
+            before, now = states_of(dataset, run), states(dataset, MOST)
+            told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
+            return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+    return []
 
 
 def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
