@@ -43,6 +43,8 @@ TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
+INSERT = "INSERT INTO runs SELECT max(coalesce(max(id), 0), ?) + 1, ?, ?, ? FROM runs"
+"""No number is given twice: the file's user_version, the first value, is that of the last run that was deleted."""
 PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "result lists"}
 """What is kept by its hash, once for all runs that share it."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
@@ -139,7 +141,7 @@ def keep(
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, compact(facts)))
+                db.execute(INSERT, (db.pragma("user_version"), at, kind, compact(facts)))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(found.values()))
         except (apsw.Error, OSError, DataError):
             continue
@@ -165,6 +167,7 @@ def forget(dataset: Dataset, id_: int) -> KeptRun:
     if path is not None:
         with _reading(path, write=True) as db, _transaction(db):
             db.execute("DELETE FROM runs WHERE id = ?", (id_,))
+            db.pragma("user_version", max(id_, db.pragma("user_version")))
             used = "SELECT value FROM runs, json_each(facts, '$.states')"
             db.execute(f"DELETE FROM states WHERE digest NOT IN ({used})")  # noqa: S608 -- no text of others
     return found

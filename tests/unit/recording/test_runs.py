@@ -389,6 +389,20 @@ def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
     assert kept(data.dataset) == [second]
 
 
+def test_the_number_of_a_deleted_run_is_given_to_no_other(folder):
+    """Also in a file whose schema an earlier version wrote, which it can still read."""
+    for number in (1, 2, 3):
+        keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+        if number > 1:
+            CliRunner().invoke(main, ["runs", str(folder), str(number), "--delete"])
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+    CliRunner().invoke(main, ["runs", str(folder), "1", "--delete"])
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+    assert [one.id for one in kept(sy.load(folder).dataset)] == [4, 5]
+    with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
+        assert {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")} == {*TABLES}
+
+
 def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     """Under try the thing to try; what stood there is copied, unless a kept run or the new file has it."""
     data, out = sy.load(folder), folder / "w.json"
