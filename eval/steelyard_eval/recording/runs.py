@@ -60,6 +60,8 @@ class KeptRow(TypedDict):
     label: str
     mean: float
     strategy: NotRequired[str | None]
+    system: NotRequired[str | None]
+    profile: NotRequired[str | None]
     low: NotRequired[float | None]
     high: NotRequired[float | None]
 
@@ -333,12 +335,12 @@ def _facts(document: Written) -> dict[str, Any]:
 def _rows(document: Written) -> list[dict[str, Any]]:
     strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
     found = [
-        {"label": row["label"], "strategy": strategies.get(row["label"]), **_ends(row)}
+        {"label": row["label"], "strategy": strategies.get(row["label"]), **_system(row), **_ends(row)}
         for row in document.get("results") or ()
         if row["metric"] == document["primary"]
     ]
     found += [
-        {"label": row["label"], "strategy": row.get("strategy"), "mean": row["metrics"][0]["now"]}
+        {"label": row["label"], "strategy": row.get("strategy"), **_system(row), "mean": row["metrics"][0]["now"]}
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
@@ -350,6 +352,10 @@ def _rows(document: Written) -> list[dict[str, Any]]:
             )
     known = [row for row in found if row["mean"] is not None]
     return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
+
+
+def _system(row: Written) -> dict[str, Any]:
+    return {name: row[name] for name in ("system", "profile") if row.get(name)}
 
 
 def _ends(row: Written) -> dict[str, Any]:
