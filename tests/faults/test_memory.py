@@ -105,7 +105,7 @@ def test_the_bound_ends_with_the_command(monkeypatch):
 def test_doctor_tells_the_usual_bound(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = CliRunner().invoke(main, ["doctor"]).stdout
-    assert f"{usual() / MIB:.0f} MiB a command unless --memory says other" in text
+    assert f"{usual() / MIB:.0f} MiB a command without --memory" in text
 
 
 def test_a_loop_of_searches_holds_its_memory_and_its_files():

@@ -34,10 +34,12 @@ class Diagnosis:
         return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
 
     def __str__(self) -> str:
-        columns = {"name": "", "state": "state", "value": "", "remedy": "remedy"}
-        faults = sum(row.state == "fault" for row in self.rows)
-        verdict = "everything required is there" if self.fit else f"{faults} to fix"
-        return f"{table([asdict(row) for row in self.rows], columns)}\n\n{verdict}"
+        rows = table([asdict(row) for row in self.rows], {"name": "", "state": "state", "value": ""})
+        faults = [row for row in self.rows if row.state == "fault"]
+        others = [row for row in self.rows if row.state != "fault" and row.remedy]
+        remedies = "\n".join(f"{row.name}: {row.remedy}" for row in (*others, *faults))
+        verdict = "everything required is there" if self.fit else f"{len(faults)} to fix"
+        return "\n\n".join(filter(None, [rows, remedies, verdict]))
 
 
 def mebibytes(size: int) -> str:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,8 +26,9 @@ LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
+ABSENT = "not installed"
 PURPOSES = {"notebooks": "make lab", "test": "make test"}
-"""What an extra is for, where its packages do not say it; which extras there are comes from the metadata."""
+"""What an extra is for, where its packages are too many to say it; the metadata lists the extras."""
 
 
 def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
@@ -125,7 +126,7 @@ class _Requirement:
         try:
             version = metadata.version(self.package)
         except metadata.PackageNotFoundError:
-            return "not installed"
+            return ABSENT
         return f"{version} is older than {self.least}" if _numbers(version) < _numbers(self.least) else ""
 
 
@@ -148,8 +149,10 @@ def _packages() -> list[Check]:
     faults = {r.package: fault for r in required.values() if (fault := r.fault())}
     if not faults:
         return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
-    listed = ", ".join(f"{package} {fault}" for package, fault in faults.items())
-    return [*rows, Check("other packages", "fault", listed, f"python -m pip install -U {' '.join(faults)}")]
+    return [
+        *rows,
+        Check("other packages", "fault", _listed(faults), f"python -m pip install -U {' '.join(faults)}"),
+    ]
 
 
 def _imported(package: str, requirement: _Requirement | None) -> Check:
@@ -171,13 +174,19 @@ def _extras() -> list[Check]:
 
 
 def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
-    packages = ", ".join(requirement.package for requirement in requirements)
-    purpose = f"{PURPOSES[name]}: {packages}" if name in PURPOSES else packages
     absent = {r.package: fault for r in requirements if (fault := r.fault())}
     if not absent:
-        return Check(f"extra {name}", "ok", purpose)
-    listed = ", ".join(f"{package} {fault}" for package, fault in absent.items())
-    return Check(f"extra {name}", "missing", f"{purpose} ({listed})", f"python -m pip install 'steelyard[{name}]'")
+        return Check(f"extra {name}", "ok", PURPOSES.get(name) or ", ".join(r.package for r in requirements))
+    purpose = f"{PURPOSES[name]}: " if name in PURPOSES else ""
+    remedy = f"python -m pip install 'steelyard[{name}]'"
+    return Check(f"extra {name}", "missing", purpose + _listed(absent), remedy)
+
+
+def _listed(faults: Mapping[str, str]) -> str:
+    """What is wrong with packages: the absent ones first, together."""
+    absent = ", ".join(package for package, fault in faults.items() if fault == ABSENT)
+    old = [f"{package} {fault}" for package, fault in faults.items() if fault != ABSENT]
+    return "; ".join([*([f"{ABSENT}: {absent}"] if absent else []), *old])
 
 
 # The machine
@@ -223,9 +232,7 @@ def _memory_bound() -> Check:
         kept = mebibytes(budget())
     except ConfigError as error:
         return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
-    return Check(
-        "memory", "ok", f"{mebibytes(usual())} a command unless --memory says other, {kept} of it for vaults"
-    )
+    return Check("memory", "ok", f"{mebibytes(usual())} a command without --memory, {kept} of it for vaults")
 
 
 def _terminal() -> Check:

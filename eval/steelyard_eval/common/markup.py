@@ -19,7 +19,7 @@ _KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
 _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
-    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![-\d])|\](?=[(\[:])"), r"\\\g<0>"),
+    (re.compile(rf"[\\`|*~$]|(?<!{_LETTER})_|_(?!{_LETTER})|\[(?![-+\d])|\](?=[(\[:])"), r"\\\g<0>"),
     # What a block starts with: a list item, a heading, a rule.
     (re.compile(r"^(\d*)([-+=#.)])(?=\s|$|[-=#])"), r"\1\\\2"),
     # A space without width parts an @ from a name, so that nobody is told of a report.
@@ -103,11 +103,16 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
     return f"-{size}" if value < 0 else f"+{size}" if signed else size
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """The two ends of a metric's interval in brackets; empty where there is none, see `ends`."""
+def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """The two ends of a metric's interval, or of a gain's, in brackets; empty where there is none, see `ends`.
+
+    >>> interval(0.046, 0.161), interval(-0.001, 0.138, signed=True)
+    ('[0.046, 0.161]', '[-0.001, +0.138]')
+    """
     if low is None or high is None:
         return ""
-    return f"[{number(in_range(low))}, {number(in_range(high))}]" if tells(low, high) else TOO_FEW
+    first, last = (number(in_range(end), signed=signed) for end in (low, high))
+    return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
 
 
 def ends(low: float | None, high: float | None, form: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
+from steelyard.base.files import canonical, write_text
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.faults import meant
@@ -116,33 +118,54 @@ def holds_hash(folder: Path, name: str) -> bool:
     return isinstance(files, dict) and name in files
 
 
+def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
+    """Take the files as they are now: write the hashes of those that differ into dataset.json, and return them.
+
+    None is in place of the hash of a file that is gone, whose name is removed. Nothing is written, and the result
+    is empty, while the data set has other faults.
+    """
+    reader = FolderReader(folder)
+    record = reader.json_object(FILE) or {}
+    found = _differing(reader, record.get("files"))
+    fields = {*map(_field, found)}
+    if not found or any(fault.file != FILE or fault.field not in fields for fault in faults):
+        return {}
+    files = {name: digest for name, digest in {**record["files"], **found}.items() if digest is not None}
+    write_text(folder / FILE, canonical({**record, "files": files}))
+    return found
+
+
 def _check_files(reader: FolderReader, files: object) -> None:
     """Compare the hashes in dataset.json with those of the files."""
-    if files is None:
-        return
-    if not isinstance(files, dict):
+    if files is not None and not isinstance(files, dict):
         rule = "must be an object of file names and SHA-256 hashes"
         reader.fault(FILE, 0, "files", shown(files), rule, 'Write it as {"qrels.txt": "..."}')
         return
-    for name, expected in files.items():
-        _check_file(reader, name, expected)
-
-
-def _check_file(reader: FolderReader, name: str, expected: object) -> None:
-    field = f"files[{shown(name)}]"
-    if name in ("", ".", "..") or any(c in name for c in "/\\\0"):
-        reader.fault(FILE, 0, field, "", "must be the plain name of a file in the folder", "Remove the path")
-    elif not (reader.folder / name).is_file():
-        reader.fault(FILE, 0, field, "", "names a file that is missing", "Add the file, or remove its name")
-    else:
-        found = reader.digest(name)
-        if not isinstance(expected, str) or expected.lower() != found:
-            rule = f"differs from the file's SHA-256 {found}"
+    for name in files or ():
+        if not _is_plain(name):
             reader.fault(
-                FILE,
-                0,
-                field,
-                shown(expected),
-                rule,
-                "Restore the file, or remove its line from files if it was changed on purpose",
+                FILE, 0, _field(name), "", "must be the plain name of a file in the folder", "Remove the path"
             )
+    command = f"steelyard check {shlex.quote(visible(str(reader.folder)))} --accept"
+    remedy = f"Restore the file; if this was on purpose: {command}"
+    for name, found in _differing(reader, files).items():
+        rule = f"differs from the file's SHA-256 {found}" if found else "names a file that is missing"
+        reader.fault(FILE, 0, _field(name), shown(files[name]) if files and found else "", rule, remedy)
+
+
+def _differing(reader: FolderReader, files: object) -> dict[str, str | None]:
+    """The files that are not what dataset.json says, with their hash; None for one that is gone."""
+    named = files if isinstance(files, dict) else {}
+    found = {
+        name: reader.digest(name) if (reader.folder / name).is_file() else None
+        for name in filter(_is_plain, named)
+    }
+    return {name: digest for name, digest in found.items() if digest is None or str(named[name]).lower() != digest}
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and not any(c in name for c in "/\\\0")
+
+
+def _field(name: str) -> str:
+    return f"files[{shown(name)}]"

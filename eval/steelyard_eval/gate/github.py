@@ -20,6 +20,11 @@ def workflow_commands(record: GateDocument, strict: bool = False) -> Iterator[st
         yield _command(level, f"steelyard gate: {one.get('contender') or one['kind']}", one["text"])
 
 
+def undecided_command(error: str) -> str:
+    """The line of a gate that an error ended."""
+    return _command("error", "steelyard gate could not decide", "; ".join(error.splitlines()))
+
+
 def _command(level: str, title: str, message: str) -> str:
     return f"::{level} title={_property(visible(title))}::{_message(visible(message))}"
 

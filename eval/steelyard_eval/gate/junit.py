@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from steelyard.base.errors import visible
@@ -18,26 +19,36 @@ def junit_xml(record: GateDocument, strict: bool = False, date: str = "1970-01-0
     which test reports show.
     """
     cases = [_case(row, strict) for row in record["contenders"]] or [_mismatch(record)]
+    return _document(cases, record["dataset"]["name"], date, record["sentence"])
+
+
+def undecided_xml(error: str, date: str = "1970-01-01") -> str:
+    """The document of a gate that an error ended: a case with the message, as an error and no failure."""
+    case, message = _test("gate"), visible("; ".join(error.splitlines()))
+    ElementTree.SubElement(case, "error", {"message": message, "type": "undecided"})
+    return _document([case], SUITE, date, message)
+
+
+def _document(cases: Sequence[ElementTree.Element], name: str, date: str, said: str) -> str:
     suites = ElementTree.Element("testsuites")
+    counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     suite = ElementTree.SubElement(
         suites,
         "testsuite",
         {
-            "name": visible(record["dataset"]["name"]) or SUITE,
+            "name": visible(name) or SUITE,
             "package": SUITE,
             "id": "0",
             "timestamp": f"{date}T00:00:00",
             "hostname": "localhost",
             "tests": str(len(cases)),
-            "failures": str(sum(case.find("failure") is not None for case in cases)),
-            "errors": "0",
-            "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+            **{key: str(sum(case.find(tag) is not None for case in cases)) for key, tag in counted.items()},
             "time": "0",
         },
     )
     ElementTree.SubElement(suite, "properties")
     suite.extend(cases)
-    ElementTree.SubElement(suite, "system-out").text = visible(record["sentence"])
+    ElementTree.SubElement(suite, "system-out").text = visible(said)
     ElementTree.SubElement(suite, "system-err")
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'

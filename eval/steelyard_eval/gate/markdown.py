@@ -12,6 +12,7 @@ from steelyard_eval.gate.gate_text import change, drop_text, percent, trust
 CLIPPED = 160
 """Characters of a query that are shown."""
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
+UNDECIDED = "The gate could not decide, so nothing is known of this change."
 
 
 def markdown_page(record: GateDocument) -> str:
@@ -27,6 +28,12 @@ def markdown_page(record: GateDocument) -> str:
     else:
         blocks += ["\n".join(f"- {markdown(finding['text'])}" for finding in record["findings"])]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def undecided_page(error: str) -> str:
+    """The page of a gate that an error ended: its message, a list item a line."""
+    lines = "\n".join(f"- {markdown(line)}" for line in error.splitlines())
+    return f"{MARKS['mismatch']} **{UNDECIDED}**\n\n{lines}\n"
 
 
 def _table(record: GateDocument) -> Iterator[str]:

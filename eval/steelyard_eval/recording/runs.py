@@ -25,7 +25,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.states import hashed, states
+from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
 Written = Mapping[str, Any]
@@ -43,6 +43,8 @@ TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
+INSERT = "INSERT INTO runs SELECT max(coalesce(max(id), 0), ?) + 1, ?, ?, ? FROM runs"
+"""No number is given twice: the file's user_version, the first value, is that of the last run that was deleted."""
 PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "result lists"}
 """What is kept by its hash, once for all runs that share it."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
@@ -58,6 +60,8 @@ class KeptRow(TypedDict):
     label: str
     mean: float
     strategy: NotRequired[str | None]
+    system: NotRequired[str | None]
+    profile: NotRequired[str | None]
     low: NotRequired[float | None]
     high: NotRequired[float | None]
 
@@ -139,7 +143,7 @@ def keep(
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute("INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)", (at, kind, compact(facts)))
+                db.execute(INSERT, (db.pragma("user_version"), at, kind, compact(facts)))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(found.values()))
         except (apsw.Error, OSError, DataError):
             continue
@@ -165,6 +169,7 @@ def forget(dataset: Dataset, id_: int) -> KeptRun:
     if path is not None:
         with _reading(path, write=True) as db, _transaction(db):
             db.execute("DELETE FROM runs WHERE id = ?", (id_,))
+            db.pragma("user_version", max(id_, db.pragma("user_version")))
             used = "SELECT value FROM runs, json_each(facts, '$.states')"
             db.execute(f"DELETE FROM states WHERE digest NOT IN ({used})")  # noqa: S608 -- no text of others
     return found
@@ -180,6 +185,16 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
         found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
     known = {name: row[0] for name, row in found.items() if row is not None}
     return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
+
+
+def moved_since_last(dataset: Dataset) -> list[str]:
+    """What is no longer as the last kept run found it, a line a part; nothing where that cannot be told."""
+    with suppress(DataError):
+        for run in kept(dataset)[-1:]:
+            before, now = states_of(dataset, run), states(dataset, MOST)
+            told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
+            return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+    return []
 
 
 def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
@@ -320,12 +335,12 @@ def _facts(document: Written) -> dict[str, Any]:
 def _rows(document: Written) -> list[dict[str, Any]]:
     strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
     found = [
-        {"label": row["label"], "strategy": strategies.get(row["label"]), **_ends(row)}
+        {"label": row["label"], "strategy": strategies.get(row["label"]), **_system(row), **_ends(row)}
         for row in document.get("results") or ()
         if row["metric"] == document["primary"]
     ]
     found += [
-        {"label": row["label"], "strategy": row.get("strategy"), "mean": row["metrics"][0]["now"]}
+        {"label": row["label"], "strategy": row.get("strategy"), **_system(row), "mean": row["metrics"][0]["now"]}
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
@@ -337,6 +352,10 @@ def _rows(document: Written) -> list[dict[str, Any]]:
             )
     known = [row for row in found if row["mean"] is not None]
     return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
+
+
+def _system(row: Written) -> dict[str, Any]:
+    return {name: row[name] for name in ("system", "profile") if row.get(name)}
 
 
 def _ends(row: Written) -> dict[str, Any]:

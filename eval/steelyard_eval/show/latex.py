@@ -78,7 +78,7 @@ def _choice(record: ResultsDocument) -> Iterator[str]:
     if not promise or not record.get("promise_stated", True):
         yield f"{_CHOSEN}: chosen."
     else:
-        around = interval(promise.get("low"), promise.get("high")).replace("-", "$-$")
+        around = interval(promise.get("low"), promise.get("high"), signed=True).replace("-", "$-$")
         gain = f"${number(promise['value'], signed=True)}$ {tex(record['primary'])}"
         yield f"{_CHOSEN}: chosen; out of fold its gain is {gain} {around}."
     yield "Tuned rows were chosen on these queries, so their means are optimistic."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,11 @@ from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.common.markup import ends, number
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.states import moved
 from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun, find_run, kept, states_of
+from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept
 from steelyard_eval.show.plots import trend
+from steelyard_eval.show.runs_between import changes, moved_parts, newest
 from steelyard_eval.show.spans import Span
 from steelyard_eval.tune.replaced import write_and_log
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-NAMED = 5
-"""Queries that are named where lists changed, and contenders whose means moved."""
 COLUMNS = {
     "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "best": "best",
     "label": "best contender", "verdict": "verdict", "data": "changed since the run before",
@@ -59,7 +56,8 @@ class Runs(Result):
     def __str__(self) -> str:
         if not self.runs:
             return "nothing was measured yet"
-        return "\n\n".join([table(self._rows(), COLUMNS), *_newest(self.runs)])
+        last = "\n".join(newest(self.dataset, self.runs))
+        return "\n\n".join(filter(None, [table(self._rows(), COLUMNS), last]))
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
@@ -113,7 +111,7 @@ class Runs(Result):
         rows = []
         for run in self.runs:
             today, best = run.row(str(run.facts.get("baseline"))), run.best
-            moved = list(_moved(last, run)) if last else []
+            moved = list(moved_parts(last, run)) if last else []
             rows.append(
                 {
                     "run": run.id,
@@ -132,7 +130,6 @@ class Runs(Result):
 
 
 Lines = dict[str, list[Span | None]]
-Pairs = dict[str, tuple[float, float]]
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
@@ -154,139 +151,6 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
             span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
             lines[name].append(span or None)
     return {name: own for name, own in lines.items() if any(own)}, str(same[-1].facts["metric"])
-
-
-def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """A line for everything that differs between two runs, below one on what that says of the contenders."""
-    before, after = states_of(dataset, one), states_of(dataset, other)
-    reasons = list(_incomparable(one, other, before, after))
-    pairs = _pairs(one, other)
-    rest = [*_alone(one, other), *_settings(one, other), *_weights(one, other), *_means(pairs)]
-    if one.facts.get("chosen") != other.facts.get("chosen"):
-        rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
-    rest += _ranked(before.get("ranked") or {}, after.get("ranked") or {})
-    if reasons:
-        yield f"Not comparable: {'; '.join(reasons)}"
-    elif rest or one.facts.get("rows") != other.facts.get("rows"):
-        yield f"Same data and labels: {_verdict(pairs)}"
-    yield from rest
-
-
-def _moved(one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """What differs between two runs, in a word each; lists of jobs that keep none are no change."""
-    for name, what in PARTS.items():
-        a, b = one.states.get(name), other.states.get(name)
-        if a != b and (name != "ranked" or (a and b)):
-            yield what
-    if any(_weights(one, other)):
-        yield "weights"
-
-
-def _newest(runs: Sequence[KeptRun]) -> Iterator[str]:
-    """What the last run found, against the last before it that measured one of its contenders on the same data."""
-    measured = [run for run in runs if run.best]
-    for before in measured[-2::-1]:
-        own = measured[-1]
-        pairs = {} if any(_incomparable(before, own, {}, {})) else _pairs(before, own)
-        if pairs:
-            gains = [f"{label} {number(b - a, 4, signed=True)}" for label, (a, b) in pairs.items()]
-            said = _verdict(pairs) if len(gains) > 1 else f"{gains[0]} {own.facts.get('metric')}"
-            yield f"run {own.id} against run {before.id}, on the same data and labels: {said}"
-            return
-
-
-def _incomparable(
-    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Iterator[str]:
-    """Why means of two runs measure something else."""
-    for name in ("metric", "split"):
-        a, b = one.facts.get(name), other.facts.get(name)
-        if a != b:
-            yield f"{name} {_or_none(a)} to {_or_none(b)}"
-    for name in ("entries", "queries", "labels"):
-        if one.states.get(name) != other.states.get(name):
-            both = name in before and name in after
-            yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
-
-
-def _alone(one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """Contenders that only one of two runs has."""
-    for run, without in ((one, other), (other, one)):
-        alone = [row["label"] for row in run.facts.get("rows", ()) if not without.row(row["label"])]
-        if alone:
-            more = f"; {len(alone) - NAMED} more" if len(alone) > NAMED else ""
-            yield f"only run {run.id} has {'; '.join(alone[:NAMED])}{more}"
-
-
-def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
-    for name, what in (("tool", "tool"), ("code", "commit"), ("model", "model"), ("limit", "limit")):
-        a, b = one.facts.get(name), other.facts.get(name)
-        if a != b:
-            yield f"{what}: {_short(a)} to {_short(b)}"
-
-
-def _weights(one: KeptRun, other: KeptRun) -> Iterator[str]:
-    for row in other.facts.get("rows", ()):
-        old = one.row(row["label"])
-        if old and old.get("strategy") != row.get("strategy"):
-            yield f"weights of {row['label']}: {_or_none(old.get('strategy'))} to {_or_none(row.get('strategy'))}"
-
-
-def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
-    """Both means of each contender of both runs, the worst change first."""
-    both = [(row, old) for row in other.facts.get("rows", ()) if (old := one.row(row["label"]))]
-    return {
-        row["label"]: (old["mean"], row["mean"])
-        for row, old in sorted(both, key=lambda pair: pair[0]["mean"] - pair[1]["mean"])
-    }
-
-
-def _verdict(pairs: Pairs) -> str:
-    """How many means moved either way, and the ones that did most, in words."""
-    fell = [f"{label} by {number(a - b, 4)}" for label, (a, b) in pairs.items() if b < a]
-    rose = [f"{label} by {number(b - a, 4)}" for label, (a, b) in pairs.items() if b > a][::-1]
-    told = [
-        f"{len(own)} {how} ({'most ' if len(own) > 1 else ''}{own[0]})"
-        for own, how in ((fell, "fell"), (rose, "rose"))
-        if own
-    ]
-    if not pairs:
-        return "nothing in common was measured"
-    return f"of {counted(len(pairs), 'mean')} {' and '.join(told) or 'none moved'}"
-
-
-def _means(pairs: Pairs) -> Iterator[str]:
-    """The means that moved most, the worst first, and how many more did."""
-    gaps = {label: b - a for label, (a, b) in pairs.items() if a != b}
-    most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
-    for label in (label for label in gaps if label in most):
-        a, b = (number(mean, 4) for mean in pairs[label])
-        yield f"{label}: {a} to {b} ({number(gaps[label], 4, signed=True)})"
-    if rest := len(gaps) - len(most):
-        yield f"{rest} more moved less"
-
-
-def _short(value: object) -> str:
-    text = _or_none(value)
-    return text[:12] if len(text) == 40 else text
-
-
-def _or_none(value: object) -> str:
-    return "none" if value is None else str(value)
-
-
-def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    for label in [label for label in other if label in one]:
-        both = [query for query in other[label] if query in one[label]]
-        moved = [query for query in both if one[label][query][1] != other[label][query][1]]
-        if not moved:
-            continue
-        gaps = {query: (other[label][query][0] or 0) - (one[label][query][0] or 0) for query in moved}
-        most = sorted((query for query in moved if gaps[query]), key=lambda query: (-abs(gaps[query]), query))[
-            :NAMED
-        ]
-        named = ", ".join(f"{query} {number(gaps[query], signed=True)}" for query in most)
-        yield f"{label}: {len(moved)} of {len(both)} lists changed" + (f", most {named}" if named else "")
 
 
 def _shown(row: KeptRow) -> str:

@@ -153,6 +153,6 @@ def difference(row: Ends, label: str, look: str, value: float, verdict: str = ""
     """The row of a difference, with what was decided in words."""
     low, high = row.get("low"), row.get("high")
     brief = f"{number(value, signed=True)} {verdict}".strip()
-    around = interval(low, high)
+    around = interval(low, high, signed=True)
     told = brief if around == TOO_FEW else " ".join(filter(None, (number(value, signed=True), around, verdict)))
     return Span(label, value, low, high, told, look, brief)

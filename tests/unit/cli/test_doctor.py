@@ -56,6 +56,20 @@ def test_every_fault_and_every_missing_part_has_a_remedy(monkeypatch):
     assert {("missing", True), ("fault", True)} <= states <= {("ok", False), ("missing", True), ("fault", True)}
 
 
+@pytest.mark.parametrize("columns", ["80", "100"])
+def test_it_is_one_table_that_fits_and_a_line_for_each_remedy(monkeypatch, columns):
+    lacking = [f"no-such-package-{number}; extra == 'rerank'" for number in range(30)]
+    monkeypatch.setattr(metadata, "requires", lambda name: lacking)
+    monkeypatch.setenv("COLUMNS", columns)
+
+    rows, remedies, verdict = str(diagnose()).split("\n\n")
+
+    assert max(map(len, rows.splitlines())) <= int(columns)
+    assert len([line for line in rows.splitlines() if line[:1].strip()]) == len(diagnose().rows) + 1  # and a rule
+    assert remedies == "extra rerank: python -m pip install 'steelyard[rerank]'"
+    assert verdict == "everything required is there"
+
+
 # Faults
 
 
@@ -147,7 +161,7 @@ def test_a_required_package_that_is_absent_or_too_old(monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
 
     faulty("other packages", "click 7.1rc2 is older than 8.1", "pip install -U")
-    assert "jsonschema-rs not installed" in row("other packages").value
+    assert "not installed: jsonschema-rs" in row("other packages").value
 
 
 def test_a_checkout_that_was_never_installed(monkeypatch):
@@ -174,7 +188,7 @@ def test_extras_are_those_of_the_installed_distribution(monkeypatch):
         "extra newer": "missing",
         "extra rerank": "missing",
     }
-    assert "no-such-package not installed" in extras["extra rerank"].value
+    assert "not installed: no-such-package" in extras["extra rerank"].value
     assert "older than 9999" in extras["extra newer"].value
     assert extras["extra rerank"].remedy == "python -m pip install 'steelyard[rerank]'"
     assert found.fit

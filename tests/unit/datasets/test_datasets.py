@@ -11,11 +11,14 @@ import sqlite3
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.template import render, template_fields
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
+from steelyard_eval.recording.runs import keep
 
 ENTRIES = [
     {"id": "e1", "title": "Ann", "text": "Hello", "project": "p", "created_at": "2026-11-20"},
@@ -432,6 +435,57 @@ class TestManifestFaults:
     def test_bytes_that_are_not_utf8_are_placed_at_their_line(self, tiny):
         [fault] = faults_after(tiny, manifest=b'{\n "name": "\xe4"}')
         assert (fault.file, fault.line, fault.value) == ("dataset.json", 2, "byte 0xe4 at column 11")
+
+
+class TestAccepting:
+    """`check --accept` takes files that were changed on purpose; nothing else does."""
+
+    @pytest.fixture
+    def sealed(self, tiny, monkeypatch):
+        monkeypatch.setenv("STEELYARD_RUNS", "on")
+        names = ("corpus.jsonl", "qrels.txt", "queries.jsonl")
+        hashes = {name: hashlib.sha256((tiny / name).read_bytes()).hexdigest() for name in names}
+        write(tiny, "dataset.json", MANIFEST | {"files": hashes})
+        return tiny
+
+    def accept(self, folder):
+        done = CliRunner().invoke(main, ["check", str(folder), "--accept", "--json"])
+        return done.exit_code, json.loads(done.stdout)["changes"]
+
+    def test_a_label_that_was_changed(self, sealed):
+        keep(load(sealed), "gate", {"primary": "nDCG@10"})
+        write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
+
+        [fault] = check(sealed).faults
+        assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
+        assert self.accept(sealed) == (0, ["accepted: qrels.txt", "labels since run 1: 1 changed ('q1 e1')"])
+
+        assert load(sealed).qrels["q1"]["e1"] == 3
+        assert self.accept(sealed) == (0, ["accepted: nothing, as no file differs"])
+
+    def test_a_file_that_was_removed(self, sealed):
+        write(sealed, "qrels.txt", None)
+
+        assert self.accept(sealed) == (0, ["accepted: qrels.txt, which is gone"])
+        assert json.loads((sealed / "dataset.json").read_text())["files"].keys() == {
+            "corpus.jsonl",
+            "queries.jsonl",
+        }
+
+    def test_nothing_is_written_while_there_are_other_faults(self, sealed):
+        write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
+        before = (sealed / "dataset.json").read_bytes()
+
+        assert self.accept(sealed) == (2, ["accepted: nothing, as there are other faults"])
+        assert (sealed / "dataset.json").read_bytes() == before
+
+    def test_vectors_of_the_texts_before_are_named(self, sealed):
+        write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
+
+        code, told = self.accept(sealed)
+
+        assert (code, told[0]) == (0, "accepted: corpus.jsonl")
+        assert "vectors of the texts before in corpus.l0.m.f16.npy, corpus.m.f16.npy;" in told[1]
 
 
 class TestMessages:

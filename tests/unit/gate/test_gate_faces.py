@@ -181,6 +181,65 @@ def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch, capsy
     JUNIT.assertValid(etree.parse(tmp_path / "g.xml"))
 
 
+class TestUndecided:
+    """A gate that an error ends says so in every file, in place of what an earlier one found."""
+
+    @pytest.fixture
+    def asked(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+        for name in ("summary.md", "g.md", "g.xml", "g.json"):
+            Path(name).write_text("Pass, said an earlier run\n")
+
+        def ask(dataset, *more):
+            faces = ("--github", "--markdown", "g.md", "--junit", "g.xml", "--out", "g.json")
+            with pytest.raises(SystemExit) as ended:
+                main(["gate", str(dataset), *faces, *more])
+            return ended.value.code
+
+        return ask
+
+    def test_the_message_is_in_every_file_and_harmless(self, asked, capsys):
+        hostile = "<script>alert(1)</script>|**@team**\n::error::x.json"
+
+        assert asked(STARTER, "--baseline", hostile) == 2
+
+        told, page = capsys.readouterr().err, Path("g.md").read_text()
+        assert "::error title=steelyard gate could not decide::there is no baseline" in told
+        html = MarkdownIt("commonmark").render(page)
+        assert set(re.findall(r"<(\w+)", html)) == {"p", "strong", "ul", "li"}
+        assert "could not decide" in html
+        assert "there is no baseline at" in html
+        assert "steelyard init" in html  # the remedy
+        assert not re.search(r"(?<!\w)@\w", html)
+        assert Path("summary.md").read_text() == "Pass, said an earlier run\n" + page
+        tree = etree.parse("g.xml")
+        JUNIT.assertValid(tree)
+        assert (tree.find("testsuite").get("errors"), tree.find("testsuite").get("failures")) == ("1", "0")
+        assert "there is no baseline at" in tree.find(".//error").get("message")
+        assert not Path("g.json").exists()
+
+    def test_also_of_a_data_set_that_cannot_be_read(self, asked):
+        shutil.copytree(STARTER, "mine", ignore=shutil.ignore_patterns(".*"))
+        with Path("mine/qrels.txt").open("a") as stream:
+            stream.write("q01 0 api-retry-after 1\n")
+
+        assert asked("mine") == 2
+
+        assert "differs from the file" in Path("g.md").read_text()
+
+    def test_what_is_stopped_leaves_no_result_of_an_earlier_one(self, asked, monkeypatch):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", stop)
+
+        assert asked(STARTER) == 130
+
+        assert "was stopped" in Path("g.md").read_text()
+        assert "was stopped" in etree.parse("g.xml").find(".//error").get("message")
+
+
 class TestPower:
     """The statement on planted differences whose power can be computed."""
 

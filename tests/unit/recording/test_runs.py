@@ -81,8 +81,8 @@ def test_what_changed_is_told_by_part(folder):
     keep(sy.load(folder).dataset, "compare", changed, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
         "Not comparable: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
-        "weights of a: bm25 to rrf(bm25, vector)",
         "weights of b: bm25 to rrf(bm25, vector)",
+        "weights of a: bm25 to rrf(bm25, vector)",
         "a: 0.5000 to 0.7500 (+0.2500)",
         "a: 1 of 1 lists changed, most q1 +0.250",
         "b: 1 of 1 lists changed",
@@ -342,13 +342,43 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
     assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
     lines = str(data.runs()).splitlines()
-    assert lines[-1] == "run 5 against run 4, on the same data and labels: w.json -0.2370 nDCG@10"
+    told = "on the same data and labels, before weights changed: w.json"
+    assert lines[-1] == f"run 5 against run 4, {told} -0.2370 nDCG@10"
     assert "\N{EN DASH}" not in "\n".join(lines)
     CliRunner().invoke(main, ["runs", str(folder), "5", "--delete"])
-    assert str(data.runs()).endswith("run 4 against run 2, on the same data and labels: w.json +0.2810 nDCG@10")
+    assert str(data.runs()).endswith(f"run 4 against run 2, {told} +0.2810 nDCG@10")
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    assert "against run" not in str(sy.load(folder).runs())
+    last = "run 6 against run 4: not comparable, labels 1 changed ('q1 m1')"
+    assert str(sy.load(folder).runs()).splitlines()[-1] == last
+
+
+def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
+    """By hand: 0.737 - 0.456 = 0.281, over run 1, which had other weights; run 3 ran other contenders."""
+    data = sy.load(folder)
+    for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
+        keep(data.dataset, "gate", found, now=lambda: NOW)
+    assert str(data.runs()).splitlines()[-2:] == [
+        "run 4 against run 2, on the same data and labels: w.json 0.0000 nDCG@10",
+        "run 4 against run 1, on the same data and labels, before weights changed: w.json +0.2810 nDCG@10",
+    ]
+
+
+def test_the_same_weights_are_compared_whatever_they_are_called(folder):
+    """By hand: 0.75 - 0.5 = 0.25 of what is called w.json later, beside another that had that name and 0.2."""
+    data = sy.load(folder)
+    means = {"weighted sum, tuned": ("weighted_sum(1*fts)", 0.5), "w.json": ("bm25", 0.2)}
+    before = of_means({label: mean for label, (_, mean) in means.items()})
+    before["configurations"] = [{"label": label, "strategy": own} for label, (own, _) in means.items()]
+    keep(data.dataset, "recommend", before, now=lambda: NOW)
+    keep(data.dataset, "gate", gated("weighted_sum(1*fts)", 0.75), now=lambda: NOW)
+    assert data.runs().changed(1, 2) == [
+        "Same data and labels: of 1 mean 1 rose (w.json by 0.2500)",
+        "only run 1 has w.json",
+        "w.json was called weighted sum, tuned in run 1",
+        "w.json: 0.5000 to 0.7500 (+0.2500)",
+    ]
+    assert str(data.runs()).splitlines()[-1].endswith("on the same data and labels: w.json +0.2500 nDCG@10")
 
 
 def test_means_that_did_not_move_are_counted(folder):
@@ -387,6 +417,20 @@ def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
     for words in (["1", "--delete"], ["--delete"], ["2", "2", "--delete"], ["2", "--delete", "--out", "w.json"]):
         assert CliRunner().invoke(main, ["runs", str(folder), *words]).exit_code == 2
     assert kept(data.dataset) == [second]
+
+
+def test_the_number_of_a_deleted_run_is_given_to_no_other(folder):
+    """Also in a file whose schema an earlier version wrote, which it can still read."""
+    for number in (1, 2, 3):
+        keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+        if number > 1:
+            CliRunner().invoke(main, ["runs", str(folder), str(number), "--delete"])
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+    CliRunner().invoke(main, ["runs", str(folder), "1", "--delete"])
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+    assert [one.id for one in kept(sy.load(folder).dataset)] == [4, 5]
+    with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
+        assert {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")} == {*TABLES}
 
 
 def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):

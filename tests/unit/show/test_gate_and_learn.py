@@ -82,7 +82,7 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
     page, markdown = written(LEARN, tmp_path)
     text = Document(page).text
     # 0.02 with two standard errors of 0.01: 1.96 * 0.01 to each side.
-    assert "+0.020 [0.000, 0.040]" in text
+    assert "+0.020 [0.000, +0.040]" in text
     for shown in (
         "16,814",
         "This log is simulated.",

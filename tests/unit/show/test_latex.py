@@ -76,7 +76,7 @@ def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     assert r"a\&b$^{\star}$ & \textbf{0.500}$^{\blacktriangle}$" in told
     assert (
         "after Holm's correction.\n"
-        r"$^{\star}$: chosen; out of fold its gain is $+0.080$ nDCG@10 [$-$0.010, 0.170]." "\n"
+        r"$^{\star}$: chosen; out of fold its gain is $+0.080$ nDCG@10 [$-$0.010, +0.170]." "\n"
         "Tuned rows were chosen on these queries, so their means are optimistic.}\n"
     ) in told  # fmt: skip
     assert r"$^{\star}$: chosen." in latex({**recommended, "promise_stated": False})
@@ -143,7 +143,7 @@ def test_ten_lines_are_enough_for_a_pull_request(tmp_path):
     assert len(lines) <= 10
     assert lines[0] == "**Better: a&amp;b, best of 3, is +0.100 nDCG@10 over your fts.**"
     assert lines[2] == "| Search strategies on work_shop | nDCG@10 | difference | verdict |"
-    assert lines[4].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [0.080, 0.120] | better |")
+    assert lines[4].startswith("| 1\\. a&amp;b | 0.500 [0.450, 0.550] | +0.100 [+0.080, +0.120] | better |")
     # Of four the two best and, whatever its place, what they are compared with.
     assert [line.split(" | ")[0] for line in lines[4:]] == [
         "| 1\\. a&amp;b",

@@ -435,7 +435,7 @@ def test_numbers_of_every_table_are_in_both_forms(results, tmp_path):
     for text in (
         "0.500",
         "[0.450, 0.550]",
-        "+0.100 [0.080, 0.120]",
+        "+0.100 [+0.080, +0.120]",
         "0.0040",
         "0.0120",
         "20 / 11 / 9",
@@ -631,9 +631,10 @@ def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
 
     assert Document(page).text.index("Use rrf <b>.") < Document(page).text.index("Recommendation")
     for text in (Document(page).text, markdown):
-        assert "+0.080 [0.010, 0.150]" in text
+        assert "+0.080 [+0.010, +0.150]" in text
         assert "which these queries cannot tell apart" in text
         assert "current" in text
+    assert r"\u2212" not in page  # one minus sign, also in what the page draws later
     assert "<b>" not in page.split("<body>")[1].split("Queries where")[0].replace("&lt;b&gt;", "")
 
 

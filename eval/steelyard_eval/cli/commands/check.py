@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
+from steelyard.base.escape import visible
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import Dataset, Report
 from steelyard_eval.datasets import check as validate
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
 from steelyard_eval.datasets.faults import counted, grouped
+from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated
+from steelyard_eval.datasets.manifest import accept as accept_files
+from steelyard_eval.recording.runs import moved_since_last
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
+@click.option("--accept", is_flag=True, help="Take files that were changed on purpose: renew their hashes.")
 @click.option("--known-items", is_flag=True, help="Ask for 200 entries by a sentence of each: is the index whole?")
 @click.option(
     "--current",
@@ -30,22 +37,31 @@ from steelyard_eval.datasets.labels import in_words, stated, unstated
 @embedder_option
 @seed_option
 @json_option
-def check(dataset: str, known_items: bool, current: str | None, embedder: str, seed: int, as_json: bool) -> None:
+def check(
+    dataset: str, accept: bool, known_items: bool, current: str | None, embedder: str, seed: int, as_json: bool
+) -> None:
     """Validate a data set and report every fault at once.
 
+    Where dataset.json holds the hashes of files, a file that changed is a fault. With --accept, and where that is
+    the only kind, its hash is written anew, and what changed is told.
     With --known-items also whether entries are found that are asked for by a sentence of their own, by kind of
     entry: what is not found names broken indexing. It says nothing of quality.
     """
     report = validate(dataset)
+    taken = accept_files(Path(dataset), report.faults) if accept else {}
+    report = validate(dataset) if taken else report
     own = list(report.notices)
     document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": own}
     said: list[str] = []
+    if accept:
+        document |= {"accepted": taken, "changes": _changes(report, taken)}
+        said += document["changes"]
     if report.dataset is not None:
         found = report.dataset
         labels = found.sampled, found.pool
         document |= stated(*labels)
         own += unstated(*labels) if found.qrels else ()
-        said = list(in_words(*labels)) if found.qrels else []
+        said += in_words(*labels) if found.qrels else ()
         document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
         document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
         document["duplicates"] = duplicates(found.entries)
@@ -66,6 +82,23 @@ def check(dataset: str, known_items: bool, current: str | None, embedder: str, s
     put(document, as_json, "\n".join(lines))
     if report.faults:
         sys.exit(2)
+
+
+def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:
+    """What was accepted, a line each: files, what differs since the last kept run, vectors of the texts before."""
+    if report.dataset is None or not taken:
+        return ["accepted: nothing, as " + ("there are other faults" if report.faults else "no file differs")]
+    files = [f"accepted: {visible(name)}{'' if digest else ', which is gone'}" for name, digest in taken.items()]
+    return [*files, *moved_since_last(report.dataset), *_of_old_texts(report.dataset.path, taken)]
+
+
+def _of_old_texts(folder: Path, taken: Collection[str]) -> Iterator[str]:
+    arrays = FolderReader(folder).arrays()
+    for name in taken:
+        part = f"{name.partition('.jsonl')[0]}."
+        if old := [one for one in arrays if one.startswith(part) and one not in taken]:
+            remedy = "if a text changed, record them again or delete them"
+            yield f"warning: vectors of the texts before in {', '.join(map(visible, old))}; {remedy}"
 
 
 def _proposed(dataset: Dataset) -> list[str]:

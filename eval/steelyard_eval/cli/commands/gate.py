@@ -27,7 +27,7 @@ from steelyard_eval.common.configurations import separate
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import Gate
-from steelyard_eval.gate.outputs import write_faces
+from steelyard_eval.gate.outputs import Faces
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.starting import start
 from steelyard_eval.recording.runs import keep
@@ -88,17 +88,19 @@ def gate(
     data or the labels are not those of the baseline, 3 inconclusive under --strict. With --update the baseline is
     written instead, and nothing is written where that would hide a decline.
     """
-    data = load(dataset, intents)
-    own = Gate.of(data, baseline, embedder, **options)
-    named = contenders_of(contenders, more) or None
-    if update:
-        _update(own, named, because, accept_worse, as_json)
-        return
-    found = own.check(named)
-    keep(data, "gate", found.to_json())
+    faces = Faces() if update else Faces(markdown, junit, out, github)
+    with faces.deciding():
+        data = load(dataset, intents)
+        own = Gate.of(data, baseline, embedder, **options)
+        named = contenders_of(contenders, more) or None
+        if update:
+            _update(own, named, because, accept_worse, as_json)
+            return
+        found = own.check(named)
+        keep(data, "gate", found.to_json())
     for notice in found.record["notices"]:
         note(notice)
-    write_faces(found.record, strict=strict, markdown=markdown, junit=junit, out=out, github=github)
+    faces.write(found.record, strict=strict)
     put(found.to_json(), as_json, str(found))
     _end(found, strict)
 

@@ -80,7 +80,7 @@ def amount(
     colour: str = "",
 ) -> Cell:
     """A number, with the interval of `ends` under it, if there is one; `text` where it is written otherwise."""
-    around = under if ends is None else interval(ends.get("low"), ends.get("high"))
+    around = under if ends is None else interval(ends.get("low"), ends.get("high"), signed=signed)
     return Cell(number(value, digits, signed=signed) if text is None else text, around, value, colour, number=True)
 
 

@@ -153,7 +153,8 @@ def ablation(record: TuningDocument) -> tuple[Block, ...]:
 
 def signed(part: Estimate) -> str:
     """A difference with its interval."""
-    return f"{number(part.get('value'), signed=True)} {interval(part.get('low'), part.get('high'))}".strip()
+    around = interval(part.get("low"), part.get("high"), signed=True)
+    return f"{number(part.get('value'), signed=True)} {around}".strip()
 
 
 def _parted(second: RunnerUpRecord) -> str:
@@ -168,7 +169,7 @@ def _parted(second: RunnerUpRecord) -> str:
 
 def _part(name: str, found: Estimate | None, is_gain: bool = False) -> Row:
     part: Estimate = found or {}
-    ends = interval(part.get("low"), part.get("high")) or MISSING
+    ends = interval(part.get("low"), part.get("high"), signed=is_gain) or MISSING
     return {
         "part": name,
         "value": amount(part.get("value"), signed=is_gain),

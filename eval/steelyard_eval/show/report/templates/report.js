@@ -1,7 +1,6 @@
 "use strict";
 /* Makes tables sortable, filters them, and shows every query with both rankings. Texts are only ever set as text. */
 (() => {
-  const MINUS = "\u2212";
   const make = (name, look, text) => {
     const node = document.createElement(name);
     if (look) node.className = look;
@@ -11,7 +10,7 @@
   const number = (value, digits, signed) => {
     const size = Math.abs(value).toFixed(digits);
     if (!Number(size)) return size;
-    return (value < 0 ? MINUS : signed ? "+" : "") + size;
+    return (value < 0 ? "-" : signed ? "+" : "") + size;
   };
 
   /* A link to a section that is folded opens it. */

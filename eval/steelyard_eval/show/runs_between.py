@@ -1,0 +1,201 @@
+"""What differs between two kept runs, and what the newest one gained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steelyard_eval.common.markup import number
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.states import moved
+from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun, states_of
+
+NAMED = 5
+"""Queries that are named where lists changed, and contenders whose means moved."""
+Pairs = dict[str, tuple[KeptRow, KeptRow]]
+"""A contender of two runs, before and after, by its newer name."""
+
+
+def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
+    """A line for everything that differs between two runs, below one on what that says of the contenders."""
+    before, after = states_of(dataset, one), states_of(dataset, other)
+    reasons = list(_incomparable(one, other, before, after))
+    pairs = _pairs(one, other)
+    rest = [
+        *_alone(one, other, pairs),
+        *_renamed(one, pairs),
+        *_settings(one, other),
+        *_weights(pairs),
+        *_means(pairs),
+    ]
+    if one.facts.get("chosen") != other.facts.get("chosen"):
+        rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
+    lists = before.get("ranked") or {}
+    renamed = {label: lists[old["label"]] for label, (old, _) in pairs.items() if old["label"] in lists}
+    rest += _ranked(renamed, after.get("ranked") or {})
+    if reasons:
+        yield f"Not comparable: {'; '.join(reasons)}"
+    elif rest or one.facts.get("rows") != other.facts.get("rows"):
+        yield f"Same data and labels: {_verdict(pairs)}"
+    yield from rest
+
+
+def moved_parts(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    """What differs between two runs, in a word each; lists of jobs that keep none are no change."""
+    for name, what in PARTS.items():
+        a, b = one.states.get(name), other.states.get(name)
+        if a != b and (name != "ranked" or (a and b)):
+            yield what
+    if any(_weights(_pairs(one, other))):
+        yield "weights"
+
+
+def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
+    """What the last run found, against the last before it that measured one of its contenders by the same metric.
+
+    Where neither data nor labels nor weights differ, also against the last one before any of them changed.
+    """
+    measured = [run for run in runs if run.best]
+    told = False
+    for before in measured[-2::-1]:
+        own = measured[-1]
+        pairs = _pairs(before, own)
+        if not pairs or any(before.facts.get(name) != own.facts.get(name) for name in ("metric", "split")):
+            continue
+        reasons = list(_incomparable(before, own, states_of(dataset, before), states_of(dataset, own)))
+        weights = any(_weights(pairs))
+        if told and not (reasons or weights):
+            continue
+        said = f"not comparable, {'; '.join(reasons)}" if reasons else _gained(own, pairs)
+        on = "" if reasons else ", on the same data and labels" + (", before weights changed" if weights else "")
+        yield f"run {own.id} against run {before.id}{on}: {said}"
+        told = True
+        if reasons or weights:
+            return
+
+
+def _gained(own: KeptRun, pairs: Pairs) -> str:
+    gains = [f"{label} {number(_gain(*pair), 4, signed=True)}" for label, pair in pairs.items()]
+    return _verdict(pairs) if len(gains) > 1 else f"{gains[0]} {own.facts.get('metric')}"
+
+
+def _incomparable(
+    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[str]:
+    """Why means of two runs measure something else."""
+    for name in ("metric", "split"):
+        a, b = one.facts.get(name), other.facts.get(name)
+        if a != b:
+            yield f"{name} {_or_none(a)} to {_or_none(b)}"
+    for name in ("entries", "queries", "labels"):
+        if one.states.get(name) != other.states.get(name):
+            both = name in before and name in after
+            yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
+
+
+def _alone(one: KeptRun, other: KeptRun, pairs: Pairs) -> Iterator[str]:
+    """Contenders that only one of two runs has."""
+    for run, both in ((one, {old["label"] for old, _ in pairs.values()}), (other, {*pairs})):
+        alone = [row["label"] for row in run.facts.get("rows", ()) if row["label"] not in both]
+        if alone:
+            more = f"; {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            yield f"only run {run.id} has {'; '.join(alone[:NAMED])}{more}"
+
+
+def _renamed(one: KeptRun, pairs: Pairs) -> Iterator[str]:
+    """Contenders that had another name in the run before."""
+    for label, (old, _) in pairs.items():
+        if old["label"] != label:
+            yield f"{label} was called {old['label']} in run {one.id}"
+
+
+def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    for name, what in (("tool", "tool"), ("code", "commit"), ("model", "model"), ("limit", "limit")):
+        a, b = one.facts.get(name), other.facts.get(name)
+        if a != b:
+            yield f"{what}: {_short(a)} to {_short(b)}"
+
+
+def _weights(pairs: Pairs) -> Iterator[str]:
+    for label, (old, row) in pairs.items():
+        if old.get("strategy") != row.get("strategy"):
+            yield f"weights of {label}: {_or_none(old.get('strategy'))} to {_or_none(row.get('strategy'))}"
+
+
+def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
+    """Both rows of each contender of both runs, the worst change first.
+
+    It is the same by name and configuration, else by configuration, whatever it was called, else by name.
+    """
+    before, after = (list(run.facts.get("rows", ())) for run in (one, other))
+    found = []
+    for same in (lambda row: (row["label"], _configuration(row)), _configuration, lambda row: (row["label"],)):
+        olds, news = Counter(map(same, before)), Counter(map(same, after))
+        alike = [key for key in news if key and news[key] == olds[key] == 1]
+        for key in alike:
+            old, new = (next(row for row in rows if same(row) == key) for rows in (before, after))
+            before.remove(old)
+            after.remove(new)
+            found.append((old, new))
+    return {new["label"]: (old, new) for old, new in sorted(found, key=lambda pair: _gain(*pair))}
+
+
+def _configuration(row: KeptRow) -> tuple[object, ...]:
+    """What makes a contender what it is, as far as it is kept; nothing where that is unknown."""
+    strategy = row.get("strategy")
+    return (strategy, row.get("system"), row.get("profile")) if strategy else ()
+
+
+def _gain(old: KeptRow, new: KeptRow) -> float:
+    return round(new["mean"] - old["mean"], 9)  # what differs by less is how sums were rounded
+
+
+def _verdict(pairs: Pairs) -> str:
+    """How many means moved either way, and the ones that did most, in words."""
+    gains = {label: _gain(*pair) for label, pair in pairs.items()}
+    fell = [f"{label} by {number(-gain, 4)}" for label, gain in gains.items() if gain < 0]
+    rose = [f"{label} by {number(gain, 4)}" for label, gain in gains.items() if gain > 0][::-1]
+    told = [
+        f"{len(own)} {how} ({'most ' if len(own) > 1 else ''}{own[0]})"
+        for own, how in ((fell, "fell"), (rose, "rose"))
+        if own
+    ]
+    if not pairs:
+        return "nothing in common was measured"
+    return f"of {counted(len(pairs), 'mean')} {' and '.join(told) or 'none moved'}"
+
+
+def _means(pairs: Pairs) -> Iterator[str]:
+    """The means that moved most, the worst first, and how many more did."""
+    gaps = {label: gain for label, pair in pairs.items() if (gain := _gain(*pair))}
+    most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
+    for label in (label for label in gaps if label in most):
+        a, b = (number(row["mean"], 4) for row in pairs[label])
+        yield f"{label}: {a} to {b} ({number(gaps[label], 4, signed=True)})"
+    if rest := len(gaps) - len(most):
+        yield f"{rest} more moved less"
+
+
+def _short(value: object) -> str:
+    text = _or_none(value)
+    return text[:12] if len(text) == 40 else text
+
+
+def _or_none(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _ranked(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    for label in [label for label in other if label in one]:
+        both = [query for query in other[label] if query in one[label]]
+        moved = [query for query in both if one[label][query][1] != other[label][query][1]]
+        if not moved:
+            continue
+        gaps = {query: (other[label][query][0] or 0) - (one[label][query][0] or 0) for query in moved}
+        most = sorted((query for query in moved if gaps[query]), key=lambda query: (-abs(gaps[query]), query))[
+            :NAMED
+        ]
+        named = ", ".join(f"{query} {number(gaps[query], signed=True)}" for query in most)
+        yield f"{label}: {len(moved)} of {len(both)} lists changed" + (f", most {named}" if named else "")
