@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
-from steelyard.base.machine import budget
+from steelyard.base.machine import budget, precision
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import REAL, TEXT, table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
-from steelyard.stores.sqlite.precision import precision
 from steelyard.stores.sqlite.schema import space_statement, where
 from steelyard.stores.sqlite.segments import KINDS, VectorSegment
 

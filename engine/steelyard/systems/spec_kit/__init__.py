@@ -1,7 +1,7 @@
 """system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
 top.
 
-`tokens`, `enhance`, `intents` and `match` read queries, `forms` shows results, `environment` resolves its
+`tokens`, `enhance` and `intents` read queries, `forms` shows results, `environment` resolves its
 variables, `foreign` reads and writes its own file of weights. This module puts its three profiles together.
 """
 
@@ -28,8 +28,15 @@ from steelyard.systems.spec_kit.intents import (
     intent_js,
     intent_shipped,
 )
-from steelyard.systems.spec_kit.match import any_word, every_word_js
-from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
+from steelyard.systems.spec_kit.tokens import (
+    INDEXED,
+    any_word,
+    every_word_js,
+    indexed_text,
+    tokens_documented,
+    tokens_js,
+    tokens_shipped,
+)
 from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
