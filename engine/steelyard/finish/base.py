@@ -9,9 +9,11 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
+from steelyard.fusion import Expr
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item, number_text
-from steelyard.table.signal_table import SignalTable
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import FETCHED, SignalTable
 
 LONGEST = 1_000_000_000
 """The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
@@ -40,19 +42,24 @@ class Stage(ABC):
         """The list after this step."""
 
     @property
+    def scale(self) -> Expr | None:
+        """The expression that it scores by, where it has one of its own."""
+        return None
+
+    @property
     def needs(self) -> frozenset[str]:
         """The signals that have to be fetched for every query."""
-        return frozenset()
+        return self.scale.signals() & FETCHED if self.scale else frozenset()
 
     @property
     def facts(self) -> frozenset[str]:
         """The signals that it computes from what is known of entries and queries."""
-        return frozenset()
+        return self.scale.signals() & PRIORS.keys() if self.scale else frozenset()
 
     @property
     def reads_ends(self) -> frozenset[str]:
         """The retrievers whose scores it scales by the ends of their formulas."""
-        return frozenset()
+        return self.scale.reads_ends if self.scale else frozenset()
 
     def without(self, missing: AbstractSet[str]) -> Self | None:
         """What is left of it when these signals cannot be had."""

@@ -304,16 +304,15 @@ class PostgresVault(Vault):
         """See Store.put_vectors."""
         with self.transaction():
             super().put_vectors(space, ids, vectors)
-            if self._changes is not None:
-                self._changes.vectors.setdefault(space, {}).update(zip(ids, map(to_binary, vectors), strict=True))
+            put = self._thread.changes.vectors.setdefault(space, {})
+            put.update(zip(ids, map(to_binary, vectors), strict=True))
 
     def drop_space(self, space: Space) -> None:
         """See Store.drop_space."""
         with self.transaction():
             super().drop_space(space)
-            if self._changes is not None:
-                self._changes.dropped.append(space)
-                self._changes.vectors.pop(space, None)
+            self._thread.changes.dropped.append(space)
+            self._thread.changes.vectors.pop(space, None)
 
     def save_model(
         self, name: str, kind: str, settings: Mapping[str, object], arrays: Mapping[str, bytes]
@@ -321,15 +320,13 @@ class PostgresVault(Vault):
         """See Vault.save_model."""
         with self.transaction():
             super().save_model(name, kind, settings, arrays)
-            if self._changes is not None:
-                self._changes.models = True
+            self._thread.changes.models = True
 
     def drop_models(self) -> None:
         """See Vault.drop_models."""
         with self.transaction():
             super().drop_models()
-            if self._changes is not None:
-                self._changes.models = True
+            self._thread.changes.models = True
 
     def ensure_words(self, analyses: Iterable[object]) -> None:
         """Nothing: the words of a copy are counted in memory."""
