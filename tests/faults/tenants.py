@@ -24,8 +24,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DOCUMENTED
-from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, vault_of
 from steelyard_eval.cli.main import main as steelyard
 
 _spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))

@@ -22,7 +22,7 @@ from steelyard.memory.query import Query
 from steelyard.net.secret import Secret
 from steelyard.retrievers import RetrieverConfig
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.tenants import vault_of
+from steelyard.systems.cortex_mem.uris import vault_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.http_search import HttpSearch, masked
 from steelyard_eval.datasets import check

@@ -35,8 +35,7 @@ from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entit
 from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
 from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
-from steelyard.systems.cortex_mem.tenants import vault_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of, vault_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.export import export

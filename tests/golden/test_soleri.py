@@ -25,7 +25,7 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.stores.federation import Federation, Tier, plain
-from steelyard.stores.sqlite import Vault, fts5
+from steelyard.stores.sqlite import Vault, keywords
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
 from steelyard_eval.cli.main import main
@@ -238,8 +238,8 @@ def test_scores_are_sqlites_bm25_with_the_documented_weights():
 
 
 def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
-    monkeypatch.setattr(fts5, "RANKING", "bm25_of_no_build")
-    monkeypatch.setattr(fts5, "ranks_by_bm25", fts5.ranks_by_bm25.__wrapped__)
+    monkeypatch.setattr(keywords, "RANKING", "bm25_of_no_build")
+    monkeypatch.setattr(keywords, "ranks_by_bm25", keywords.ranks_by_bm25.__wrapped__)
     notes = random_notes()
     plainly = by_sqlite(notes, "rank", "heron OR reed")
     assert plainly != by_sqlite(notes, BM25, "heron OR reed")

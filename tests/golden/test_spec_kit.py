@@ -22,6 +22,7 @@ from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.signals import PRIORS
 from steelyard.signals.promised import PROMISED
 from steelyard.stores.base import Found
+from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
@@ -105,7 +106,8 @@ class TestFigures:
 
     def test_bm25(self):
         """log((N - n + 0.5) / (n + 0.5) + 1) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * |D| / avgdl))."""
-        index = Bm25Index.of([("a", ["jwt", "jwt", "flow"]), ("b", ["flow"])], 1.2, 0.75)
+        counted = Counted.of([("a", (["jwt", "jwt", "flow"], ())), ("b", (["flow"], ()))])
+        index = Bm25Index(counted, 1.2, 0.75)
         idf = math.log((2 - 1 + 0.5) / (1 + 0.5) + 1)
         assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
 

@@ -112,7 +112,8 @@ def own_analysis(recorded):
     index = TsIndex.of((str(entry["n"]), text_of(entry)) for entry in recorded["entries"])
     for query in recorded["queries"]:
         scope = allowed(recorded, query)
-        rows = index.search(websearch(query["query"] or ""))
+        asked = websearch(query["query"] or "")
+        rows = index.best(asked) if asked else []
         found = {int(n): score for n, score in rows if int(n) in scope}
         yield f"{query['qid']} total", same(query["fts_total"], len(found))
         yield f"{query['qid']} ranks", against(dict(query["fts"]), found)

@@ -3,7 +3,8 @@
 from speckit_recording import Fixture, close, ranked, same
 
 from steelyard.retrievers.bm25 import Bm25Index
-from steelyard.systems.spec_kit import enhance, intents, match, tokens
+from steelyard.stores.postings import Counted
+from steelyard.systems.spec_kit import enhance, intents, tokens
 from steelyard.systems.spec_kit import keywords as lists
 
 
@@ -47,7 +48,7 @@ def stop_words(fixture):
 
 def sanitized(fixture):
     for text, expected in fixture.shipped["sanitize_fts5"]:
-        yield repr(text), same(expected, " ".join(match.words_of(text)))
+        yield repr(text), same(expected, " ".join(tokens.words_of(text)))
 
 
 def bm25(fixture):
@@ -87,7 +88,7 @@ def searched(name, runs, words, split):
 
 
 def scores(words, asked):
-    found = Bm25Index.of(words, 1.2, 0.75).scores(asked) if words else []
+    found = Bm25Index(Counted.of((id_, (own, ())) for id_, own in words), 1.2, 0.75).scores(asked) if words else []
     listed = [(id_, float(score)) for (id_, _), score in zip(words, found, strict=True) if score > 0]
     return sorted(listed, key=lambda pair: (-pair[1], pair[0]))
 

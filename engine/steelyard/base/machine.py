@@ -1,5 +1,5 @@
-"""The memory of this machine, and how much of it the vectors of one space, or the postings of one keyword index,
-may take.
+"""The memory of this machine, how much of it the vectors of one space, or the postings of one keyword index, may
+take, and how vectors are kept in it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ VARIABLE = "STEELYARD_MEMORY"
 """Names a number of MiB; 0 leaves all searches to SQLite. Without it a quarter of the machine's memory."""
 FALLBACK = 2**32
 """Bytes where the machine does not tell its memory."""
+PRECISION = "STEELYARD_VECTORS"
+"""Names how vectors are kept in memory: `float`, as they are, or `int8`, in a quarter of that."""
+PRECISIONS = ("float", "int8")
 
 
 def memory_bytes() -> int:
@@ -30,3 +33,11 @@ def budget() -> int:
     if not (named.isascii() and named.isdecimal() and len(named) < 10):
         raise ConfigError(f"{VARIABLE} is {shown(named)}; it must be a whole number of MiB, 0 or more")
     return int(named) * 2**20
+
+
+def precision() -> str:
+    """One of `PRECISIONS`; ConfigError for another value."""
+    named = os.environ.get(PRECISION) or PRECISIONS[0]
+    if named not in PRECISIONS:
+        raise ConfigError(f"{PRECISION} is {shown(named)}; it must be {' or '.join(PRECISIONS)}")
+    return named

@@ -27,12 +27,9 @@ class LocalEmbedder(ABC):
 
     model: str
     dimensions: int
+    identity: str
+    """What has to be equal for vectors to be the same."""
     recipe: str | None = None
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """What has to be equal for vectors to be the same."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; blank texts are zeros. Raises MachineError when the extra is not installed."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from steelyard.base.extras import onnx_runtime, require
 from steelyard.embedders.local import Encode, LocalEmbedder, verified
 
+DIMENSIONS = 384
 TOKENS = 256
 """Tokens of a text that the model reads."""
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -21,21 +22,12 @@ VOCABULARY = Path(__file__).with_name("bert-base-uncased.vocab.txt")
 """WordPiece vocabulary of BERT (Google, Apache-2.0); the ONNX package holds the weights alone."""
 
 
-class _MiniLm(LocalEmbedder):
-    """What both have in common."""
-
-    dimensions = 384
-
-    @property
-    def identity(self) -> str:
-        """What has to be equal for vectors to be the same."""
-        return f"{self.model} {self.dimensions} {TOKENS}"
-
-
-class MiniLmEmbedder(_MiniLm):
+class MiniLmEmbedder(LocalEmbedder):
     """The original float weights, with torch (extra `minilm`)."""
 
     model = "minilm"
+    dimensions = DIMENSIONS
+    identity = f"minilm {DIMENSIONS} {TOKENS}"
 
     def _load(self) -> Encode:
         require("minilm", f"the embedder {self.model}")
@@ -52,10 +44,12 @@ class MiniLmEmbedder(_MiniLm):
         return encode
 
 
-class MiniLmInt8Embedder(_MiniLm):
+class MiniLmInt8Embedder(LocalEmbedder):
     """int8 weights in 23 MB, without torch (extra `onnx`); the file is checked by its SHA-256."""
 
     model = "minilm-int8"
+    dimensions = DIMENSIONS
+    identity = f"minilm-int8 {DIMENSIONS} {TOKENS}"
 
     def _load(self) -> Encode:
         require("onnx", f"the embedder {self.model}")

@@ -35,11 +35,7 @@ class WordLlamaEmbedder(LocalEmbedder):
 
     model = "wordllama"
     dimensions = 256
-
-    @property
-    def identity(self) -> str:
-        """What has to be equal for vectors to be the same."""
-        return f"{self.model} l2_supercat {self.dimensions}"
+    identity = "wordllama l2_supercat 256"
 
     def _load(self) -> Encode:
         require("wordllama", f"the embedder {self.model}")

@@ -117,7 +117,9 @@ class FeedbackLog:
             asked["filter"] = narrowed
         progress = result.progress
         layers = {"layers": progress.counts()} if progress is not None and progress.asked[0] else {}
-        self._append([self._stamped({**asked, "policy": self.policy, "hits": hits, **layers}, client)])
+        stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
+        by = {"client_id": client[:LONGEST_TEXT]} if client else {}
+        append(self.path, [{**stamp, **by, **asked, "policy": self.policy, "hits": hits, **layers}])
         return query_id
 
     def act(self, query_id: str, entry_id: str = "", action: str = "accepted", client: str = "") -> None:
@@ -132,15 +134,8 @@ class FeedbackLog:
         policy = self.policy if config is self.config else policy_of(config)
         if policy not in self._named and not _holds(self.path, policy_key(policy)):
             record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": policy}
-            self._append([record])
+            append(self.path, [record])
         self._named.add(policy)
-
-    def _stamped(self, record: Mapping[str, object], client: str) -> dict[str, object]:
-        stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
-        return {**stamp, **({"client_id": client[:LONGEST_TEXT]} if client else {}), **record}
-
-    def _append(self, records: list[dict[str, object]]) -> None:
-        append(self.path, records)
 
 
 def append_act(

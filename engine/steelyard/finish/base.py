@@ -1,17 +1,22 @@
-"""What a finish stage is: a step between the ranked rows and the list that is shown."""
+"""What a finish stage is, a step from ranked rows to the list that is shown, and how its parameters are read."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, Field, fields
 from typing import Any, ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
+from steelyard.fusion import Expr
 from steelyard.fusion.explain import Explanation
-from steelyard.grammar import number_text
-from steelyard.table.signal_table import SignalTable
+from steelyard.grammar import Item, number_text
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import FETCHED, SignalTable
+
+LONGEST = 1_000_000_000
+"""The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
 
 
 class Stage(ABC):
@@ -37,19 +42,24 @@ class Stage(ABC):
         """The list after this step."""
 
     @property
+    def scale(self) -> Expr | None:
+        """The expression that it scores by, where it has one of its own."""
+        return None
+
+    @property
     def needs(self) -> frozenset[str]:
         """The signals that have to be fetched for every query."""
-        return frozenset()
+        return self.scale.signals() & FETCHED if self.scale else frozenset()
 
     @property
     def facts(self) -> frozenset[str]:
         """The signals that it computes from what is known of entries and queries."""
-        return frozenset()
+        return self.scale.signals() & PRIORS.keys() if self.scale else frozenset()
 
     @property
     def reads_ends(self) -> frozenset[str]:
         """The retrievers whose scores it scales by the ends of their formulas."""
-        return frozenset()
+        return self.scale.reads_ends if self.scale else frozenset()
 
     def without(self, missing: AbstractSet[str]) -> Self | None:
         """What is left of it when these signals cannot be had."""
@@ -68,3 +78,17 @@ class Stage(ABC):
     def _text(self, own: Field[Any]) -> str:
         value = getattr(self, own.name)
         return number_text(value) if isinstance(value, float) else str(value)
+
+
+def whole_number(value: object, low: int = 1, high: int = LONGEST) -> int:
+    """A whole number from `low` to `high`; ValueError for what cannot stand there."""
+    if not isinstance(value, float) or not low <= value <= high or value != int(value):
+        raise ValueError
+    return int(value)
+
+
+def name_of(item: Item, valid: Collection[str]) -> str:
+    """One of the valid names, and nothing beside it; ValueError else."""
+    if item.weight is not None or item.call.items or item.call.options or item.call.name not in valid:
+        raise ValueError
+    return item.call.name

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of
+from steelyard.finish.base import Stage, name_of
 from steelyard.finish.ranking import Ranking
 from steelyard.grammar import Item
 from steelyard.table.signal_table import SCORERS, SignalTable

@@ -13,8 +13,7 @@ from steelyard.finish.base import Stage
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import Item, number_text
-from steelyard.signals import PRIORS
-from steelyard.table.signal_table import FETCHED, SignalTable
+from steelyard.table.signal_table import SignalTable
 
 FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical)"
 """What a floor is on where nothing else is said: scores that do not depend on what else was found."""
@@ -48,19 +47,9 @@ class Floor(Stage):
         return np.nan_to_num(self.on.compile(table, self.on.everywhere(table)).scores(), nan=0.0)
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Its fetched signals."""
-        return self.on.signals() & FETCHED
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """Its derived signals."""
-        return self.on.signals() & PRIORS.keys()
-
-    @property
-    def reads_ends(self) -> frozenset[str]:
-        """Those of its sum."""
-        return self.on.reads_ends
+    def scale(self) -> Expr:
+        """Its sum."""
+        return self.on
 
     def without(self, missing: AbstractSet[str]) -> Self | None:
         """Nothing where a signal of it is missing: on another scale its number means something else."""

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from steelyard.base.arrays import Bools
-from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of, whole_number
+from steelyard.finish.base import Stage, name_of, whole_number
 from steelyard.finish.ranking import Ranking
 from steelyard.grammar import Item
 from steelyard.table.signal_table import RETRIEVERS, SignalTable, count_rows, ranks

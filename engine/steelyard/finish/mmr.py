@@ -10,8 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.finish.base import Stage
-from steelyard.finish.parameters import whole_number
+from steelyard.finish.base import Stage, whole_number
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
@@ -76,24 +75,10 @@ class Mmr(Stage):
             return None
         order, relevance, nearest = self._choose(table, rows, scores)
         at = int(np.flatnonzero(rows[order] == row)[0])
-        parts = tuple(
-            Explanation(weight * value, f"{name} times {text}", (Explanation(weight, name), part), "product")
-            for weight, name, value, text, part in (
-                (
-                    self.lambda_mult,
-                    "lambda",
-                    float(relevance[at]),
-                    "relevance",
-                    Explanation(float(relevance[at]), "score, scaled to 0..1 over the first places"),
-                ),
-                (
-                    self.lambda_mult - 1.0,
-                    "lambda - 1",
-                    float(nearest[at]),
-                    "nearest",
-                    Explanation(float(nearest[at]), "largest cosine with an entry above"),
-                ),
-            )
+        weight, scaled = self.lambda_mult, "score, scaled to 0..1 over the first places"
+        parts = (
+            _times("lambda", weight, "relevance", relevance[at], scaled),
+            _times("lambda - 1", weight - 1.0, "nearest", nearest[at], "largest cosine with an entry above"),
         )
         return Explanation(parts[0].value + parts[1].value, str(self), parts, "sum")
 
@@ -107,3 +92,9 @@ class Mmr(Stage):
         if not isinstance(lambda_mult, float) or not 0 <= lambda_mult <= 1:
             raise ValueError
         return cls(whole_number(top.weight, high=MOST), lambda_mult)
+
+
+def _times(name: str, weight: float, text: str, value: float, formula: str) -> Explanation:
+    """What one part adds to a value."""
+    factors = Explanation(weight, name), Explanation(float(value), formula)
+    return Explanation(weight * float(value), f"{name} times {text}", factors, "product")

@@ -10,8 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
-from steelyard.finish.base import Stage
-from steelyard.finish.parameters import name_of, whole_number
+from steelyard.finish.base import Stage, name_of, whole_number
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item

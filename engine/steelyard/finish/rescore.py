@@ -13,8 +13,7 @@ from steelyard.finish.ranking import Ranking, order
 from steelyard.fusion import Expr, Plan, parse_strategy
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
-from steelyard.signals import PRIORS
-from steelyard.table.signal_table import FETCHED, SignalTable
+from steelyard.table.signal_table import SignalTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +40,9 @@ class Rescore(Stage):
         return self.strategy.compile(table, within)
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Its fetched signals."""
-        return self.strategy.signals() & FETCHED
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """Its derived signals."""
-        return self.strategy.signals() & PRIORS.keys()
-
-    @property
-    def reads_ends(self) -> frozenset[str]:
-        """Those of its strategy."""
-        return self.strategy.reads_ends
+    def scale(self) -> Expr:
+        """Its strategy."""
+        return self.strategy
 
     def without(self, missing: AbstractSet[str]) -> Rescore | None:
         """With what is left of the strategy."""

@@ -152,10 +152,15 @@ class Expr(ABC):
         inner = self.children() if self.routes else self._finders()
         return any(child.ranks_candidates() for child in inner)
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """Names of the signals that it reads itself, of every query, beside those of its children."""
+        return frozenset()
+
     @told_once
     def signals(self) -> frozenset[str]:
         """Names of all signals that it mentions."""
-        return frozenset().union(*(child.signals() for child in self.children()))
+        return self.reads.union(*(child.signals() for child in self.children()))
 
     @told_once
     def retrievers(self) -> frozenset[str]:
@@ -218,7 +223,7 @@ class Expr(ABC):
         """The signals that it reads of every query, without those of the children that find entries."""
         finders = self._finders()
         others = [child.signals() for child in self.children() if child not in finders]
-        return frozenset().union(*others, self.signals() if not self.children() else ()).difference(PRIORS)
+        return self.reads.union(*others).difference(PRIORS)
 
 
 @dataclass(frozen=True, slots=True)

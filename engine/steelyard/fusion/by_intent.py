@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -12,7 +12,7 @@ from steelyard.base.arrays import Bools
 from steelyard.fusion.available import Available
 from steelyard.fusion.base import Description, Expr, Needs, join_needs
 from steelyard.fusion.call import CallReader, Family
-from steelyard.fusion.plan import Branch, Plan
+from steelyard.fusion.plan import Plan
 from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
@@ -77,20 +77,14 @@ class ByIntent(Family):
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """Return the rows of the strategy that answers each query."""
         found = np.zeros(len(table), dtype=bool)
-        for queries, expr in self._routes(table):
-            rows = within & expr.everywhere(table) & queries[table.query]
-            if rows.any():
-                found |= expr.members(table, rows)
+        for rows, expr in self._rows(table, within):
+            found |= expr.members(table, rows)
         return found
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile every strategy, each restricted to its own queries."""
-        branches: tuple[Branch, ...] = ()
-        for queries, expr in self._routes(table):
-            rows = within & expr.everywhere(table) & queries[table.query]
-            if rows.any():
-                branches += expr.compile(table, rows).branches
-        return Plan(len(table), branches)
+        plans = (expr.compile(table, rows) for rows, expr in self._rows(table, within))
+        return Plan(len(table), tuple(branch for plan in plans for branch in plan.branches))
 
     def answering(self, table: SignalTable) -> Expr:
         """That of the query's intent."""
@@ -100,6 +94,13 @@ class ByIntent(Family):
         """Each strategy's, of the queries of its intent."""
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
         return progress_of_all(part and part.of(queries) for queries, part in parts)
+
+    def _rows(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
+        """The rows that each strategy may rank, bool[N], where there are any."""
+        for queries, expr in self._routes(table):
+            rows = within & expr.everywhere(table) & queries[table.query]
+            if rows.any():
+                yield rows, expr
 
     def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         intents = table.asked.labels["intent"]

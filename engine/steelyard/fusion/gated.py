@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.available import Available
-from steelyard.fusion.base import Expr, Needs, join_needs
+from steelyard.fusion.base import Expr
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Column, Plan
 from steelyard.fusion.sums import ListColumns, Sum, times
@@ -47,18 +47,10 @@ class Gated(Sum):
     def _options(cls, call: CallReader) -> dict[str, object]:
         return {"least": call.number("least", cls.least, -1.0)}
 
-    def signals(self) -> frozenset[str]:
-        """Those of the lists, and the number of terms where a sigmoid reads it."""
-        return super().signals() | self._counted
-
     @property
-    def _counted(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:
+        """The number of terms, where a sigmoid follows it."""
         return frozenset({TERMS.name}) if len(self.terms) > 1 else frozenset()
-
-    def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """The lists, and the number of terms, for every query."""
-        everywhere = np.ones(len(table.queries), dtype=bool)
-        return join_needs(super().needs(table, retrievers), dict.fromkeys(self._counted, everywhere))
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """Nothing without the list that is the gate, and the gate alone without what a sigmoid reads."""

@@ -11,14 +11,14 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.available import Available
-from steelyard.fusion.base import Description, Expr, Needs, Term, join_needs
+from steelyard.fusion.base import Description, Expr, Term
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
 from steelyard.grammar import Item, number_text
-from steelyard.table.signal_table import FETCHED, SignalTable, count_rows
+from steelyard.table.signal_table import SignalTable, count_rows
 
 FILES = "unindexed"
 """The signal of entries whose text has no vector yet."""
@@ -110,19 +110,11 @@ class Layered(WeightedTerms):
             "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
         )
 
-    def signals(self) -> frozenset[str]:
-        """The layers, and what decides which entries count."""
-        return super().signals() | self._extra
-
     @property
-    def _extra(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:
+        """What decides which entries count."""
         files = {FILES} if self.lacking != "zero" else set()
         return frozenset(files | ({INSIDE} if self.scope == "gate" else set()))
-
-    def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """All of them, for every query."""
-        everywhere = np.ones(len(table.queries), dtype=bool)
-        return join_needs(super().needs(table, retrievers), dict.fromkeys(self._extra & FETCHED, everywhere))
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """Without the first layer nothing passes the gate, so that the last layer answers alone."""

@@ -38,10 +38,7 @@ def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
     """Scale to 0..1 by ``(x - min) / (max - min)``; in a list of equal values all become 1."""
     top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
     low = per_query(table, rows, np.minimum, column.values, 0.0)[table.query]
-    spread = top - low
-    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 1.0)
-    inputs = {column.label: column.values, "min": low, "max": top}
-    return _on(column, rows, values, f"({column.label} - min) / (max - min)", inputs)
+    return _between(column, rows, {"min": low, "max": top}, 1.0)
 
 
 def zscore(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -94,7 +91,7 @@ def theoretical(table: SignalTable, column: Column, rows: Bools) -> Column:
     The ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
     """
     low, high = ends_of(table, column.label)
-    return _from_low(column, rows, low, high, "high")
+    return _between(column, rows, {"low": low, "high": high}, 0.0)
 
 
 def tmm(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -105,15 +102,16 @@ def tmm(table: SignalTable, column: Column, rows: Bools) -> Column:
     """
     low, _ = ends_of(table, column.label)
     top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
-    return _from_low(column, rows, low, top, "max")
+    return _between(column, rows, {"low": low, "max": top}, 0.0)
 
 
-def _from_low(column: Column, rows: Bools, low: Floats, top: Floats, name: str) -> Column:
-    """Scale from the low end to the top, which goes by a name; 0 where they are one."""
+def _between(column: Column, rows: Bools, ends: dict[str, Floats], alike: float) -> Column:
+    """Scale from the lower of two ends, given by their names, to the upper; `alike` where they are one."""
+    (first, low), (last, top) = ends.items()
     spread = top - low
-    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), 0.0)
-    inputs = {column.label: column.values, "low": low, name: top}
-    return _on(column, rows, values, f"({column.label} - low) / ({name} - low)", inputs)
+    values = np.where(spread > 0, (column.values - low) / np.where(spread > 0, spread, 1.0), alike)
+    formula = f"({column.label} - {first}) / ({last} - {first})"
+    return _on(column, rows, values, formula, {column.label: column.values} | ends)
 
 
 def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:

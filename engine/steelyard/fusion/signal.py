@@ -70,8 +70,9 @@ class Signal(Expr):
             span = Duration(written.amount * factor, written.unit)
             yield replace(self, options=tuple((options | {"half_life": span}).items()))
 
-    def signals(self) -> frozenset[str]:
-        """Return its own name."""
+    @property
+    def reads(self) -> frozenset[str]:
+        """Itself."""
         return frozenset({self.name})
 
     def members(self, table: SignalTable, within: Bools) -> Bools:

@@ -37,19 +37,6 @@ class Bm25Index:
     b: float
     mean_length: float = LENGTH.default
 
-    @classmethod
-    def of(cls, documents: Iterable[tuple[str, list[str]]], k1: float, b: float) -> Bm25Index:
-        """Index (id, terms) pairs.
-
-        Parameters
-        ----------
-        documents : iterable of (str, list of str)
-            Ids with the terms of each entry, repeated terms included.
-        k1, b : float
-            See `K1` and `B`.
-        """
-        return cls(Counted.of((id_, (words, ())) for id_, words in documents), k1, b)
-
     def scores(self, words: Iterable[str]) -> Floats:
         """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
         total = np.zeros(len(self.counted.lengths))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from steelyard.memory.query import Query
-from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Edge, Found, Readable
 
@@ -33,8 +31,6 @@ DECAY = Parameter(
 )
 LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Parameter("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
-KEPT = 2000
-"""Entries of a scope whose edges are kept, about 2 MB."""
 FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 
@@ -84,26 +80,15 @@ class GraphRetriever:
 
     def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
-        kept = self._kept(query.filters)
         known: dict[str, list[tuple[float, str]]] = {}
         front = list(start)
         for _ in range(self.hops):
-            read = self._ways([id_ for id_ in front if id_ not in kept], query)
-            if len(kept) < KEPT:
-                kept.update(read)
-            known |= {id_: read[id_] if id_ in read else kept[id_] for id_ in front}
+            known |= self._ways(front, query)
             front = sorted({there for here in front for _, there in known[here]} - known.keys())
         return known
 
-    @cached_property
-    def _kept(self) -> ScopeCache[dict[str, list[tuple[float, str]]]]:
-        """The strongest edges of entries that were read before, by scope."""
-        return ScopeCache(self.store, lambda _: {})
-
     def _ways(self, front: Sequence[str], query: Query) -> dict[str, list[tuple[float, str]]]:
-        """The strongest edges of some entries, read now."""
-        if not front:
-            return {}
+        """The strongest edges of some entries."""
         at: dict[str, dict[str, float]] = {id_: {} for id_ in front}
         for edge in self.store.edges(front):
             for here, there in ((edge.source, edge.target), (edge.target, edge.source)):

@@ -166,14 +166,6 @@ class RetrieverConfig:
         return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
-def _nothing(reading: Reading) -> None:
-    """No words."""
-
-
-def _nothing_told(reading: Reading, text: str) -> None:
-    """Nothing that a message could name."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScorerKind:
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
@@ -186,7 +178,7 @@ class ScorerKind:
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     ends: tuple[float, float] | None = None
     """The least and the most that its formula can give; None where it gives no such ends."""
-    counts: Callable[[Reading], Analysis | None] = _nothing
+    counts: Callable[[Reading], Analysis | None] = lambda reading: None
     """The words that it counts in a system's entries."""
 
 
@@ -219,9 +211,9 @@ class RetrieverKind:
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Parameter, ...] = ()
     """The numbers that configure it."""
-    counts: Callable[[Reading], Analysis | None] = _nothing
+    counts: Callable[[Reading], Analysis | None] = lambda reading: None
     """The words that it counts in a system's entries."""
-    seeks: Callable[[Reading, str], str | None] = _nothing_told
+    seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
     def depth(self, limit: int, pool: int) -> int | None:

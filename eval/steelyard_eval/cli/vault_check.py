@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.machine import VARIABLE, budget
+from steelyard.base.machine import PRECISION, VARIABLE, budget, precision
 from steelyard.stores.opened import open_vault
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.precision import PRECISION, precision
 from steelyard_eval.cli.diagnosis import Check, mebibytes
 
 

@@ -12,7 +12,7 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
 from steelyard.stores.postgres.address import is_address
-from steelyard.systems.cortex_mem.tenants import vault_of
+from steelyard.systems.cortex_mem.uris import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
 _TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}

@@ -10,13 +10,12 @@ import pytest
 import sqlite_vec
 
 from steelyard.base.errors import ConfigError, VaultError
-from steelyard.base.machine import VARIABLE
+from steelyard.base.machine import PRECISION, PRECISIONS, VARIABLE
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.matrix import Matrix
-from steelyard.stores.sqlite.precision import PRECISION, PRECISIONS
 from steelyard.stores.sqlite.scan import add_products
 from steelyard.stores.sqlite.segments import Codes, Rows
 

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.memory.filters import Filters
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.retrievers.tsearch.english import TsVector, tsvector
 from steelyard.retrievers.tsearch.expression import And, Lexeme, LexemePhrase, Node, Or, lexemes_of, matches
 from steelyard.retrievers.tsearch.rank import ranker
@@ -20,7 +20,7 @@ class TsIndex:
     """The texts of one scope, found by their lexemes.
 
     >>> index = TsIndex.of([("a", "deploy to staging"), ("b", "deployed")])
-    >>> index.search(And((Lexeme("deploy"), Lexeme("stage"))))
+    >>> index.best(And((Lexeme("deploy"), Lexeme("stage"))))
     [('a', 0.09850085526704788)]
     """
 
@@ -32,14 +32,7 @@ class TsIndex:
         """Index (id, text) pairs, keeping their order."""
         return cls(Counted.of((id_, flat(tsvector(text))) for id_, text in texts))
 
-    def search(self, node: Node | None) -> list[tuple[str, float]]:
-        """Return (id, ts_rank) of every matching text, in the order of the index; [] for an empty query."""
-        if node is None:
-            return []
-        at, scores = self._matches(node, self._counted.numbers)
-        return list(zip(self._counted.ids(at), scores.tolist(), strict=True))
-
-    def best(self, node: Node, filters: Filters, depth: int | None) -> list[tuple[str, float]]:
+    def best(self, node: Node, filters: Filters = EVERYTHING, depth: int | None = None) -> list[tuple[str, float]]:
         """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
         numbers = self._counted.numbers
         admitted = numbers[self._counted.within(filters)[numbers]] if filters else numbers

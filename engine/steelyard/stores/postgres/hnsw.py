@@ -6,15 +6,23 @@ they are. One graph leads through the vectors of all tenants, so it is for roles
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from steelyard.base.arrays import Vectors
 from steelyard.base.errors import ConfigError, shown
+from steelyard.stores.base import COSINE, Space
 from steelyard.stores.postgres.schema import received
 from steelyard.stores.postgres.server import Server
+from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.schema import where
 from steelyard.stores.sqlite.segments import length_of
+from steelyard.stores.sqlite.vectors import VectorSearch
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,6 +33,8 @@ MOST = 1000
 """Candidates that are asked for at most; from there on comparing all is as fast."""
 WIDEST = 4000
 """The most numbers of a vector that an index of half precision takes."""
+SPARE = 4
+"""So many times the entries asked for are proposed where a filter may leave some out."""
 OLDEST = (0, 8)
 """The pgvector that goes on searching until a list is full (iterative scans)."""
 NAMES = (
@@ -74,6 +84,60 @@ class Hnsw:
         ordered = f"{sql.replace('%', '%%')}%s::{half.replace('%', '%%')} LIMIT {count:d}"
         with self._server.asked(ordered, (str(direction),)) as (_, rows):
             return [received(id_) for (id_,) in rows.fetchall()]
+
+
+class HnswSearch(Vault):
+    """The copy of a store, searched by the server's indexes: they propose, and the copy compares."""
+
+    _server: Server
+    _space_numbers: dict[Space, int]
+    _hnsw: Hnsw | None = None
+
+    def search_by(self, hnsw: int | None) -> None:
+        """Let the server's HNSW index propose what `nearest` finds by cosine, with this ef_search (see `Hnsw`).
+
+        None to compare every vector, as at first.
+        """
+        if self._hnsw is not None:
+            self._hnsw = None
+            self._server.configure(())
+        if hnsw is not None:
+            self._hnsw = Hnsw(self._server, hnsw)
+
+    def approximate(self) -> str:
+        """See Readable.approximate."""
+        return "" if self._hnsw is None else f"HNSW with ef_search {self._hnsw.ef_search}"
+
+    def check_hnsw(self) -> None:
+        """ConfigError where `make_hnsw` would be refused."""
+        check(self._server)
+
+    def make_hnsw(self) -> dict[Space, int]:
+        """Make the HNSW index of every space of texts that has none; their sizes in bytes. See `hnsw.make`."""
+        dims = dict(self.spaces())
+        spaces = {space: number for space, number in self._space_numbers.items() if space.layer == "text"}
+        sizes = make(self._server, {number: dims[space] for space, number in spaces.items()})
+        return {space: sizes[number] for space, number in spaces.items()}
+
+    def _proposed(self, space: Space, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
+        """See VectorTables._proposed; None, too, where fewer than asked for are left."""
+        number, writes = self._space_numbers.get(space), getattr(self._thread, "changes", None) is not None
+        if self._hnsw is None or number is None or asked.metric != COSINE or writes:
+            return None
+        spare = SPARE if asked.filters and asked.filter_first else 1
+        ids = self._hnsw.near(number, asked.vector, spare * asked.depth)
+        condition, values = where(asked.filters)
+        sql = (
+            f"SELECT e.id, e.rowid, ({condition}) FROM json_each(?) j JOIN entries e ON e.id = j.value "
+            f"JOIN {asked.table}_rowids v ON v.rowid = e.rowid"
+        )
+        rows = self._rows(sql, (*values, json.dumps(ids)))
+        kept = [row for row in rows if row[2] or not asked.filter_first]
+        if len(kept) < asked.depth:
+            return None
+        distances = self._distances(asked, np.array([rowid for _, rowid, _ in kept], dtype=np.int64), None)
+        found = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
+        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
 
 
 def check(server: Server) -> None:

@@ -27,8 +27,8 @@ from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import VaultError
 from steelyard.base.files import STRICT_JSON, draft
 from steelyard.memory.filters import EVERYTHING
-from steelyard.stores.base import COSINE, KeywordIndex, Space
-from steelyard.stores.postgres.hnsw import Hnsw, check, make
+from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.postgres.hnsw import HnswSearch
 from steelyard.stores.postgres.schema import (
     ENTRIES_IN,
     NAMES,
@@ -47,20 +47,16 @@ from steelyard.stores.postgres.schema import (
     to_binary,
 )
 from steelyard.stores.postgres.server import Connection, Server
-from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.schema import SELECT
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
-from steelyard.stores.sqlite.vectors import VectorSearch
 
 LOOK = 0.1
 """Seconds until the database is asked again whether it has changed: so late is what others wrote seen at most."""
-SPARE = 4
-"""So many times the entries asked for are proposed where a filter may leave some out."""
 NOTHING = -1
 """The revision of a copy that is to be made anew."""
 
 
-class PostgresVault(Vault):
+class PostgresVault(HnswSearch):
     """See Vault. Threads may share it. The password is not in its address: libpq has it of PGPASSWORD or .pgpass.
 
     What others write is seen within `LOOK` seconds, and never inside a snapshot. What a vault file stores of
@@ -68,7 +64,6 @@ class PostgresVault(Vault):
     """
 
     _ready = False
-    _hnsw: Hnsw | None = None
 
     def __init__(self, address: str, *, create: bool = False, hnsw: int | None = None) -> None:
         held = ExitStack()
@@ -226,41 +221,6 @@ class PostgresVault(Vault):
                 ) from None
             super().save_model(received(name), kind, read, {received(key): data for key, data in arrays})
 
-    # Approximate search
-
-    def search_by(self, hnsw: int | None) -> None:
-        """Let the server's HNSW index propose what `nearest` finds by cosine, with this ef_search (see `Hnsw`).
-
-        None to compare every vector, as at first.
-        """
-        if self._hnsw is not None:
-            self._hnsw = None
-            self._server.configure(())
-        if hnsw is not None:
-            self._hnsw = Hnsw(self._server, hnsw)
-
-    def approximate(self) -> str:
-        """See Readable.approximate."""
-        return "" if self._hnsw is None else f"HNSW with ef_search {self._hnsw.ef_search}"
-
-    def check_hnsw(self) -> None:
-        """ConfigError where `make_hnsw` would be refused."""
-        check(self._server)
-
-    def make_hnsw(self) -> dict[Space, int]:
-        """Make the HNSW index of every space of texts that has none; their sizes in bytes. See `hnsw.make`."""
-        dims = dict(self.spaces())
-        spaces = {space: number for space, number in self._space_numbers.items() if space.layer == "text"}
-        sizes = make(self._server, {number: dims[space] for space, number in spaces.items()})
-        return {space: sizes[number] for space, number in spaces.items()}
-
-    def _proposed(self, space: Space, asked: VectorSearch) -> list[str]:
-        number = self._space_numbers.get(space)
-        if self._hnsw is None or number is None or asked.metric != COSINE or self._changes is not None:
-            return []
-        spare = SPARE if asked.filters and asked.filter_first else 1
-        return self._hnsw.near(number, asked.vector, spare * asked.depth)
-
     # Writing
 
     @contextmanager
@@ -304,16 +264,15 @@ class PostgresVault(Vault):
         """See Store.put_vectors."""
         with self.transaction():
             super().put_vectors(space, ids, vectors)
-            if self._changes is not None:
-                self._changes.vectors.setdefault(space, {}).update(zip(ids, map(to_binary, vectors), strict=True))
+            put = self._thread.changes.vectors.setdefault(space, {})
+            put.update(zip(ids, map(to_binary, vectors), strict=True))
 
     def drop_space(self, space: Space) -> None:
         """See Store.drop_space."""
         with self.transaction():
             super().drop_space(space)
-            if self._changes is not None:
-                self._changes.dropped.append(space)
-                self._changes.vectors.pop(space, None)
+            self._thread.changes.dropped.append(space)
+            self._thread.changes.vectors.pop(space, None)
 
     def save_model(
         self, name: str, kind: str, settings: Mapping[str, object], arrays: Mapping[str, bytes]
@@ -321,15 +280,13 @@ class PostgresVault(Vault):
         """See Vault.save_model."""
         with self.transaction():
             super().save_model(name, kind, settings, arrays)
-            if self._changes is not None:
-                self._changes.models = True
+            self._thread.changes.models = True
 
     def drop_models(self) -> None:
         """See Vault.drop_models."""
         with self.transaction():
             super().drop_models()
-            if self._changes is not None:
-                self._changes.models = True
+            self._thread.changes.models = True
 
     def ensure_words(self, analyses: Iterable[object]) -> None:
         """Nothing: the words of a copy are counted in memory."""

@@ -18,14 +18,10 @@ from steelyard.stores.sqlite.schema import (
     UPSERT,
     failing,
     from_row,
-    from_rows,
     select,
     to_row,
     where,
 )
-
-KEPT = 4096
-"""Entries of one state of the file that are kept as they were read, because searches show the same ones."""
 
 
 class EntryTable(Journal):
@@ -72,33 +68,13 @@ class EntryTable(Journal):
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Store.get."""
-        if len(ids) > KEPT or self._writing:
-            return self._read_entries(ids, fields)
-        now, kept = self.revision(), self._shown
-        known = kept[1].get(tuple(fields), {}) if kept[0] == now else {}
-        if all(id_ in known for id_ in ids):
-            return [known[id_] for id_ in ids]
-        with self._steady():
-            now = self.revision()
-            kept = self._shown if self._shown[0] == now else (now, {})
-            known = kept[1].setdefault(tuple(fields), {})
-            if unknown := [id_ for id_ in ids if id_ not in known]:
-                if len(known) + len(unknown) > KEPT:
-                    known, unknown = {}, list(ids)
-                    kept[1][tuple(fields)] = known
-                known.update((entry.id, entry) for entry in self._read_entries(unknown, fields))
-            self._shown = kept
-        return [known[id_] for id_ in ids if id_ in known]
-
-    def _read_entries(self, ids: Sequence[str], fields: Sequence[str]) -> list[Entry]:
         names = list(dict.fromkeys(("id", *fields)))
         sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        return from_rows(names, self._db.execute(sql, (json.dumps(list(ids)),)).fetchall())
+        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
-        condition, values = where(filters)
-        for row in self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values):
+        for row in self.rows(filters):
             yield from_row(COLUMNS, row)
 
     def places(self) -> Iterator[tuple[str, str, bool]]:
@@ -126,7 +102,7 @@ class EntryTable(Journal):
         """See Store.recent."""
         condition, values = where(filters)
         sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
-        return from_rows(COLUMNS, self._db.execute(sql, (*values, limit)).fetchall())
+        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Store.count."""

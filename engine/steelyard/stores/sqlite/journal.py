@@ -59,15 +59,10 @@ class Journal(VaultFile):
         return found
 
     def _named(self, rowids: Indices) -> list[str]:
-        """The ids of entries; kept until the vault changes."""
-        now = self.revision()
-        kept = self._names if self._names[0] == now and not self._writing else (now, {})
-        names, wanted = kept[1], rowids.tolist()
-        if unknown := [rowid for rowid in wanted if rowid not in names]:
-            sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
-            names.update((rowid, id_) for id_, rowid in self._rows(sql, (json.dumps(unknown),)))
-        if not self._writing:
-            self._names = kept
+        """The ids of entries."""
+        wanted = rowids.tolist()
+        sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
+        names = {rowid: id_ for id_, rowid in self._rows(sql, (json.dumps(wanted),))}
         try:
             return [names[rowid] for rowid in wanted]
         except KeyError as error:

@@ -8,28 +8,30 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import apsw
 
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.postings import Counted
-from steelyard.stores.sqlite.fts5 import ranking, ranks_by_bm25, readable
 from steelyard.stores.sqlite.phrases import Phrases, TokenError, columns, phrases
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import WordTables
 
 TIES = 32
 """Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
-
-
 ENTRY = 64
 """About as many bytes as an entry takes in memory beside its words."""
 ROW = 32
 """Bytes for each entry that a phrase occurs in: its number twice, how often, and what that adds."""
 OFTEN = 10
 """Searches of one index after which words are read into memory; a command that searches once is faster without."""
+RANKING = "bm25"
+"""The function that weighs fields; FTS5 has it since 3.9, and a build may leave it out."""
 
 
 class KeywordTables(WordTables):
@@ -167,3 +169,40 @@ class KeywordTables(WordTables):
             f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
         )
         return self._rows(sql, (*bound, match, *values, depth))
+
+
+def readable(expression: str, fields: Sequence[str]) -> bool:
+    """Whether FTS5 can read the expression as a search of a table with these fields."""
+    try:
+        _empty(tuple(fields)).execute("SELECT 1 FROM t WHERE t MATCH ?", (expression,)).fetchall()
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def ranking(table: str, fields: tuple[str, ...], weights: Sequence[float]) -> tuple[str, tuple[float, ...]]:
+    """An SQL expression, larger for a better match, and its bound values: bm25 with a weight a field.
+
+    Where there is no such function it is FTS5's own rank, which knows no weights (Soleri's document).
+    """
+    if ranks_by_bm25(fields):
+        return f"-{RANKING}({table}, {', '.join('?' * len(weights))})", tuple(weights)
+    return f"-{table}.rank", ()
+
+
+@lru_cache
+def ranks_by_bm25(fields: tuple[str, ...]) -> bool:
+    """Whether `ranking` is by bm25."""
+    try:
+        _empty(fields).execute(f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'").fetchall()
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def _empty(fields: tuple[str, ...]) -> apsw.Connection:
+    """A table without rows: what FTS5 can do does not depend on the vault at hand."""
+    db = apsw.Connection(":memory:")
+    names = ", ".join(f'"{name}"' for name in fields)
+    db.execute(f"CREATE VIRTUAL TABLE t USING fts5({names})")
+    return db

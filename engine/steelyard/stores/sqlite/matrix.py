@@ -21,8 +21,6 @@ from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, VectorSegment, l
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
 EMPTY: Vectors = np.zeros(0, np.float32)
-BLOCK = 256
-"""Rows of which the nearest one is looked at before the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +79,9 @@ class Matrix:
         counts = self._counts(mask)
         if counts is not None:
             low[~counts], high[~counts] = -np.inf, -np.inf
-        least = min(depth, len(low) if counts is None else int(counts.sum()))
-        return np.flatnonzero(high >= _largest(low, least)) if least else np.zeros(0, dtype=np.int64)
+        size = len(low) if counts is None else int(counts.sum())
+        last = len(low) - min(depth, size)
+        return np.flatnonzero(high >= np.partition(low, last)[last]) if size else np.zeros(0, dtype=np.int64)
 
     def chosen(self, at: Indices) -> tuple[Indices, Vectors | None]:
         """The rowids and the vectors of some rows; None where the vectors are not kept."""
@@ -131,13 +130,3 @@ class Matrix:
                 self._ahead.clear()
                 self._ahead.update(fresh)
         return known
-
-
-def _largest(values: Vectors, depth: int) -> np.float32:
-    """The `depth`-th largest, from 1; it is looked for above the `depth`-th largest maximum of blocks."""
-    blocks = len(values) // BLOCK
-    if blocks > depth:
-        maxima = values[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-        values = values[values >= np.partition(maxima, blocks - depth)[blocks - depth]]
-    found: np.float32 = np.partition(values, len(values) - depth)[len(values) - depth]
-    return found

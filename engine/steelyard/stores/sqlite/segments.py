@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices, Vectors
 from steelyard.base.compiled import compiled
+from steelyard.base.machine import PRECISIONS
 from steelyard.stores.base import COSINE
-from steelyard.stores.sqlite.precision import PRECISIONS
 from steelyard.stores.sqlite.scan import SIGNATURE, add_products
 
 SHORTEST, LONGEST = 1e-6, 1e6

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
-from steelyard.base.machine import budget
+from steelyard.base.machine import budget, precision
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.damage import damaged
 from steelyard.stores.sqlite.file import REAL, TEXT, table_of
 from steelyard.stores.sqlite.journal import Journal
 from steelyard.stores.sqlite.matrix import Matrix
-from steelyard.stores.sqlite.precision import precision
 from steelyard.stores.sqlite.schema import space_statement, where
 from steelyard.stores.sqlite.segments import KINDS, VectorSegment
 
@@ -119,7 +118,7 @@ class VectorTables(Journal):
             return []
         asked = VectorSearch(table, np.ascontiguousarray(vector, np.float32), filters, depth, filter_first, metric)
         with self._steady():
-            rows = self._among(asked, self._proposed(space, asked))
+            rows = self._proposed(space, asked)
             matrix = self._matrix(table, dim) if rows is None and depth <= K_MAX else None
             rows = self._recomputed(matrix, asked) if matrix else rows
             if rows is None:
@@ -128,26 +127,9 @@ class VectorTables(Journal):
             Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
         ]
 
-    def _proposed(self, space: Space, asked: VectorSearch) -> list[str]:
-        """Entries among which the nearest are to be looked for, if another index proposes any."""
-        return []
-
-    def _among(self, asked: VectorSearch, ids: Sequence[str]) -> list[tuple[str, float, int]] | None:
-        """As `_scanned`, of these entries; None where fewer than asked for are left of them."""
-        if len(ids) < asked.depth:
-            return None
-        condition, values = where(asked.filters)
-        sql = (
-            f"SELECT e.id, e.rowid, ({condition}) FROM json_each(?) j JOIN entries e ON e.id = j.value "
-            f"JOIN {asked.table}_rowids v ON v.rowid = e.rowid"
-        )
-        rows = self._rows(sql, (*values, json.dumps(ids)))
-        kept = [row for row in rows if row[2] or not asked.filter_first]
-        if len(kept) < asked.depth:
-            return None
-        distances = self._distances(asked, np.array([rowid for _, rowid, _ in kept], dtype=np.int64), None)
-        found = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
-        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
+    def _proposed(self, space: Space, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
+        """As `_scanned`, of what another index proposes; None where none does."""
+        return None
 
     def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
         """See Readable.expect."""

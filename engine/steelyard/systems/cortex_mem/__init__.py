@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from steelyard.config.search_config import default_finish
 from steelyard.finish import Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
@@ -83,11 +84,6 @@ def finish(limit: int) -> tuple[Stage, ...]:
     return (Files("none"), Cut(limit))
 
 
-def finish_shipped(limit: int) -> tuple[Stage, ...]:
-    """The real program also returns directories, which its callers can open."""
-    return (Cut(limit),)
-
-
 def content(entry: Entry) -> str:
     """What a result is about: its text, or of a directory the overview or the abstract."""
     return entry.text or entry.l1 or entry.l0
@@ -147,7 +143,7 @@ SHIPPED = replace(
     searching=replace(
         DOCUMENTED.searching,
         strategy=strategy_shipped(None, 10),
-        finish=finish_shipped,
+        finish=default_finish,  # the real program also returns directories, which its callers can open
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),

@@ -1,16 +1,19 @@
-"""Where a memory lies: ``cortex://session/...``, its directory, its dimension; and the file it is read from."""
+"""Where a memory lies: ``cortex://session/...``, its directory, its dimension, its file, its tenant's vault."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+import re
+from pathlib import Path, PurePosixPath
 
-from steelyard.base.errors import DataError, shown
+from steelyard.base.errors import ConfigError, DataError, shown
 
 SCHEME = "cortex://"
 DIMENSIONS = ("resources", "user", "agent", "session")
 LAYER_FILES = {".abstract.md": "l0", ".overview.md": "l1"}
 """The files of a directory's abstract and overview, and the fields they fill."""
 TIMELINE = "/timeline"
+TENANT = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+"""Lower case, so that no two tenants share a file where file names ignore case."""
 
 
 def check_uri(uri: str) -> str:
@@ -62,3 +65,20 @@ def timeline_of(uri: str) -> str:
 def uri_of(path: PurePosixPath) -> str:
     """The URI of a file or folder by its path below the root of the memory; see `check_uri` for errors."""
     return check_uri(f"{SCHEME}{path}")
+
+
+def vault_of(folder: str | Path, tenant: str) -> Path:
+    """The file ``cortex-mem-{tenant}.db`` of a folder: one each, so that no tenant reads what another stored.
+
+    Raises ConfigError for a name that is not 1 to 64 of a-z, 0-9, hyphen and underscore, beginning and ending with
+    a letter or a digit; and where that file is a link, hard or soft, which might lead to another tenant's.
+    """
+    if not TENANT.fullmatch(tenant):
+        raise ConfigError(
+            f"tenant {shown(tenant)} cannot be a name; write 1 to 64 of a-z, 0-9, - and _, "
+            "the first and the last a letter or a digit"
+        )
+    path = Path(folder) / f"cortex-mem-{tenant}.db"
+    if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
+        raise ConfigError(f"{shown(str(path))} is a link; a tenant's vault is a file of its own")
+    return path

@@ -1,7 +1,7 @@
 """system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
 top.
 
-`tokens`, `enhance`, `intents` and `match` read queries, `forms` shows results, `environment` resolves its
+`tokens`, `enhance` and `intents` read queries, `forms` shows results, `environment` resolves its
 variables, `foreign` reads and writes its own file of weights. This module puts its three profiles together.
 """
 
@@ -21,15 +21,22 @@ from steelyard.systems.spec_kit.forms import result, result_within
 from steelyard.systems.spec_kit.intents import (
     INTENTS,
     INTENTS_JS,
-    confidence,
-    confidence_js,
-    confidence_shipped,
+    classify,
+    classify_js,
+    classify_shipped,
     intent,
     intent_js,
     intent_shipped,
 )
-from steelyard.systems.spec_kit.match import any_word, every_word_js
-from steelyard.systems.spec_kit.tokens import INDEXED, indexed_text, tokens_documented, tokens_js, tokens_shipped
+from steelyard.systems.spec_kit.tokens import (
+    INDEXED,
+    any_word,
+    every_word_js,
+    indexed_text,
+    tokens_documented,
+    tokens_js,
+    tokens_shipped,
+)
 from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
@@ -92,7 +99,7 @@ DOCUMENTED = System(
         match=any_word,
         bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
         classify=intent,
-        confidence=confidence,
+        confidence=lambda text: classify(text).confidence,
         intents=INTENTS,
         rewrite=enhanced,
     ),
@@ -116,7 +123,7 @@ SHIPPED = replace(
         DOCUMENTED.reading,
         bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
         classify=intent_shipped,
-        confidence=confidence_shipped,
+        confidence=lambda text: classify_shipped(text).confidence,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
@@ -139,7 +146,7 @@ JS = replace(
         match=every_word_js,
         bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
         classify=intent_js,
-        confidence=confidence_js,
+        confidence=lambda text: classify_js(text).confidence,
         intents=INTENTS_JS,
         rewrite=as_asked,
     ),

@@ -184,21 +184,6 @@ def intent_js(query: str) -> str:
     return classify_js(query).name
 
 
-def confidence(query: str) -> float:
-    """How sure the document's classifier is, 0..1."""
-    return classify(query).confidence
-
-
-def confidence_shipped(query: str) -> float:
-    """How sure the TypeScript classifier is, 0..1."""
-    return classify_shipped(query).confidence
-
-
-def confidence_js(query: str) -> float:
-    """How sure the JavaScript classifier is, 0..1."""
-    return classify_js(query).confidence
-
-
 def _found(keywords: tuple[str, ...], text: str) -> int:
     return sum(word in text for word in keywords)
 

@@ -1,4 +1,4 @@
-"""How system-spec-kit turns text into BM25 terms: its document, and both generations of its code.
+"""How system-spec-kit turns text into BM25 terms, and a query into an FTS5 expression.
 
 The document asks for 44 stop words, more than 15 suffix rules, and ``user_authentication_flow`` as
 ``[user, authent, flow]``. Neither generation of the code does that (systems differ in how they treat underscores
@@ -36,6 +36,9 @@ STOP_WORDS_JS = frozenset(
 _WORDS = re.compile(r"[^\W_]{2,}")
 _NOT_SHIPPED = re.compile(r"[^a-z0-9\s_-]")
 _NOT_JS = re.compile(r"[^a-z0-9_\s]")
+_OPERATORS = re.compile(r"\b(AND|OR|NOT|NEAR)\b", re.IGNORECASE)
+_DELETED = re.compile(r'[*^(){}\[\]"]')
+_SIGNS_JS = re.compile(r"[*^(){}\[\]:+-]")
 _SHIPPED_SUFFIXES = (("ing", 5), ("tion", 6), ("ed", 4), ("ly", 4), ("es", 4), ("s", 3))
 """Suffix, and the length a word has to exceed; only the first that fits is cut."""
 _JS_SUFFIXES = (
@@ -116,3 +119,31 @@ def indexed_text(entry: Entry) -> str:
     """What the BM25 index reads of an entry: title, content, trigger phrases as JSON, and the path."""
     phrases = json.dumps(list(entry.tags), ensure_ascii=False, separators=(",", ":"))
     return f"{entry.title} {entry.text} {phrases} {entry.uri}"
+
+
+def words_of(text: str) -> list[str]:
+    """The quoted pieces of a query, without FTS5's operators and signs. Source: the TypeScript code.
+
+    >>> words_of("foo AND bar")
+    ['"foo"', '"bar"']
+    """
+    plain = _DELETED.sub("", _OPERATORS.sub("", text)).replace(":", " ")
+    return [f'"{piece}"' for piece in plain.split()]
+
+
+def any_word(text: str) -> str:
+    """Any piece of the query, joined by OR; empty when nothing is left.
+
+    >>> any_word("auth: (token*)")
+    '"auth" OR "token"'
+    """
+    return " OR ".join(words_of(text))
+
+
+def every_word_js(text: str) -> str:
+    """Every piece of the query: the JavaScript code leaves FTS5's own AND between them.
+
+    It doubles quotes and writes none around a piece; ours quotes each, so that no text is read as syntax.
+    """
+    plain = _SIGNS_JS.sub(" ", _OPERATORS.sub(" ", text))
+    return " ".join('"' + piece.replace('"', '""') + '"' for piece in plain.split())
