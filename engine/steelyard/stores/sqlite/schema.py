@@ -129,16 +129,13 @@ def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
 
     The file may hold anything, so VaultError unless every value is one that `to_row` writes.
     """
-    values = dict(zip(names, row, strict=True))
     try:
-        for name, value in values.items():
-            values[name] = _READ[name](value)
+        return Entry(**{name: _READ[name](value) for name, value in zip(names, row, strict=True)})
     except (ValueError, TypeError, RecursionError) as error:
         raise VaultError(
-            f"entry {shown(values['id'])} of the vault is damaged ({shown(str(error))}); "
+            f"entry {shown(row[names.index('id')])} of the vault is damaged ({shown(str(error))}); "
             "index the data set into a new vault"
         ) from None
-    return Entry(**values)
 
 
 _ID = re.compile(r"\S+")
