@@ -29,8 +29,9 @@ def _text(block: TextTable) -> str:
     if not block.rows:
         return lines
     columns = [_column(head, cells) for head, *cells in zip(block.heads, *block.rows, strict=True)]
-    rows = [dict(enumerate(row)) for row in zip(*columns, strict=True)]
-    return f"{lines}\n\n{table(rows, dict(enumerate(block.heads)), width(), block.keys)}"
+    at = [str(place) for place in range(len(columns))]  # several headings are empty
+    rows = [dict(zip(at, row, strict=True)) for row in zip(*columns, strict=True)]
+    return f"{lines}\n\n{table(rows, dict(zip(at, block.heads, strict=True)), width(), block.keys)}"
 
 
 def _wrapped(line: str) -> list[str]:

@@ -53,8 +53,8 @@ class Hnsw:
         self.ef_search = ef_search
         self._server = server
         with server.asked(NAMES) as (_, rows):
-            self._made = {space for _, space in rows.fetchall()} - {None}
-        if not self._made:
+            self.made = {space for _, space in rows.fetchall()} - {None}
+        if not self.made:
             raise ConfigError(
                 f"{server.name} has no HNSW index; make one with steelyard index DATASET {server.name} --hnsw"
             )
@@ -62,7 +62,7 @@ class Hnsw:
 
     def near(self, space: int, vector: Vectors, count: int) -> list[str]:
         """So many entries that may be the nearest; fewer where it finds no more, none where it is not asked."""
-        if space not in self._made or count > MOST:
+        if space not in self.made or count > MOST:
             return []
         dim = len(vector)
         direction = (vector / length_of(vector)).tolist()

@@ -239,9 +239,11 @@ class PostgresVault(Vault):
         if hnsw is not None:
             self._hnsw = Hnsw(self._server, hnsw)
 
-    def approximate(self) -> str:
-        """See Readable.approximate."""
-        return "" if self._hnsw is None else f"HNSW with ef_search {self._hnsw.ef_search}"
+    def approximate(self, spaces: Sequence[Space]) -> str:
+        """See Readable.approximate; a space without an index is compared as a whole."""
+        if self._hnsw is None or not any(self._space_numbers.get(space) in self._hnsw.made for space in spaces):
+            return ""
+        return f"HNSW with ef_search {self._hnsw.ef_search}"
 
     def check_hnsw(self) -> None:
         """ConfigError where `make_hnsw` would be refused."""
