@@ -166,9 +166,9 @@ class Candidates:
         kept: KeptLists | None = None,
     ) -> Part:
         """See Searcher.part; the queries are admitted already."""
-        if how := self._store.approximate():
-            raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
+        if how := self.sources.approximate(names):
+            raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         lists: list[Lists] = []
         ends: list[Ends] = []

@@ -32,8 +32,7 @@ from steelyard.memory.query import Query, clean_query
 from steelyard.memory.text import content
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
-from steelyard.retrievers import RETRIEVER_KINDS
-from steelyard.stores.base import COSINE, Readable
+from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
 from steelyard.table.join import Part
@@ -393,9 +392,7 @@ class Searcher:
 
     def _approximately(self, retrievers: Iterable[str]) -> Iterator[str]:
         """A note where one of the retrievers may have missed what is near."""
-        how = self.store.approximate()
-        near = [name for name in retrievers if RETRIEVER_KINDS[name].compares]
-        if how and any(self.config.retrievers[name].similarity == COSINE for name in near):
+        if how := self._sources.approximate(retrievers):
             yield f"vectors were searched by {how}, which may miss some of the nearest"
 
     def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
-from steelyard.stores.base import Found, Readable, Space
+from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
 
@@ -220,6 +220,13 @@ class Sources:
             raise EmbedderError("there is no embedder; give the searcher one")
         asked = self.usable() or self.embedders[:1]
         return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
+
+    def approximate(self, names: Iterable[str]) -> str:
+        """How the store finds what is near for these retrievers, where that may miss some; see `Readable`."""
+        own = self.config.retrievers
+        kinds = [RETRIEVER_KINDS[name] for name in names if name in own and own[name].similarity == COSINE]
+        layers = [kind.layer for kind in kinds if kind.compares and self.embedders]
+        return self.store.approximate([space for layer in layers for space, _ in self.vectors(layer)])
 
     def stored(self, ids: Sequence[str]) -> Vectors:
         """The stored vectors of entries, float32[len(ids), dim], zeros where there is none.

@@ -180,8 +180,8 @@ class Readable(Protocol):
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """The tiers that hold vectors in none of these spaces, by name; none of a store that has no tiers."""
 
-    def approximate(self) -> str:
-        """How `nearest` finds vectors where some of the nearest may be missing; empty where none can be."""
+    def approximate(self, spaces: Sequence[Space]) -> str:
+        """How `nearest` searches these spaces where it may miss some of the nearest; empty where it cannot."""
 
     def nearest(
         self,

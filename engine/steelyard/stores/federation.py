@@ -243,9 +243,9 @@ class Federation:
         wanted = set(spaces)
         return [t.name for t in self._with_vectors if not wanted & {space for space, _ in t.store.spaces()}]
 
-    def approximate(self) -> str:
+    def approximate(self, spaces: Sequence[Space]) -> str:
         """See Readable.approximate; of the first tier where it is not empty."""
-        return next(filter(None, (tier.store.approximate() for tier in self._with_vectors)), "")
+        return next(filter(None, (tier.store.approximate(spaces) for tier in self._with_vectors)), "")
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
         """See Readable.unembedded."""

@@ -56,12 +56,15 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
 
 
 def table(
-    rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int | None = None
+    rows: Sequence[Mapping[str, object]],
+    columns: Mapping[str, str] | None = None,
+    most: int | None = None,
+    keys: int = 1,
 ) -> str:
     """Print rows as aligned columns, with numbers on the right.
 
     Columns of text are folded when the table is too wide. If that is not enough, it is split into several
-    tables, each beginning with the first column. In a file or a pipe every row is one line.
+    tables, each beginning with the columns that name a row. In a file or a pipe every row is one line.
 
     Parameters
     ----------
@@ -71,6 +74,8 @@ def table(
         The heading of each key, in the order of the columns; by default every key is its own heading.
     most : int, optional
         The greatest width; by default that of the terminal, and none in a file or a pipe.
+    keys : int
+        How many of the first columns name a row, and begin every table.
     """
     if columns is None:
         if not rows:
@@ -89,7 +94,7 @@ def table(
         least = [
             size if numbers else min(size, own) for size, numbers, own in zip(longest, right, floor, strict=True)
         ]
-        pages = _pages(widths, list(map(max, words, least)), room)
+        pages = _pages(widths, list(map(max, words, least)), room, keys)
     return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page)) for page, sizes in pages)
 
 
@@ -116,17 +121,14 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
     return found
 
 
-def _pages(widths: Sequence[int], least: Sequence[int], room: int) -> list[tuple[list[int], list[int]]]:
-    """The columns of each page with their widths; the first column is on every page."""
-    whole = _shrunk(widths, least, room)
-    if _total(whole) <= room:
-        return [(list(range(len(widths))), whole)]
-    pages = [[0]]
-    for at in range(1, len(widths)):
-        used = [*pages[-1][1:], at]
-        if len(used) > 1 and _total([least[0], *(widths[one] for one in used)]) > room:
-            pages.append([0])
-        pages[-1].append(at)
+def _pages(widths: Sequence[int], least: Sequence[int], room: int, keys: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each page with their widths; the first `keys` columns are on every page."""
+    first = list(range(keys))
+    pages = [first]
+    for at in range(keys, len(widths)):
+        if len(pages[-1]) > keys and _total([least[one] for one in (*pages[-1], at)]) > room:
+            pages.append(first)
+        pages[-1] = [*pages[-1], at]
     return [(page, _shrunk([widths[at] for at in page], [least[at] for at in page], room)) for page in pages]
 
 

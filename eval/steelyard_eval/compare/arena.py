@@ -245,7 +245,7 @@ class Arena:
             return []
         return [
             "the recording has lists of other engines: how they filtered, how deep they searched and what they "
-            "embedded is fixed in the lists and unknown here, so no latency and no embedding calls are shown"
+            "embedded is fixed in the lists and unknown here, so no latency and no embedded queries are shown"
         ]
 
     def _shared_recipe(self, configs: Sequence[Contender]) -> list[str]:

@@ -1,7 +1,7 @@
 """Contenders that have ranked lists only: TREC runs, tables, functions and endpoints.
 
 Their lists are measured like any other. How they were made is not known, so there are no signals to explain, no
-weights to tune, and no embedding calls to count.
+weights to tune, and no embedded queries to count.
 """
 
 from __future__ import annotations

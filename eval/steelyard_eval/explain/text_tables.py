@@ -158,7 +158,7 @@ def _add_signals(columns: dict[str, list[str]], entries: Sequence[ListedEntry]) 
     for weight, signal in terms:
         if signal in signals:
             columns[heads[signal]] = [_raw(entry["signals"][signal]) for entry in entries]
-        if _is_the_score(entries):
+        if not weight or _is_the_score(entries):
             continue
         head = f"{number_text(weight)}*{heads[signal]}"
         if len(head) > WIDEST_HEAD:
@@ -241,13 +241,13 @@ def _missing(about: ExplainedView) -> list[TextTable]:
 
 def _changes(changes: Sequence[ChangeRecord], most: int) -> TextTable:
     rows = [
-        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), *_cause(c)) for c in changes
+        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), _cause(c)) for c in changes
     ]
     counts = {kind: sum(c["kind"] == kind for c in changes) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     lines = [f"changes: {summary}", STANDING] if changes else [f"changes: {summary}"]
     lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
-    return TextTable(lines, ["before", "after", "entry", "grade", "", CAUSE, ""], rows[:most], 3)
+    return TextTable(lines, ["before", "after", "entry", "grade", "", CAUSE], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
@@ -265,16 +265,16 @@ def _step(change: ChangeRecord) -> str:
     return "" if change["kind"] == "stayed" else change["kind"]
 
 
-def _cause(change: ChangeRecord) -> tuple[str, str]:
-    """The signal with its change of standing, and the headline; where it has none, why, in its place."""
-    headline = change["headline"]
-    if change["by"] is not None and change["by"] not in change["changes"]:
-        return short_name(change["by"]), change["why"]
-    if change["by"] is not None:
-        return f"{short_name(change['by'])} {change['changes'][change['by']]:+.3f}", headline
+def _cause(change: ChangeRecord) -> str:
+    """The signal with its change of standing, and where the entry was before; its title is in the list above."""
+    by = change["by"]
+    if by is not None and by in change["changes"]:
+        return f"{short_name(by)} {change['changes'][by]:+.3f}"
+    if by is not None:
+        return "; ".join(filter(None, (short_name(by), change["why"])))
     if change["kind"] == "stayed":
-        return "", headline
-    return ("others", headline) if change["standing"] else ("", change["why"])
+        return ""
+    return "others" if change["standing"] else change["why"]
 
 
 def _entry(entry: RequestedEntry) -> list[TextTable]:

@@ -111,11 +111,14 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
         "modified",
         "id",
     )
+    first, _, rest = note.text.partition("\n")
+    heading = _heading(first)
+    title = note.text_of("title", "name") or heading or note.stem
     return filled(
         {
             "id": note.id,
-            "title": note.text_of("title", "name") or _heading(note.text.split("\n", 1)[0]) or note.stem,
-            "text": note.text,
+            "title": title,
+            "text": rest.lstrip("\n") if title == heading else note.text,  # what is searched has the title once
             "tags": list(dict.fromkeys(tags)),
             "created_at": _time(front, "created", "created_at", "date"),
             "updated_at": _time(front, "updated", "updated_at", "modified"),

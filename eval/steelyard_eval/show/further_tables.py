@@ -10,6 +10,23 @@ Rows = list[dict[str, str]]
 EVERY = 4
 """Every so many points of a curve are shown."""
 LAYERS = ("l0", "l1", "l2")
+SILENCE = (
+    "A query that nothing answers has no nDCG; what counts is whether anything is shown for it (false answers). "
+    "Words saved, relevant lost: the shares of both that the floor takes off the lists."
+)
+STALE = (
+    "Queries whose list shows an old entry with nothing above it that took its place; fewer is better. More, "
+    "fewer: queries where this is so and not in the baseline's list, and the other way round."
+)
+LAYERED = (
+    "How far each layered search went: queries with an abstract near enough, and those that needed all details."
+)
+
+
+def tables(record: ResultsDocument) -> list[tuple[str, Rows]]:
+    """Of silence, stale entries and layers, where there is anything: what the columns mean, and the rows."""
+    found = ((SILENCE, silence(record)), (STALE, stale(record)), (LAYERED, layers(record)))
+    return [(text, rows) for text, rows in found if rows]
 
 
 def layers(record: ResultsDocument) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from steelyard.base.errors import visible
@@ -24,6 +24,10 @@ from steelyard_eval.common.documents.tuning import AblationRecord, EmbeddedRecor
 from steelyard_eval.common.markup import ends
 from steelyard_eval.show import further_tables as further
 
+AGREEMENT = (
+    "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the share of the "
+    "entries in the first ten of either that is in both."
+)
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
@@ -37,55 +41,55 @@ def compared(record: ResultsDocument) -> str:
     head += f", intents {record['intents']}" if record["intents"] else ""
     parts = [in_terminal(record), wrapped(f"{head}, vectors {record['model'] or 'none'}")]
     parts += [comparison(record), tests(record)]
-    parts += [table(rows(record)) for rows in (further.silence, further.stale, further.layers)]
+    parts += [_legended(text, rows) for text, rows in further.tables(record)]
     parts += [verification(record["verification"])] if record.get("verification") else []
     return "\n\n".join(filter(None, parts))
 
 
 def comparison(record: ResultsDocument) -> str:
-    """Print the rows of a comparison: label, family, metrics, verdict, latency and cost.
+    """Print the rows of a comparison: label, metrics, latency and cost.
 
     The first metric is shown with its interval, the others without; the report has all intervals.
     """
     values = {(row["label"], row["metric"]): row for row in record["results"]}
-    verdicts = {row["challenger"]: row["verdict"] for row in record["comparisons"]}
     timing = {row["label"]: row for row in record["timing"]}
-    names = list(dict.fromkeys(row["metric"] for row in record["results"]))
+    first, *others = dict.fromkeys(row["metric"] for row in record["results"])
     rows = []
-    for configuration in record["configurations"]:
-        label = configuration["label"]
+    for label in (one["label"] for one in record["configurations"]):
         took = timing.get(label, {})
-        means = {metric: f"{values[label, metric]['mean']:.4f}" for metric in names[1:]}
         rows.append(
             {
                 "": label,
-                "family": configuration["family"],
-                f"{names[0]} [95%]": _triple(values[label, names[0]]["mean"], values[label, names[0]]),
-                **means,
-                f"{record['primary']} against {record['baseline']}": verdicts.get(label, "baseline"),
+                f"{first} [95%]": _triple(values[label, first]["mean"], values[label, first], ".3f"),
+                **{metric: f"{values[label, metric]['mean']:.3f}" for metric in others},
                 "p50 ms": took.get("p50_ms"),
                 "queries embedded": took.get("embedding_calls"),
             }
         )
+    return table(rows)
+
+
+def tests(record: ResultsDocument) -> str:
+    """Print the paired comparisons: verdicts, differences, p-values, and the smallest detectable difference."""
+    rows = [
+        {
+            f"against {record['baseline']}": row["challenger"],
+            "verdict": row["verdict"],
+            f"{record['primary']} difference [95%]": _signed(row["delta"], row, "+.3f"),
+            "p": f"{row['p']:.4f}",
+            "p (Holm)": f"{row['p_holm']:.4f}",
+            "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "would show from": "-" if row["mde"] is None else f"{row['mde']:.3f}",
+        }
+        for row in record["comparisons"]
+    ]
     why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
     return "\n\n".join(filter(None, (table(rows), "\n".join(why))))
 
 
-def tests(record: ResultsDocument) -> str:
-    """Print the paired comparisons: differences, p-values, and the smallest difference that was detectable."""
-    return table(
-        [
-            {
-                f"against {record['baseline']}": row["challenger"],
-                f"{record['primary']} difference [95%]": _signed(row["delta"], row),
-                "p": f"{row['p']:.4f}",
-                "p (Holm)": f"{row['p_holm']:.4f}",
-                "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
-                "would show from": "-" if row["mde"] is None else f"{row['mde']:.4f}",
-            }
-            for row in record["comparisons"]
-        ]
-    )
+def _legended(text: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """A table below the line that says what its columns mean."""
+    return f"{wrapped(text)}\n\n{table(rows)}"
 
 
 def verification(record: VerificationRecord) -> str:
@@ -215,7 +219,7 @@ def unlabelled(record: ResultsDocument) -> str:
         }
         for one in own
     ]
-    return "\n\n".join(filter(None, (in_terminal(record), table(rows))))
+    return "\n\n".join((in_terminal(record), *([_legended(AGREEMENT, rows)] if rows else [])))
 
 
 def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice: bool) -> dict[str, object]:
@@ -298,10 +302,10 @@ def _ablation(record: AblationRecord) -> str:
     return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
-def _signed(value: float | None, part: Ends) -> str:
+def _signed(value: float | None, part: Ends, form: str = "+.4f") -> str:
     """A difference with its interval."""
-    return f"{value:+.4f} {ends(part['low'], part['high'], '+.4f')}"
+    return _triple(value, part, form)
 
 
-def _triple(value: float | None, part: Ends) -> str:
-    return f"{value:.4f} {ends(part['low'], part['high'], '.4f')}"
+def _triple(value: float | None, part: Ends, form: str = ".4f") -> str:
+    return f"{value:{form}} {ends(part['low'], part['high'], form)}"

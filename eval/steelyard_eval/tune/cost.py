@@ -29,7 +29,7 @@ POSTING = 16
 def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[TimingRecord]:
     """A record a row: `queries`, `embedding_calls` and bytes of indexes; with `timed` p50, p95 and `pareto`.
 
-    A row is on the Pareto front where no other is at least as good in the metric, in p50, in embedding calls and
+    A row is on the Pareto front where no other is at least as good in the metric, in p50, in queries embedded and
     in bytes, and better in one of them. Over a recording nothing can be timed.
     """
     words = words_of_entries(source.dataset) if source.space else 0

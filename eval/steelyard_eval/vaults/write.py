@@ -169,7 +169,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
     if not visible and not vault.restricted:
         yield vault
         return
-    if vault.approximate():
+    if vault.approximate([space for space, _ in vault.spaces()]):
         raise ConfigError(
             "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
         )

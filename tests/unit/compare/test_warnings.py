@@ -223,3 +223,13 @@ def test_gate_and_compare_say_what_recommend_tuned_and_nothing_of_what_it_keeps(
     assert any("w was tuned on" in notice for notice in data.gate(baseline="b.json").record["notices"])
     chosen, other = {path.name: SearchConfig.load(path).provenance for path in files}, "w.current.json"
     assert [name for name, facts in chosen.items() if "certificate" in facts] == [n for n in chosen if n != other]
+
+
+def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_what_it_means(monkeypatch, dataset):
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = str(compare(dataset, "bm25, echovault, rrf(bm25, vector)", baseline="echovault"))
+    [head] = [line for line in shown.splitlines() if "Judged@10" in line]
+    assert "nDCG@10 [95%]" in head and "p50" in head and "queries" in head
+    assert "old entry with nothing above it that took its place" in " ".join(shown.split())
+    bare = str(compare(dataclasses.replace(dataset, qrels={}), "bm25, fts", embedder="none"))
+    assert "RBO: how alike two lists are" in bare

@@ -1,8 +1,8 @@
 """Columns of an explained list, from records written out by hand."""
 
 from steelyard_eval.common.console import GAP
-from steelyard_eval.explain.explanation_text import _pages
-from steelyard_eval.explain.text_tables import _changes, _finished, _listed
+from steelyard_eval.common.console import table as text_table
+from steelyard_eval.explain.text_tables import _add_signals, _changes, _finished, _listed
 
 
 def finished(score, fused, combine, **parts):
@@ -56,9 +56,29 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     assert block.lines[0].endswith("3 left; 1 more are in the JSON document")
 
 
-def test_columns_fill_a_table_to_the_last_character_of_the_terminal(monkeypatch):
-    columns = [["k" * 20], *([letter * 30] for letter in "abcd"), ["why"]]
-    exactly = 20 + 2 * (GAP + 30)  # the key and two columns of thirty
+def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_whole(monkeypatch):
+    row = {"k": "k" * 20, "a": "a" * 26, "b": "b" * 26, "c": "c" * 26, "why": " ".join(["reason"] * 9)}
+    exactly = 20 + 2 * (GAP + 26)  # the key and two columns
     for width, tables in ((exactly, 2), (exactly - 1, 4)):
         monkeypatch.setenv("COLUMNS", str(width))
-        assert len(_pages(columns, 1)) == tables
+        shown = text_table([row])
+        assert shown.count("k" * 20) == tables
+        assert shown.count("reason") == 9
+        assert max(map(len, shown.splitlines())) <= width
+    two = text_table([{"rank": 1, **row}], keys=2)
+    assert two.count(" 1  " + "k" * 20) == 4
+
+
+def test_a_change_says_why_whole_and_a_weight_of_nothing_has_no_column():
+    why = "fts: #85, beyond its depth 20; vector: not searched, enough was found"
+    change = {"kind": "entered", "before": None, "after": 1, "id": "a", "grade": None, "by": "severity"}
+    change |= {"headline": "Storm plan", "standing": None, "why": why, "changes": {}}
+    assert _changes([change], most=2).rows[0][-1] == f"severity; {why}"
+
+    terms = [
+        {"weight": weight, "signal": name, "contribution": weight} for weight, name in ((0.0, "tags"), (1.0, "x"))
+    ]
+    entry = {"signals": {"tags": {"value": 1.0, "position": None}}, "score": 3.0, "contributions": terms}
+    columns = {}
+    _add_signals(columns, [entry])
+    assert list(columns) == ["tags", "1*x"]

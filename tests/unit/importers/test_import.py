@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
+from steelyard.memory.template import render
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
 from steelyard_eval.importers import Options, import_store, load_store, refresh
@@ -51,6 +52,26 @@ def test_notes_become_entries_with_their_dates_tags_and_links(notes):
     assert keys.created_at == 1767312000  # 2026-01-02T00:00:00Z: date -u -d 2026-01-02 +%s
     assert deploy.id == "ops/deploy"
     assert [(r.type, r.target) for r in deploy.relations] == [("links_to", "keys"), ("links_to", "../gone.md")]
+
+
+@pytest.mark.parametrize(
+    ("note", "title", "text"),
+    [
+        ("# Keys rotate\n\nEvery 90 days.\n", "Keys rotate", "Every 90 days."),
+        ("---\ntitle: Keys rotate\n---\n## Keys rotate ##\nEvery 90 days.\n", "Keys rotate", "Every 90 days."),
+        ("---\ntitle: keys\n---\n# Keys rotate\nEvery 90 days.\n", "keys", "# Keys rotate\nEvery 90 days."),
+        ("# Keys rotate\n", "Keys rotate", ""),
+        ("Every 90 days.\n", "a", "Every 90 days."),
+    ],
+)
+def test_a_title_that_is_the_first_heading_stands_once_in_what_is_searched(tmp_path, note, title, text):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text(note)
+    import_store(tmp_path / "notes", tmp_path / "mine", "markdown")
+    data = load(tmp_path / "mine")
+    [entry] = data.entries
+    assert (entry.title, entry.text) == (title, text)
+    assert render(data.recipe, entry).strip() == f"{title}\n{text}".strip()
 
 
 def test_sections_are_entries_where_asked(notes):

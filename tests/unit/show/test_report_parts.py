@@ -92,7 +92,7 @@ def test_the_current_strategy_is_shown_where_there_is_one(current, shown):
     assert dict(strategies.pairs)["current"] == shown
 
 
-@pytest.mark.parametrize(("times", "axis"), [((2.0, 5.0), "p50 ms"), ((5.0, 5.0), "embedding calls")])
+@pytest.mark.parametrize(("times", "axis"), [((2.0, 5.0), "p50 ms"), ((5.0, 5.0), "queries embedded")])
 def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
     labels = ("fts", "vector")
     results = {

@@ -195,6 +195,22 @@ def test_a_recording_is_refused(filled):
         searcher(store).record([Query("what is near")], {"vector"}, 10, "")
 
 
+def test_what_no_index_reaches_is_exact_and_not_said_to_be_approximate(filled):
+    """The space of another model has no index, and keywords need none."""
+    other = Space("other", "text", RECIPE)
+    with open_vault(filled, hnsw=100) as store:
+        store.put_vectors(other, ["e001", "e002"], vectors(3, 2))
+        exact = Searcher(
+            store,
+            find_system("plain").config(),
+            RecordedEmbedder("other", RECIPE, {"what is near": vectors(7, 1)[0]}),
+        )
+        assert exact.search("what is near").notes == ()
+        for made, names in ((exact, {"vector", "fts"}), (searcher(store, "plain"), {"fts"})):
+            assert len(made.record([Query("what is near")], names, 10, "").queries) == 1
+        assert (store.approximate([other]), store.approximate([other, SPACE])) == ("", "HNSW with ef_search 100")
+
+
 def test_whom_the_index_would_tell_of_others_is_refused(filled, agent):
     """To search by it and to make it."""
     with pytest.raises(ConfigError, match="leads through the vectors of all tenants"):
@@ -342,7 +358,7 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, mo
 def test_a_server_for_agents_searches_by_it(filled, agent):
     """As `steelyard serve --hnsw`; what is served to a role with a part is refused when it starts."""
     memory = Memory(Served(filled, by="vector", hnsw=ALL))
-    assert memory.now.vault.file.approximate() == "HNSW with ef_search 1000"
+    assert memory.now.vault.file.approximate([SPACE]) == "HNSW with ef_search 1000"
     memory.close()
     with pytest.raises(ConfigError, match="all tenants"):
         Memory(Served(agent, by="vector", hnsw=ALL))

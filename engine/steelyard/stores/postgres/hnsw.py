@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -63,8 +63,8 @@ class Hnsw:
         self.ef_search = ef_search
         self._server = server
         with server.asked(NAMES) as (_, rows):
-            self._made = {space for _, space in rows.fetchall()} - {None}
-        if not self._made:
+            self.made = {space for _, space in rows.fetchall()} - {None}
+        if not self.made:
             raise ConfigError(
                 f"{server.name} has no HNSW index; make one with steelyard index DATASET {server.name} --hnsw"
             )
@@ -72,7 +72,7 @@ class Hnsw:
 
     def near(self, space: int, vector: Vectors, count: int) -> list[str]:
         """So many entries that may be the nearest; fewer where it finds no more, none where it is not asked."""
-        if space not in self._made or count > MOST:
+        if space not in self.made or count > MOST:
             return []
         dim = len(vector)
         direction = (vector / length_of(vector)).tolist()
@@ -104,9 +104,11 @@ class HnswSearch(Vault):
         if hnsw is not None:
             self._hnsw = Hnsw(self._server, hnsw)
 
-    def approximate(self) -> str:
-        """See Readable.approximate."""
-        return "" if self._hnsw is None else f"HNSW with ef_search {self._hnsw.ef_search}"
+    def approximate(self, spaces: Sequence[Space]) -> str:
+        """See Readable.approximate; a space without an index is compared as a whole."""
+        if self._hnsw is None or not any(self._space_numbers.get(space) in self._hnsw.made for space in spaces):
+            return ""
+        return f"HNSW with ef_search {self._hnsw.ef_search}"
 
     def check_hnsw(self) -> None:
         """ConfigError where `make_hnsw` would be refused."""

@@ -60,7 +60,7 @@ class VectorTables(Journal):
         """See Readable.without_vectors."""
         return []
 
-    def approximate(self) -> str:
+    def approximate(self, spaces: Sequence[Space]) -> str:
         """See Readable.approximate."""
         return ""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"better": "good", "worse": "bad"}
 CostKey = Literal["p50_ms", "embedding_calls"]
+COSTS: dict[CostKey, str] = {"p50_ms": "p50 ms", "embedding_calls": "queries embedded"}
 SHOWN = 8
 """Configurations on the first screens."""
 
@@ -106,7 +107,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
             results["primary"]: _value(values.get((label, results["primary"]))),
             "difference": _change(tested.get(label), gains.get(label)),
             "verdict": _verdict(one, tested.get(label), label == results.get("baseline"), label == choice),
-            **_costs(took, "p50 ms", "embedding calls"),
+            **_costs(took, "p50 ms", "queries embedded"),
         }
 
 
@@ -176,7 +177,7 @@ def _costs(timing: TimingRecord, *columns: str) -> dict[str, Cell]:
     found = {
         "p50 ms": amount(timing.get("p50_ms"), 2),
         "p95 ms": amount(timing.get("p95_ms"), 2),
-        "embedding calls": amount(timing.get("embedding_calls"), 0),
+        "queries embedded": amount(timing.get("embedding_calls"), 0),
     }
     return {name: cell for name, cell in found.items() if not columns or name in columns}
 
@@ -215,7 +216,7 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
             record["label"] == chosen(results),
         )
         for record, value in found
-    ], key.replace("_", " ")
+    ], COSTS[key]
 
 
 def _known(timing: Mapping[str, TimingRecord], key: CostKey) -> bool:

@@ -20,8 +20,6 @@ from steelyard_eval.show.report.queries import disagreements, pairs
 from steelyard_eval.show.report.sentences import caveat, decision
 from steelyard_eval.show.report.sides import sides
 
-STALE = "Queries whose list shows an old entry with nothing above it that took its place; fewer is better."
-
 
 def page(results: ResultsDocument, sha256: str) -> Page:
     """The page of checked results; `sha256` is that of the report.json beside it."""
@@ -44,8 +42,8 @@ def page(results: ResultsDocument, sha256: str) -> Page:
 def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Section, ...]:
     two, record = sides(results), results.get("tuning")
     curve = weight(record or results.get("chosen") or {}, results["primary"])
-    stale = _of_texts("Stale", STALE, further.stale(results))
-    layers = _of_texts("Layers", "How far each layered search went.", further.layers(results))
+    stale = _of_texts("Stale", further.STALE, further.stale(results))
+    layers = _of_texts("Layers", further.LAYERED, further.layers(results))
     shown = [
         Section("notices", "Before you read on", Notices.of(results.get("notices", ()))),
         Section("decision", "Recommendation", promised(results)),
@@ -88,10 +86,9 @@ def _answer(results: ResultsDocument, measured: bool) -> str:
 
 
 def _silence(results: ResultsDocument) -> tuple[Block, ...]:
-    text = "A query that nothing answers has no nDCG; what counts is whether anything is shown for it."
     more = "What other floors would lose of the relevant entries, and what they would answer and show."
     silent, others = further.silence(results), further.other_floors(results)
-    return (*_of_texts("Silence", text, silent), *_of_texts("Floors", more, others))
+    return (*_of_texts("Silence", further.SILENCE, silent), *_of_texts("Floors", more, others))
 
 
 def _of_texts(name: str, text: str, rows: Sequence[Mapping[str, str]]) -> tuple[Block, ...]:
