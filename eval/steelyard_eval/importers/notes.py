@@ -22,6 +22,8 @@ LARGEST_HEADER = 65_536
 """Characters of front matter."""
 LINKS = "links_to"
 """The type of a relation that a link makes."""
+_READ = frozenset("title name tags tag created created_at date updated updated_at modified id type".split())  # noqa: SIM905 -- a list literal of so many words reads worse
+"""Keys of front matter that fields of an entry stand for."""
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE = re.compile(r"`[^`\n]*`")
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
@@ -98,19 +100,6 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
     """The note as an entry; `ids` has the entry that a link means by the name in it, see `link_names`."""
     front = note.front
     tags = [*fitted("tags", front.get("tags") or front.get("tag") or []), *note.tags]
-    known = (
-        "title",
-        "name",
-        "tags",
-        "tag",
-        "created",
-        "created_at",
-        "date",
-        "updated",
-        "updated_at",
-        "modified",
-        "id",
-    )
     return filled(
         {
             "id": note.id,
@@ -123,8 +112,7 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
             "uri": note.name,
             "type": note.text_of("type"),
             "relations": [{"type": LINKS, "target": ids.get(link, identifier(link))} for link in note.links],
-            "front_matter": {name: _plain(value) for name, value in front.items() if name not in (*known, "type")}
-            or None,
+            "front_matter": {name: _plain(value) for name, value in front.items() if name not in _READ} or None,
         }
     )
 

@@ -28,13 +28,8 @@ from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.source import ForeignStore, decoded
 
-CORPUS, QUERIES, QRELS, FEEDBACK, ABOUT = (
-    "corpus.jsonl",
-    "queries.jsonl",
-    "qrels.txt",
-    "feedback.jsonl",
-    "dataset.json",
-)
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
+FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
 LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
