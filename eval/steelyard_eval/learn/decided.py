@@ -17,6 +17,7 @@ from steelyard.base.arrays import Indices, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.learn import ExperimentRecord
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.few_labels import WITH_A_LOG
@@ -24,11 +25,10 @@ from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.learn.by_acts import ByActs
 from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.experiment import Experiment, experiment
+from steelyard_eval.learn.experiment import experiment
 from steelyard_eval.learn.first_ten import PLACES, rows_of, rows_shown
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.policies import AGREES
-from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
@@ -104,7 +104,7 @@ class LogDecision:
         if self.case.listless or self.case.interleaved(preferred=True):
             return None
         apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
-        found = suggested(self.learned, self.gains, self.both, apart)
+        found = self.learned.suggested(self.gains, self.both, apart)
         return None if found is None or self._lost(found) else found
 
     def _lost(self, candidate: int) -> bool:
@@ -128,7 +128,7 @@ class LogDecision:
         return won[0][1] if won else None
 
     @cached_property
-    def experiment(self) -> Experiment | None:
+    def experiment(self) -> ExperimentRecord | None:
         """What it takes to interleave a try that acts suggest with today's; None for any other verdict."""
         if self.recommended is not None or self.candidate is None:
             return None

@@ -16,8 +16,8 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
+from steelyard_eval.learn.tally import sums
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
