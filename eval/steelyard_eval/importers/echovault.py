@@ -16,8 +16,7 @@ from steelyard.base.files import canonical
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.database import Database
-from steelyard_eval.importers.source import ForeignStore
-from steelyard_eval.importers.yaml import read_yaml
+from steelyard_eval.importers.source import ForeignStore, read_yaml
 
 INDEX = "index.db"
 GOLDEN = ("golden.yaml", "golden.yml")

@@ -15,8 +15,7 @@ from urllib.parse import unquote
 
 from steelyard_eval.importers.base import Record, filled, identifier
 from steelyard_eval.importers.columns import fitted
-from steelyard_eval.importers.source import ForeignStore
-from steelyard_eval.importers.yaml import read_yaml
+from steelyard_eval.importers.source import ForeignStore, read_yaml
 
 LARGEST_HEADER = 65_536
 """Characters of front matter."""

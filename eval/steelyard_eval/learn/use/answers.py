@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from steelyard.net.endpoint import Answer
 from steelyard_eval.compare.answer_form import MOST_VALUES, is_id, place_of_ids
-from steelyard_eval.datasets.log_schema import MOST_HITS
+from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.learn.use.session import ShownHit
 
 SCORES = ("score", "similarity", "averageSimilarity", "relevance_score", "relevance", "rank_score")
