@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import parse_time
@@ -37,7 +36,7 @@ class Manifest:
 
 
 _TEXT = FIELDS["text"]
-_PARSERS: dict[str, Callable[[Any], Any]] = {
+_PARSERS: dict[str, Callable[[object], object]] = {
     "name": _TEXT,
     "description": _TEXT,
     "licence": _TEXT,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
@@ -126,7 +125,7 @@ def _add(
     entries[uri] = entry
 
 
-def _metadata(text: str) -> Any:  # noqa: ANN401 -- any JSON value
+def _metadata(text: str) -> object:
     """What a message has as JSON; the text itself where it is none."""
     try:
         return STRICT_JSON.decode(text) if text else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
@@ -106,7 +105,7 @@ def _counters(found: Imported, rows: Sequence[Record]) -> None:
         found.notes.append(f"{counted(archived, 'memory is', 'memories are')} archived: the program hides them")
 
 
-def _golden(found: Imported, document: Any, rows: Sequence[Record], place: str) -> None:  # noqa: ANN401 -- any YAML value
+def _golden(found: Imported, document: object, rows: Sequence[Record], place: str) -> None:
     """Golden queries as queries and labels; an expected entry is named by its id or its title."""
     named = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     queries = document.get("queries") if isinstance(document, dict) else None

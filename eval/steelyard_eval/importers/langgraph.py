@@ -49,8 +49,8 @@ def read_live(database: LiveDatabase) -> Imported:
 
 
 def _imported(
-    items: Iterable[Mapping[str, Any]],
-    vectors: Iterable[Mapping[str, Any]],
+    items: Iterable[Mapping[str, object]],
+    vectors: Iterable[Mapping[str, object]],
     vector_of: Callable[[Any], NDArray[np.float32] | None],
 ) -> Imported:
     found, own = Imported(), dict[str, NDArray[np.float32]]()
@@ -98,7 +98,7 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _value(text: str) -> dict[str, Any]:
+def _value(text: str) -> dict[str, object]:
     """ValueError for what is no JSON."""
     value = STRICT_JSON.decode(text)
     return value if isinstance(value, dict) else {"text": str(value)}

@@ -58,7 +58,7 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
-def _stored(source: ForeignStore) -> Iterator[Any]:
+def _stored(source: ForeignStore) -> Iterator[object]:
     """The points of a local Qdrant folder; None for one that is not plain values: pickles are never run."""
     for name in source.files(STORAGE):
         with source.database(name) as db:
@@ -69,7 +69,7 @@ def _stored(source: ForeignStore) -> Iterator[Any]:
                     yield None
 
 
-def _points(points: Iterable[Any]) -> Imported:
+def _points(points: Iterable[object]) -> Imported:
     """The memories in points, and how many points hold none."""
     found, unread = Imported(recipe=RECIPE), 0
     for point in points:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from steelyard_eval.importers.base import Record, filled, identifier
@@ -158,12 +157,12 @@ def _heading(line: str) -> str:
 
 def _time(front: Mapping[str, object], *names: str) -> str | None:
     """A date that YAML read as a date or a text; None for text that is none."""
-    value: Any = next((front[name] for name in names if front.get(name)), None)
+    value: object = next((front[name] for name in names if front.get(name)), None)
     text = value.isoformat() if hasattr(value, "isoformat") else value
     return text if isinstance(text, str) and re.match(r"\d{4}-\d\d-\d\d", text) else None
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 -- any YAML value
+def _plain(value: object) -> object:
     """YAML's dates as texts; everything else is plain already."""
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
