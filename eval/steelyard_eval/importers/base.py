@@ -21,7 +21,7 @@ from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
-Record = dict[str, Any]
+Record = dict[str, object]
 Scored = tuple[str, float | None]
 """An entry of a list with its score; None where the program kept none."""
 BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)

@@ -29,6 +29,8 @@ _MARKER = "->->"
 """What stands before the marks of a message that are no part of what was said."""
 LOOKED_AT = 65_536
 """Characters of a file in which a benchmark is recognised."""
+Json = dict[str, Any]
+"""An object of a published file: another form of it is an error that `BROKEN` names."""
 
 
 def _starts_with(source: ForeignStore, *keys: str) -> bool:
@@ -47,10 +49,10 @@ class _Set:
         self.found = Imported(recipe="{title}: {text}")
         self.sessions = sessions
         self._unit: dict[str, str] = {}
-        self._texts: dict[str, Record] = {}
+        self._texts: dict[str, Json] = {}
         self.absent = 0
 
-    def turn(self, conversation: str, session: str, id_: str, record: Record) -> None:
+    def turn(self, conversation: str, session: str, id_: str, record: Json) -> None:
         """A turn, as an entry or as a part of its session's."""
         if not self.sessions:
             self._unit[id_] = id_
@@ -125,7 +127,7 @@ def read_locomo(source: ForeignStore) -> Imported:
     return made.done()
 
 
-def _sessions(conversation: Mapping[str, Any]) -> Iterator[tuple[str, str | None, list[Record]]]:
+def _sessions(conversation: Json) -> Iterator[tuple[str, str | None, list[Json]]]:
     """Sessions in order: name, time, turns."""
     numbers = sorted(int(found[1]) for name in conversation if (found := re.fullmatch(r"session_(\d+)", name)))
     for number in numbers:
@@ -250,7 +252,7 @@ def _moment(text: object, form: str) -> str | None:
         return None
 
 
-def _list(source: ForeignStore) -> list[Record]:
+def _list(source: ForeignStore) -> list[Json]:
     rows = source.json(source.path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{source} is no list of conversations; name the published file")

@@ -14,7 +14,7 @@ from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore, read_yaml
 
 INDEX = "index.db"
@@ -57,7 +57,7 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
-def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
+def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
     known = {
         "id": row["id"],
         "title": row["title"],
@@ -81,7 +81,7 @@ def _entry(row: Record, details: Mapping[str, str], db: Database) -> Record:
     return filled(known | {name: row[name] for name in OWN if name in row})
 
 
-def _vectors(found: Imported, rows: Sequence[Record], db: Database) -> None:
+def _vectors(found: Imported, rows: Sequence[StoreRow], db: Database) -> None:
     """Vectors of the memories that are in the store; those of deleted memories are still in the file."""
     vectors = db.vectors("memories_vec")
     meta = {row["key"]: row["value"] for row in db.rows("meta")}
@@ -91,7 +91,7 @@ def _vectors(found: Imported, rows: Sequence[Record], db: Database) -> None:
         found.notes.append("the store does not name the model of its vectors, so queries cannot be embedded by it")
 
 
-def _counters(found: Imported, rows: Sequence[Record]) -> None:
+def _counters(found: Imported, rows: Sequence[StoreRow]) -> None:
     """A note on the counters; without places and queries they are no feedback log."""
     sums = {name: sum(count for row in rows if isinstance(count := row.get(name), int)) for name in COUNTERS}
     if any(sums.values()):
@@ -105,7 +105,7 @@ def _counters(found: Imported, rows: Sequence[Record]) -> None:
         found.notes.append(f"{counted(archived, 'memory is', 'memories are')} archived: the program hides them")
 
 
-def _golden(found: Imported, document: object, rows: Sequence[Record], place: str) -> None:
+def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: str) -> None:
     """Golden queries as queries and labels; an expected entry is named by its id or its title."""
     named = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     queries = document.get("queries") if isinstance(document, dict) else None

@@ -98,7 +98,7 @@ def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the
             found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
 
 
-def _last(db: Database, known: set[str]) -> list[Record]:
+def _last(db: Database, known: set[object]) -> list[Record]:
     """The memories that the history alone has, as their last event left them."""
     entries: dict[str, Record] = {}
     for row in db.rows("history"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
 
 VAULT = "vault.db"
@@ -58,7 +58,7 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
-def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Record:
+def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Record:
     own = links.get(row["id"], [])
     same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
     return filled(
@@ -79,7 +79,7 @@ def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Reco
     )
 
 
-def _memory(row: Record, db: Database) -> Record:
+def _memory(row: StoreRow, db: Database) -> Record:
     lists = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
     return filled(
         {
@@ -99,13 +99,13 @@ def _memory(row: Record, db: Database) -> Record:
     )
 
 
-def _vectors(found: Imported, known: set[str], db: Database) -> None:
+def _vectors(found: Imported, known: set[object], db: Database) -> None:
     for row in db.rows("entry_vectors"):
         if row["entry_id"] in known and (vector := db.floats(row["vector"])) is not None:
             found.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
 
 
-def _feedback(found: Imported, known: set[str], db: Database) -> None:
+def _feedback(found: Imported, known: set[object], db: Database) -> None:
     """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
     rows = list(db.rows("brain_feedback", "id"))
     timeless = 0

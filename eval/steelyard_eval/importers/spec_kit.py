@@ -14,7 +14,7 @@ from pathlib import Path
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
 
 INDEXES = ("context-index.sqlite", "context-index.db")
@@ -75,7 +75,7 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
-def _entry(row: Record, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
+def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
     weight, level = row["importance_weight"], row["spec_level"]
     accessed = row["last_accessed"]
     return filled(
@@ -135,11 +135,11 @@ def _evaluation(found: Imported, db: Database) -> None:
         )
 
 
-def _ledger(found: Imported, events: Sequence[Record]) -> None:
+def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
     """The lists of the ledger as impressions: what was shown for one query, in the order of its rows."""
     texts = {query["id"]: query["text"] for query in found.queries}
-    shown: dict[str, list[Record]] = {}
-    acts: dict[str, list[Record]] = {}
+    shown: dict[str, list[StoreRow]] = {}
+    acts: dict[str, list[StoreRow]] = {}
     timeless = sum(not moment(_time(event)) for event in events)
     for event in events:
         if not moment(_time(event)):
@@ -174,7 +174,7 @@ def _ledger(found: Imported, events: Sequence[Record]) -> None:
         )
 
 
-def _time(event: Record) -> float | None:
+def _time(event: StoreRow) -> float | None:
     """When an event was, in seconds."""
     stamp = event["timestamp"]
     return stamp / 1000 if isinstance(stamp, int | float) else None
