@@ -65,6 +65,11 @@ class Imported:
     system: str = ""
     notes: list[str] = field(default_factory=list)
 
+    def note(self, count: int, one: str, rest: str, many: str = "") -> None:
+        """Note what was found so many times; nothing where it never was."""
+        if count:
+            self.notes.append(f"{counted(count, one, many)} {rest}")
+
     def add(self, rows: Iterable[Mapping[str, object]], entry_of: Callable[[Any], Record]) -> None:
         """Add the entry of each row; a row from which none can be made is left out, and counted in a note."""
         before, broken = len(self.entries), list[Exception]()
@@ -75,9 +80,8 @@ class Imported:
                 broken.append(error)
         if broken and len(self.entries) == before:
             raise broken[0]  # not a damaged row, but another program's table
-        if broken:
-            left_out, first = counted(len(broken), "row"), shown(str(broken[0]), 80)
-            self.notes.append(f"{left_out} left out, without the values of an entry ({first})")
+        first = shown(str(broken[0]), 80) if broken else ""
+        self.note(len(broken), "row", f"left out, without the values of an entry ({first})")
 
 
 @dataclass(frozen=True)

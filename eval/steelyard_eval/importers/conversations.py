@@ -15,7 +15,6 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.fields import format_time
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.source import ForeignStore
 
@@ -83,8 +82,7 @@ class _Set:
 
     def done(self) -> Imported:
         """What was read, with a note on evidence that no turn carries."""
-        if self.absent:
-            self.found.notes.append(f"{counted(self.absent, 'piece')} of evidence that no turn carries left out")
+        self.found.note(self.absent, "piece", "of evidence that no turn carries left out")
         return self.found
 
 
@@ -120,10 +118,7 @@ def read_locomo(source: ForeignStore) -> Imported:
             if category == "adversarial":
                 more["answerable"] = False
             made.question(f"{conversation}:q{at:03}", row["question"], conversation, dict.fromkeys(named, 1), more)
-    if corrections:
-        made.found.notes.append(
-            f"{counted(len(corrections), 'question has', 'questions have')} corrected evidence"
-        )
+    made.found.note(len(corrections), "question has", "corrected evidence", "questions have")
     return made.done()
 
 

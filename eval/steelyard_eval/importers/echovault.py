@@ -101,8 +101,7 @@ def _counters(found: Imported, rows: Sequence[StoreRow]) -> None:
             "entries and are weak evidence, because no query or place belongs to them"
         )
     archived = sum(row.get("status") not in (None, "active") for row in rows)
-    if archived:
-        found.notes.append(f"{counted(archived, 'memory is', 'memories are')} archived: the program hides them")
+    found.note(archived, "memory is", "archived: the program hides them", "memories are")
 
 
 def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: str) -> None:
@@ -113,7 +112,7 @@ def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: 
         isinstance(q, dict) and isinstance(q.get("query"), str) for q in queries
     ):
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
-    missing, seen = list[str](), set[str]()
+    missing, seen = 0, set[str]()
     for golden in queries:
         expected = golden.get("expected") or []
         expected = [expected] if isinstance(expected, str) else expected
@@ -131,17 +130,14 @@ def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: 
         }
         found.queries.append(filled(record))
         entries = [named.get(str(name)) for name in expected]
-        missing += [str(name) for name, entry in zip(expected, entries, strict=True) if entry is None]
+        missing += entries.count(None)
         if labels := {entry: GRADE for entry in entries if entry}:
             found.qrels[id_] = labels
     negative = sum(q.get("answerable") is False for q in found.queries)
     found.notes.append(
         f"{counted(len(queries), 'golden query', 'golden queries')}, {negative} of them without an answer"
     )
-    if missing:
-        found.notes.append(
-            f"{counted(len(missing), 'expected entry is', 'expected entries are')} not in the store"
-        )
+    found.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 
 def _golden_id(text: str, project: object) -> str:

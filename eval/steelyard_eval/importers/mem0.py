@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import BROKEN, Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
@@ -52,9 +51,8 @@ def read(source: ForeignStore) -> Imported:
     with source.database(HISTORY) as db:
         left = _last(db, known)
     found.entries += left
-    if left:
-        count = counted(len(left), "memory is", "memories are")
-        found.notes.append(f"{count} taken from {HISTORY}, which has no user and no metadata")
+    rest = f"taken from {HISTORY}, which has no user and no metadata"
+    found.note(len(left), "memory is", rest, "memories are")
     return found
 
 
@@ -77,8 +75,7 @@ def _points(points: Iterable[object]) -> Imported:
             _point(found, point)
         except BROKEN:
             unread += 1
-    if unread:
-        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: no text of a memory is found in them")
+    found.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
     return found
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
@@ -53,8 +52,7 @@ def read(source: ForeignStore) -> Imported:
         found.notes += db.notes()
         left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
     for name, count in left_out.items():
-        if count:
-            found.notes.append(f"{counted(count, 'row')} of {name} left out: the program does not search them")
+        found.note(count, "row", f"of {name} left out: the program does not search them")
     return found
 
 
@@ -128,13 +126,13 @@ def _feedback(found: Imported, known: set[object], db: Database) -> None:
                 "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
             }
         )
-    if rows:
-        found.notes.append(
-            f"{counted(len(rows), 'row')} of feedback, of which {len(found.feedback)} name an entry of the store; "
-            "they are weak evidence, because places and the other entries of each list are not recorded"
-        )
-    if timeless:
-        found.notes.append(f"{counted(timeless, 'row')} of feedback without a time left out")
+    found.note(
+        len(rows),
+        "row",
+        f"of feedback, of which {len(found.feedback)} name an entry of the store; they are weak evidence, because "
+        "places and the other entries of each list are not recorded",
+    )
+    found.note(timeless, "row", "of feedback without a time left out")
 
 
 IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.feedback.log import SCHEMA_VERSION
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
@@ -124,15 +123,9 @@ def _evaluation(found: Imported, db: Database) -> None:
             lists = found.runs.setdefault(name, {})
             lists[str(row["query_id"])] = list(zip(ids, scores, strict=True))
     judged = sum(1 for _ in db.rows("eval_llm_judge_labels"))
-    if judged:
-        found.notes.append(
-            f"{counted(judged, 'label')} of a language model left out: they are no judgments of a person"
-        )
+    found.note(judged, "label", "of a language model left out: they are no judgments of a person")
     selected = sum(1 for _ in db.rows("eval_user_selections"))
-    if selected:
-        found.notes.append(
-            f"{counted(selected, 'selection')} of users left out: what else was shown is not recorded with them"
-        )
+    found.note(selected, "selection", "of users left out: what else was shown is not recorded with them")
 
 
 def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
@@ -166,12 +159,8 @@ def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
                 "actions": [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in own],
             }
         )
-    if timeless:
-        found.notes.append(f"{counted(timeless, 'event')} of the ledger without a time left out")
-    if unnamed:
-        found.notes.append(
-            f"{counted(unnamed, 'list')} of the ledger without a text: it keeps none, and no evaluation was on"
-        )
+    found.note(timeless, "event", "of the ledger without a time left out")
+    found.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
 
 
 def _time(event: StoreRow) -> float | None:

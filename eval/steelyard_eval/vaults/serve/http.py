@@ -1,18 +1,22 @@
-"""The server over HTTP: on this machine alone, for whoever has its token."""
+"""Runs a server: over HTTP on this machine alone, for whoever has its token, or over standard input and output."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard.base.errors import ConfigError, MachineError
+from steelyard_eval.vaults.serve.caller import ServerLog
+from steelyard_eval.vaults.serve.memory import Memory, Served
 from steelyard_eval.vaults.serve.server import MemoryServer
+from steelyard_eval.vaults.serve.tools import Face
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -121,3 +125,28 @@ async def over_http(server: MemoryServer, port: int, token: str) -> None:
         await uvicorn.Server(settings).serve()
     except SystemExit:
         raise MachineError(f"port {port} of this machine cannot be served on; choose another one") from None
+
+
+def run(
+    served: Served,
+    face: Face,
+    log: ServerLog | None,
+    client: str,
+    port: int | None,
+    tell: Callable[[str, str, bool], None],
+) -> None:
+    """Serve over standard input and output, or on a port, to the end.
+
+    `tell` is called with the address, the token and whether that is new, once it is sure that there is a memory.
+    Raises SteelyardError where there is none, and MachineError for a port that is taken.
+    """
+    token, new = token_of(os.environ) if port is not None else ("", False)
+    server = MemoryServer(Memory(served), face, log, client)
+    try:
+        if port is None:
+            asyncio.run(server.over_stdio())
+        else:
+            tell(f"http://{HOST}:{port}{PATH}", token, new)
+            asyncio.run(over_http(server, port, token))
+    finally:
+        server.close()
