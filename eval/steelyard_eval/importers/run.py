@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +72,8 @@ class Import:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {
-            "kind": self.kind,
-            "source": self.source,
-            "folder": str(self.folder),
-            "counts": self.counts,
-            "models": list(self.models),
-            "notes": list(self.notes),
-            "changed": self.changed,
-            "moved": self.moved,
-        }
+        plain = {"folder": str(self.folder), "models": list(self.models), "notes": list(self.notes)}
+        return {**asdict(self), **plain}
 
 
 def import_store(

@@ -80,11 +80,7 @@ class ClickGains:
 
     @classmethod
     def of(
-        cls,
-        pairs: LoggedPairs,
-        cells: Cells,
-        given: Floats | None = None,
-        clients: Sequence[Cells] = (),
+        cls, pairs: LoggedPairs, cells: Cells, given: Floats | None = None, clients: Sequence[Cells] = ()
     ) -> ClickGains:
         """Learn from cells; `given` float64[PLACES] are probabilities of examination that the log holds."""
         examination = examine(pairs, cells, given)

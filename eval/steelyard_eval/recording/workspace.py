@@ -101,10 +101,7 @@ class Workspace:
     @property
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
-        return {
-            "--embedder": None if self.asked == "auto" else self.asked,
-            "--intents": self.dataset.intents,
-        }
+        return {"--embedder": None if self.asked == "auto" else self.asked, "--intents": self.dataset.intents}
 
     @property
     def model(self) -> str:

@@ -108,11 +108,7 @@ SYSTEMS = (
 )
 """Every system whose searches are recognised; of those that share a name, the data set's own counts first."""
 STEELYARD = MemoryTools(
-    "",
-    {"memory_search": "query"},
-    opens=("memory_get",),
-    rates=("memory_feedback",),
-    server="steelyard",
+    "", {"memory_search": "query"}, opens=("memory_get",), rates=("memory_feedback",), server="steelyard"
 )
 """Our own server: what ranked is in its log, so no system is named here."""
 NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name

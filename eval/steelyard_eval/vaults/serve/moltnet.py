@@ -134,12 +134,7 @@ FACE = Face(
                     "diary_id": {**_TEXT, "description": "Not needed."},
                     "entry_id": {**_TEXT, "description": "The id."},
                     "expand_relations": {"type": "boolean", "description": "With its relations."},
-                    "depth": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": 3,
-                        "description": "Hops.",
-                    },
+                    "depth": {"type": "integer", "minimum": 1, "maximum": 3, "description": "Hops."},
                 },
             },
             get,

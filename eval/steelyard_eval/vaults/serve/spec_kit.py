@@ -192,11 +192,7 @@ FACE = Face(
         Tool(
             "memory_quick_search",
             "Search memories, with their texts.",
-            {
-                **_OBJECT,
-                "properties": {"query": _QUERY, "limit": _LIMIT, **_SCOPE},
-                "required": ["query"],
-            },
+            {**_OBJECT, "properties": {"query": _QUERY, "limit": _LIMIT, **_SCOPE}, "required": ["query"]},
             memory_quick_search,
         ),
         Tool(
