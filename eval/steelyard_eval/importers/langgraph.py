@@ -23,12 +23,10 @@ MODEL = "langgraph"
 
 def matches(source: ForeignStore) -> bool:
     """An SQLite file with the table `store`."""
-    return not source.path.is_dir() and source.is_database(source.path.name) and "prefix" in _columns(source)
-
-
-def _columns(source: ForeignStore) -> list[str]:
+    if source.path.is_dir() or not source.is_database(source.path.name):
+        return False
     with source.database(source.path.name) as db:
-        return db.columns.get("store", [])
+        return "prefix" in db.columns.get("store", [])
 
 
 def read(source: ForeignStore) -> Imported:

@@ -111,8 +111,9 @@ def import_store(
     moved = moved_entries(old, files)
     changed = write_folder(target, files)
     remember(target, about["source"])
+    models = tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)
     return Import(
-        importer.name, place.place, target, _counts(imported), _models(files), tuple(files.notes), changed, moved
+        importer.name, place.place, target, _counts(imported), models, tuple(files.notes), changed, moved
     )
 
 
@@ -267,7 +268,3 @@ def _counts(imported: Imported) -> dict[str, int]:
         "impressions": len(imported.feedback),
     }
     return {name: count for name, count in counts.items() if count}
-
-
-def _models(files: FolderFiles) -> tuple[str, ...]:
-    return tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)

@@ -127,7 +127,8 @@ def _is_document(path: Path) -> bool:
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
     if path.stat().st_size > WHOLE:
         raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
-    found = _decoded(_bytes(path), WHOLE)
+    with open_unpacked(path) as stream:
+        found = _decoded(stream.read(), WHOLE)
     if found is None:
         faults["files that are no JSON, or nested too deep"] += 1
         return
@@ -135,11 +136,6 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
         inner = next((found[key] for key in LISTS if isinstance(found.get(key), list)), None)
         found = [found] if inner is None else inner
     yield from objects(found)
-
-
-def _bytes(path: Path) -> bytes:
-    with open_unpacked(path) as stream:
-        return stream.read()
 
 
 def _named(path: Path) -> str:
