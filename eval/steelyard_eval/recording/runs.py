@@ -261,9 +261,9 @@ def _reading(path: Path, *, write: bool = False) -> Iterator[apsw.Connection]:
         raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
 
 
-def _decoded(text: object, path: Path, kind: object) -> dict[str, object]:
+def _decoded(text: object, path: Path, kind: object) -> dict[str, Any]:
     try:
-        found: dict[str, object] = STRICT_JSON.decode(str(text))
+        found: dict[str, Any] = STRICT_JSON.decode(str(text))
         msgspec.convert(found, kind)
     except (ValueError, RecursionError, msgspec.ValidationError):
         raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
@@ -282,7 +282,7 @@ def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
     return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
 
 
-def _ranked(document: Written) -> dict[str, object]:
+def _ranked(document: Written) -> dict[str, Any]:
     """The value of every query and the hash of its list, of the first two contenders that the document lists."""
     lists = {own["label"]: own["queries"] for own in (document.get("rankings") or {}).get("lists", ())[:2]}
     return {
@@ -294,7 +294,7 @@ def _ranked(document: Written) -> dict[str, object]:
     }
 
 
-def _facts(document: Written) -> dict[str, object]:
+def _facts(document: Written) -> dict[str, Any]:
     """The numbers of a document: what was decided, and the means of its contenders."""
     chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
     strategy = chosen.get("strategy") or document.get("tuned")
@@ -317,7 +317,7 @@ def _facts(document: Written) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
-def _rows(document: Written) -> list[dict[str, object]]:
+def _rows(document: Written) -> list[dict[str, Any]]:
     strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
     found = [
         {"label": row["label"], "strategy": strategies.get(row["label"]), **_ends(row)}
@@ -339,7 +339,7 @@ def _rows(document: Written) -> list[dict[str, object]]:
     return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 
 
-def _ends(row: Written) -> dict[str, object]:
+def _ends(row: Written) -> dict[str, Any]:
     return {name: row.get(name) for name in ("mean", "low", "high")}
 
 
