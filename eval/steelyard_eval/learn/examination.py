@@ -52,11 +52,6 @@ class Examination:
         """The estimate, brought to 0..`STEEPEST`."""
         return float(np.clip(self.estimate, 0.0, STEEPEST))
 
-    @property
-    def curve(self) -> Floats:
-        """float64[PLACES]: how often each place is examined, relative to the first."""
-        return curve(self.exponent)
-
     def in_words(self, acts: int) -> str:
         """How much less the tenth place is looked at than the first, and how that is known of so many acts."""
         tenth = f"the tenth place counts as looked at {10**-self.exponent:.0%} as often as the first"
