@@ -36,7 +36,6 @@ from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clients import folds, weights
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.learn.gains import ClickGains
-from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -183,7 +182,7 @@ def row(name, folder, policy, reader, sessions, seed):
     unseen = own.metric[:, outside].mean(axis=1)
     gain = lambda candidate: round(float(unseen[candidate] - unseen[now]), 5)  # noqa: E731 -- a shorthand
     metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
-    attempt = suggested(learned, clicks, lambda one: own.top[[now, one]], {"client": largest})
+    attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], {"client": largest})
     found = {
         "set": name,
         "policy": policy,

@@ -9,7 +9,6 @@ click rate of `random`, the uniform policy, is estimated from the log of `bts`.
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.learn.counts import sums
-from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
+from steelyard_eval.common.documents.learn import OffPolicyRecord, PolicyValue
+from steelyard_eval.learn.logged import refusal_of
+from steelyard_eval.learn.tally import sums
 from steelyard_eval.measures.statistics import normal_interval
 
 RESAMPLES = 2_000
@@ -41,13 +41,13 @@ def campaigns(path: Path) -> list[dict[str, Any]]:
         rate = float(target.click.mean())
         around = normal_interval(rate, float(np.sqrt(rate * (1 - rate) / len(target))))
         rates = {"value": rate, "low": around.low, "high": around.high}
-        found.append({"campaign": name, "own": rates, "estimated": asdict(made)})
+        found.append({"campaign": name, "own": rates, "estimated": made})
     return found
 
 
 def estimate(
     reward: Floats, weight: Floats, item: Indices, target: Floats, of: str = "", seed: int = 0
-) -> OffPolicy:
+) -> OffPolicyRecord:
     """The value of a policy from the log of another.
 
     Parameters
@@ -64,24 +64,24 @@ def estimate(
     effective = float(weight.sum() ** 2 / max(float((weight**2).sum()), 1e-300))
     mean = float(weight.mean())
     product = weight * reward
-    return OffPolicy(
-        of=of,
-        ips=_value(lambda at: product[at].mean(), len(reward), rng),
-        snips=_value(lambda at: product[at].sum() / max(weight[at].sum(), 1e-300), len(reward), rng),
-        dr=_value(lambda at: corrected[at].mean(), len(reward), rng),
-        effective=effective,
-        mean_weight=mean,
-        largest=float(weight.max()),
-        shows=len(reward),
-        refusal=refusal_of(effective, mean),
-    )
+    return {
+        "of": of,
+        "ips": _value(lambda at: product[at].mean(), len(reward), rng),
+        "snips": _value(lambda at: product[at].sum() / max(weight[at].sum(), 1e-300), len(reward), rng),
+        "dr": _value(lambda at: corrected[at].mean(), len(reward), rng),
+        "effective": effective,
+        "mean_weight": mean,
+        "largest": float(weight.max()),
+        "shows": len(reward),
+        "refusal": refusal_of(effective, mean),
+    }
 
 
-def _value(statistic: Callable[[Indices], Any], n: int, rng: np.random.Generator) -> Value:
+def _value(statistic: Callable[[Indices], Any], n: int, rng: np.random.Generator) -> PolicyValue:
     """A statistic of the shows with its percentile interval."""
     drawn = [float(statistic(rng.integers(0, n, n))) for _ in range(RESAMPLES)]
     low, high = np.quantile(drawn, SURE)
-    return Value(float(statistic(np.arange(n))), float(low), float(high))
+    return {"value": float(statistic(np.arange(n))), "low": float(low), "high": float(high)}
 
 
 def _cross_fitted(

@@ -26,7 +26,7 @@ from steelyard.systems.cortex_mem.uris import vault_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.http_search import HttpSearch, masked
 from steelyard_eval.datasets import check
-from steelyard_eval.datasets.log_schema import decode
+from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.gate.baseline import SEAL

@@ -29,14 +29,8 @@ def drawn(name: str, *content: object) -> Figure:
 
 
 def in_text(name: str, record: Mapping[str, object]) -> str:
-    """A document as text for a terminal, by the renderer of this name."""
+    """A document as text for a terminal, or in LaTeX, by the renderer of this name."""
     text: str = _renderer(name)(record)
-    return text
-
-
-def as_latex(record: Mapping[str, object]) -> str:
-    """The table of a document in LaTeX."""
-    text: str = _renderer("latex")(record)
     return text
 
 

@@ -16,7 +16,7 @@ from steelyard.base.files import canonical, write_text, write_texts
 from steelyard_eval.common.answer import in_html
 from steelyard_eval.common.documents.parts import AnsweredDocument
 from steelyard_eval.common.markup import tex
-from steelyard_eval.common.renderers import as_latex, in_text, written
+from steelyard_eval.common.renderers import in_text, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class Reported(Result, Generic[DocumentT]):
         of a recommendation without labels.
         """
         means = self.record.get("results") or self.to_frame().columns.empty
-        return as_latex(self.record) if means else super().to_latex()
+        return in_text("latex", self.record) if means else super().to_latex()
 
     @property
     def _caption(self) -> str:

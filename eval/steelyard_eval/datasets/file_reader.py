@@ -146,12 +146,7 @@ class FolderReader:
             offset = len(before) - before.rfind(b"\n")
             value = f"byte 0x{raw[error.start]:02x} at column {offset}"
             self.fault(
-                name,
-                line or before.count(b"\n") + 1,
-                "",
-                value,
-                "is not valid UTF-8",
-                "Save the file as UTF-8",
+                name, line or before.count(b"\n") + 1, "", value, "is not valid UTF-8", "Save the file as UTF-8"
             )
             return None
 

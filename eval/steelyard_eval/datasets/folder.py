@@ -20,15 +20,7 @@ from steelyard_eval.datasets.parts import DatasetParts, assemble
 from steelyard_eval.datasets.places import data_sets, is_data_set
 from steelyard_eval.datasets.qrels import Qrels
 
-OTHER_LABELS = (
-    "qrels.csv",
-    "qrels.json",
-    "qrels.jsonl",
-    "qrels.trec",
-    "labels.csv",
-    "labels.tsv",
-    "judgments.csv",
-)
+OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""
 _VAULT = b"SQLite format 3\0"
 

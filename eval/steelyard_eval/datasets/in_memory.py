@@ -21,21 +21,12 @@ from steelyard_eval.datasets.parts import assemble
 if TYPE_CHECKING:
     import pandas as pd
 
-Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, Any]] | Mapping[str, str | Mapping[str, Any]]"
+Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]"
 """Entries or queries: a table with a row for each, objects, or a mapping from ids to texts or objects."""
-Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[Any]]"
+Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[object]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
-ABOUT = (
-    "name",
-    "description",
-    "licence",
-    "as_of",
-    "text_for_embedding",
-    "report_split",
-    "sampled",
-    "pool",
-)
+ABOUT = "name description licence as_of text_for_embedding report_split sampled pool".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
 """The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""
 IDS = {"corpus": ("docno", "doc_id", "_id"), "queries": ("qid", "query_id", "_id")}
@@ -111,7 +102,7 @@ class MemoryReader(FolderReader):
         return self._arrays[name]
 
 
-def _objects(rows: Rows) -> list[Mapping[str, Any]]:
+def _objects(rows: Rows) -> list[Mapping[str, object]]:
     """Entries or queries as JSON objects, without the missing values of a table."""
     if hasattr(rows, "to_dict"):
         frame = cast("pd.DataFrame", rows)
@@ -121,7 +112,7 @@ def _objects(rows: Rows) -> list[Mapping[str, Any]]:
     return list(rows)
 
 
-def _named(part: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _named(part: str, rows: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Rows under our names, where all of them have those of PyTerrier or ir_datasets instead."""
     names = dict.fromkeys(IDS[part], "id") | {TEXTS[part]: "text"}
     own = {
@@ -139,7 +130,7 @@ def _is_open(value: object) -> bool:
 def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
     if hasattr(qrels, "columns"):
         frame = cast("pd.DataFrame", qrels)
-        rows: Iterable[Sequence[Any]] = zip(
+        rows: Iterable[Sequence[object]] = zip(
             *(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True
         )
     elif isinstance(qrels, Mapping):
@@ -165,7 +156,7 @@ def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:
     return found[0]
 
 
-def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
+def _lines(rows: Iterable[Mapping[str, object]]) -> str:
     return "".join(f"{_json({**row, 'id': _id(row.get('id'))})}\n" for row in rows)
 
 
@@ -178,7 +169,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
-def _plain(value: Any) -> object:  # noqa: ANN401 -- whatever JSON has no form for
+def _plain(value: object) -> object:
     """Dates in ISO form, numpy's numbers and arrays as Python's, anything else as its text."""
     if hasattr(value, "isoformat"):
         return value.isoformat()

@@ -64,11 +64,7 @@ def _read_full_query(record: Mapping[str, object], file: str, line: int) -> tupl
 
 
 def _read_table(
-    reader: FolderReader,
-    name: str,
-    read: Reading[Item],
-    known: frozenset[str],
-    renamed: Mapping[str, str],
+    reader: FolderReader, name: str, read: Reading[Item], known: frozenset[str], renamed: Mapping[str, str]
 ) -> JsonLines[Item] | None:
     file = reader.find(name)
     records = None if file is None else reader.records(file)

@@ -1,18 +1,120 @@
-"""Reads and checks the lines of a feedback log, one at a time, however long it is."""
+"""Reads a feedback log line by line, however long it is; lines are checked while they are decoded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.inputs import lines
+from steelyard.feedback.log import Action
+from steelyard.memory.filters import Filters
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.log_schema import LONGEST_LINE, decode
+
+LONGEST_LINE = 1_000_000
+"""Bytes; a longer line is no impression list."""
+MOST_HITS = 1000
+LONGEST_RULE = 200
+"""Characters of a rule, which may quote what breaks it."""
 
 MOST = 1_000
 """Faults of a log that are collected; the rest is like them."""
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+Text = Annotated[str, msgspec.Meta(max_length=10_000)]
+Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class LoggedHit(msgspec.Struct, gc=False):
+    """An entry that was shown at a place."""
+
+    object_id: Name
+    position: Place
+    score: float | None = None
+    shown_probability: Share | None = None
+    examined_probability: Share | None = None
+    interleaved: Text | None = None
+
+
+class Act(msgspec.Struct, gc=False):
+    """What was done with an entry, or with the whole list."""
+
+    action_name: Action
+    object_id: Text = ""
+    strength: Literal["strong", "medium", "weak"] | None = None
+
+
+class Layers(msgspec.Struct, gc=False):
+    """How far a layered search went: `steelyard.fusion.progress.COUNTS`."""
+
+    step: Annotated[int, msgspec.Meta(ge=-1, le=100)]
+    directories: Count
+    refined: Count
+    entries: Count
+    found: Count
+
+
+class LogLine(msgspec.Struct, gc=False):
+    """A line: an impression when it has hits, acts on an earlier one when it has none, or a policy.
+
+    An impression with `actions`, were they none, is complete; one without waits for lines of acts. `query_key`
+    stands for a text that is not kept, `search` names the search in the log that it was read from.
+    """
+
+    schema_version: Literal[1]
+    timestamp: datetime | None = None
+    query_id: Text = ""
+    user_query: Text = ""
+    query_key: Text = ""
+    search: Text = ""
+    filter: dict[str, object] | None = None
+    client_id: Text = ""
+    policy: Text = ""
+    hits: Annotated[list[LoggedHit], msgspec.Meta(max_length=MOST_HITS)] = []
+    actions: Annotated[list[Act], msgspec.Meta(max_length=MOST_HITS)] | None = None
+    configuration: dict[str, object] | None = None
+    simulated: bool = False
+    layers: Layers | None = None
+
+    @property
+    def filters(self) -> Filters | None:
+        """What the search was narrowed to, None where the line does not say; ConfigError for what is no filter."""
+        return None if self.filter is None else Filters.of(self.filter)
+
+    @property
+    def seconds(self) -> float | None:
+        """The time in seconds UTC; a time without zone is UTC."""
+        found = self.timestamp
+        if found is None:
+            return None
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+_DECODER = msgspec.json.Decoder(LogLine)
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def decode(raw: bytes) -> LogLine:
+    """Decode one line; ValueError with the rule that it breaks, alike for alike lines."""
+    if len(raw) > LONGEST_LINE:
+        raise ValueError(f"is longer than {LONGEST_LINE:,} bytes")
+    try:
+        return _DECODER.decode(raw)
+    except msgspec.ValidationError as error:
+        raise ValueError(_INDEX.sub("[...]", str(error))[:LONGEST_RULE]) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if b"NaN" in raw or b"Infinity" in raw:
+            raise ValueError("has a number that is none (NaN or infinity)") from None
+        kind = str(error).partition(" (byte")[0]
+        raise ValueError(f"is not valid JSON: {kind}") from None
 
 
 def check_log(reader: FolderReader, name: str) -> None:

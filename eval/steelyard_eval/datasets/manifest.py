@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
@@ -39,7 +38,7 @@ class Manifest:
 
 
 _TEXT = FIELDS["text"]
-_PARSERS: dict[str, Callable[[Any], Any]] = {
+_PARSERS: dict[str, Callable[[object], object]] = {
     "name": _TEXT,
     "description": _TEXT,
     "licence": _TEXT,

@@ -10,14 +10,13 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.inputs import inside
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 
-KINDS: Mapping[str, Callable[[str], Any]] = {"system": find_system, "strategy": parse_strategy}
+KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
 """How a kind of contender that is no file is checked."""
 FILES = {".json": "weights", ".run": "run"}
 """The kinds of contenders that are files, by the endings of their names."""

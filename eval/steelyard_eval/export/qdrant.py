@@ -10,8 +10,6 @@ except for our k = 0, where w / rank comes out. A common weight is left out: it 
 
 from __future__ import annotations
 
-from typing import Any
-
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.signals.importance import UNSTATED
@@ -98,7 +96,7 @@ def _fusion(fusion: Fusion) -> dict[str, object]:
 
 def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, object], dict[str, object]]:
     """The weighted sum of the prefetch's score and the priors, and what stands for missing values."""
-    terms: list[Any] = [{"mult": [weight, "$score"]}]
+    terms: list[object] = [{"mult": [weight, "$score"]}]
     defaults: dict[str, object] = {}
     for term in priors:
         expression, missing = _prior(term.expr)
@@ -107,7 +105,7 @@ def _formula(weight: float, priors: list[Term]) -> tuple[dict[str, object], dict
     return {"sum": terms}, defaults
 
 
-def _prior(expr: Expr) -> tuple[list[Any], dict[str, object]]:
+def _prior(expr: Expr) -> tuple[list[object], dict[str, object]]:
     """The factors of a prior, and the defaults of the payload keys in it."""
     if expr == Signal("importance"):
         return [0.1, "importance"], {"importance": UNSTATED}

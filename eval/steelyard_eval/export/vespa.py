@@ -23,15 +23,7 @@ from steelyard.signals.importance import UNSTATED
 from steelyard.table.signal_table import RETRIEVERS
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
-from steelyard_eval.export.hybrid import (
-    KEYWORDS,
-    LISTS,
-    depth_of,
-    fields,
-    keyword_of,
-    lacking,
-    weights_of,
-)
+from steelyard_eval.export.hybrid import KEYWORDS, LISTS, depth_of, fields, keyword_of, lacking, weights_of
 
 RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
 LACKS = {

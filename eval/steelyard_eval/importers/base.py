@@ -21,7 +21,7 @@ from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
-Record = dict[str, Any]
+Record = dict[str, object]
 Scored = tuple[str, float | None]
 """An entry of a list with its score; None where the program kept none."""
 BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -65,6 +65,11 @@ class Imported:
     system: str = ""
     notes: list[str] = field(default_factory=list)
 
+    def note(self, count: int, one: str, rest: str, many: str = "") -> None:
+        """Note what was found so many times; nothing where it never was."""
+        if count:
+            self.notes.append(f"{counted(count, one, many)} {rest}")
+
     def add(self, rows: Iterable[Mapping[str, object]], entry_of: Callable[[Any], Record]) -> None:
         """Add the entry of each row; a row from which none can be made is left out, and counted in a note."""
         before, broken = len(self.entries), list[Exception]()
@@ -75,9 +80,8 @@ class Imported:
                 broken.append(error)
         if broken and len(self.entries) == before:
             raise broken[0]  # not a damaged row, but another program's table
-        if broken:
-            left_out, first = counted(len(broken), "row"), shown(str(broken[0]), 80)
-            self.notes.append(f"{left_out} left out, without the values of an entry ({first})")
+        first = shown(str(broken[0]), 80) if broken else ""
+        self.note(len(broken), "row", f"left out, without the values of an entry ({first})")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def read(source: ForeignStore) -> Imported:
 
 def _entry(note: Note, ids: Mapping[str, str]) -> Record:
     entry = entry_of(note, ids)
-    text = _SECTION.split(entry.get("text", ""), maxsplit=1)[0].strip()
+    text = _SECTION.split(str(entry.get("text", "")), maxsplit=1)[0].strip()
     lines = note.text.split("\n")
     relations = [found for line in lines if (found := _RELATION.match(line))]
     observations = [seen for line in lines if (seen := _observation(line))]

@@ -15,7 +15,6 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.fields import format_time
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.source import ForeignStore
 
@@ -29,6 +28,8 @@ _MARKER = "->->"
 """What stands before the marks of a message that are no part of what was said."""
 LOOKED_AT = 65_536
 """Characters of a file in which a benchmark is recognised."""
+Json = dict[str, Any]
+"""An object of a published file: another form of it is an error that `BROKEN` names."""
 
 
 def _starts_with(source: ForeignStore, *keys: str) -> bool:
@@ -47,10 +48,10 @@ class _Set:
         self.found = Imported(recipe="{title}: {text}")
         self.sessions = sessions
         self._unit: dict[str, str] = {}
-        self._texts: dict[str, Record] = {}
+        self._texts: dict[str, Json] = {}
         self.absent = 0
 
-    def turn(self, conversation: str, session: str, id_: str, record: Record) -> None:
+    def turn(self, conversation: str, session: str, id_: str, record: Json) -> None:
         """A turn, as an entry or as a part of its session's."""
         if not self.sessions:
             self._unit[id_] = id_
@@ -81,8 +82,7 @@ class _Set:
 
     def done(self) -> Imported:
         """What was read, with a note on evidence that no turn carries."""
-        if self.absent:
-            self.found.notes.append(f"{counted(self.absent, 'piece')} of evidence that no turn carries left out")
+        self.found.note(self.absent, "piece", "of evidence that no turn carries left out")
         return self.found
 
 
@@ -118,14 +118,11 @@ def read_locomo(source: ForeignStore) -> Imported:
             if category == "adversarial":
                 more["answerable"] = False
             made.question(f"{conversation}:q{at:03}", row["question"], conversation, dict.fromkeys(named, 1), more)
-    if corrections:
-        made.found.notes.append(
-            f"{counted(len(corrections), 'question has', 'questions have')} corrected evidence"
-        )
+    made.found.note(len(corrections), "question has", "corrected evidence", "questions have")
     return made.done()
 
 
-def _sessions(conversation: Mapping[str, Any]) -> Iterator[tuple[str, str | None, list[Record]]]:
+def _sessions(conversation: Json) -> Iterator[tuple[str, str | None, list[Json]]]:
     """Sessions in order: name, time, turns."""
     numbers = sorted(int(found[1]) for name in conversation if (found := re.fullmatch(r"session_(\d+)", name)))
     for number in numbers:
@@ -250,7 +247,7 @@ def _moment(text: object, form: str) -> str | None:
         return None
 
 
-def _list(source: ForeignStore) -> list[Record]:
+def _list(source: ForeignStore) -> list[Json]:
     rows = source.json(source.path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{source} is no list of conversations; name the published file")

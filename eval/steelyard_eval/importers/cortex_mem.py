@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.layers import id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.source import ForeignStore
 
@@ -71,8 +69,7 @@ def read(source: ForeignStore) -> Imported:
                     skipped.append(str(error))
         tenant = root.split("/")[1] if root else ""
         found.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
-    if skipped:
-        found.notes.append(f"{counted(len(skipped), 'file')} left out: {'; '.join(skipped[:SHOWN])}")
+    found.note(len(skipped), "file", f"left out: {'; '.join(skipped[:SHOWN])}")
     found.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
     return found
 
@@ -126,7 +123,7 @@ def _add(
     entries[uri] = entry
 
 
-def _metadata(text: str) -> Any:  # noqa: ANN401 -- any JSON value
+def _metadata(text: str) -> object:
     """What a message has as JSON; the text itself where it is none."""
     try:
         return STRICT_JSON.decode(text) if text else None

@@ -23,12 +23,10 @@ MODEL = "langgraph"
 
 def matches(source: ForeignStore) -> bool:
     """An SQLite file with the table `store`."""
-    return not source.path.is_dir() and source.is_database(source.path.name) and "prefix" in _columns(source)
-
-
-def _columns(source: ForeignStore) -> list[str]:
+    if source.path.is_dir() or not source.is_database(source.path.name):
+        return False
     with source.database(source.path.name) as db:
-        return db.columns.get("store", [])
+        return "prefix" in db.columns.get("store", [])
 
 
 def read(source: ForeignStore) -> Imported:
@@ -49,8 +47,8 @@ def read_live(database: LiveDatabase) -> Imported:
 
 
 def _imported(
-    items: Iterable[Mapping[str, Any]],
-    vectors: Iterable[Mapping[str, Any]],
+    items: Iterable[Mapping[str, object]],
+    vectors: Iterable[Mapping[str, object]],
     vector_of: Callable[[Any], NDArray[np.float32] | None],
 ) -> Imported:
     found, own = Imported(), dict[str, NDArray[np.float32]]()
@@ -98,7 +96,7 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _value(text: str) -> dict[str, Any]:
+def _value(text: str) -> dict[str, object]:
     """ValueError for what is no JSON."""
     value = STRICT_JSON.decode(text)
     return value if isinstance(value, dict) else {"text": str(value)}

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import BROKEN, Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
@@ -52,13 +51,12 @@ def read(source: ForeignStore) -> Imported:
     with source.database(HISTORY) as db:
         left = _last(db, known)
     found.entries += left
-    if left:
-        count = counted(len(left), "memory is", "memories are")
-        found.notes.append(f"{count} taken from {HISTORY}, which has no user and no metadata")
+    rest = f"taken from {HISTORY}, which has no user and no metadata"
+    found.note(len(left), "memory is", rest, "memories are")
     return found
 
 
-def _stored(source: ForeignStore) -> Iterator[Any]:
+def _stored(source: ForeignStore) -> Iterator[object]:
     """The points of a local Qdrant folder; None for one that is not plain values: pickles are never run."""
     for name in source.files(STORAGE):
         with source.database(name) as db:
@@ -69,7 +67,7 @@ def _stored(source: ForeignStore) -> Iterator[Any]:
                     yield None
 
 
-def _points(points: Iterable[Any]) -> Imported:
+def _points(points: Iterable[object]) -> Imported:
     """The memories in points, and how many points hold none."""
     found, unread = Imported(recipe=RECIPE), 0
     for point in points:
@@ -77,8 +75,7 @@ def _points(points: Iterable[Any]) -> Imported:
             _point(found, point)
         except BROKEN:
             unread += 1
-    if unread:
-        found.notes.append(f"{counted(unread, 'point')} of Qdrant left out: no text of a memory is found in them")
+    found.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
     return found
 
 
@@ -98,7 +95,7 @@ def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the
             found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
 
 
-def _last(db: Database, known: set[str]) -> list[Record]:
+def _last(db: Database, known: set[object]) -> list[Record]:
     """The memories that the history alone has, as their last event left them."""
     entries: dict[str, Record] = {}
     for row in db.rows("history"):

@@ -143,17 +143,13 @@ def _exported(source: ForeignStore) -> Tables:
 
 
 def _csv_tables(source: ForeignStore) -> Tables:
+    """The rows with None for what is blank, by which COPY ... CSV writes NULL."""
+    files = {table: name for table, names in FILES.items() for name in names if source.has(name)}
+    texts = {table: io.StringIO(source.text(name, None), newline="") for table, name in files.items()}
     return {
-        table: [_without_blanks(row) for row in csv.DictReader(io.StringIO(source.text(name, None), newline=""))]
-        for table, names in FILES.items()
-        for name in names
-        if source.has(name)
+        table: [{name: value or None for name, value in row.items()} for row in csv.DictReader(text)]
+        for table, text in texts.items()
     }
-
-
-def _without_blanks(row: Mapping[str, object]) -> dict[str, object]:
-    """The row with None for what is blank, by which COPY ... CSV writes NULL."""
-    return {name: value or None for name, value in row.items()}
 
 
 def read_live(database: LiveDatabase) -> Imported:

@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from steelyard_eval.importers.base import Record, filled, identifier
 from steelyard_eval.importers.columns import fitted
-from steelyard_eval.importers.source import ForeignStore
-from steelyard_eval.importers.yaml import read_yaml
+from steelyard_eval.importers.source import ForeignStore, read_yaml
 
 LARGEST_HEADER = 65_536
 """Characters of front matter."""
 LINKS = "links_to"
 """The type of a relation that a link makes."""
+_READ = frozenset("title name tags tag created created_at date updated updated_at modified id type".split())  # noqa: SIM905 -- a list literal of so many words reads worse
+"""Keys of front matter that fields of an entry stand for."""
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE = re.compile(r"`[^`\n]*`")
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
@@ -98,19 +98,6 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
     """The note as an entry; `ids` has the entry that a link means by the name in it, see `link_names`."""
     front = note.front
     tags = [*fitted("tags", front.get("tags") or front.get("tag") or []), *note.tags]
-    known = (
-        "title",
-        "name",
-        "tags",
-        "tag",
-        "created",
-        "created_at",
-        "date",
-        "updated",
-        "updated_at",
-        "modified",
-        "id",
-    )
     first, _, rest = note.text.partition("\n")
     heading = _heading(first)
     title = note.text_of("title", "name") or heading or note.stem
@@ -126,8 +113,7 @@ def entry_of(note: Note, ids: Mapping[str, str]) -> Record:
             "uri": note.name,
             "type": note.text_of("type"),
             "relations": [{"type": LINKS, "target": ids.get(link, identifier(link))} for link in note.links],
-            "front_matter": {name: _plain(value) for name, value in front.items() if name not in (*known, "type")}
-            or None,
+            "front_matter": {name: _plain(value) for name, value in front.items() if name not in _READ} or None,
         }
     )
 
@@ -174,12 +160,12 @@ def _heading(line: str) -> str:
 
 def _time(front: Mapping[str, object], *names: str) -> str | None:
     """A date that YAML read as a date or a text; None for text that is none."""
-    value: Any = next((front[name] for name in names if front.get(name)), None)
+    value: object = next((front[name] for name in names if front.get(name)), None)
     text = value.isoformat() if hasattr(value, "isoformat") else value
     return text if isinstance(text, str) and re.match(r"\d{4}-\d\d-\d\d", text) else None
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 -- any YAML value
+def _plain(value: object) -> object:
     """YAML's dates as texts; everything else is plain already."""
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}

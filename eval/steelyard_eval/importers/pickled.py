@@ -16,7 +16,7 @@ _MARK = object()
 _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")
 )
-_CONSTANTS: dict[str, Callable[[], Any]] = {
+_CONSTANTS: dict[str, Callable[[], object]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -28,10 +28,10 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
 _IGNORED = frozenset(("PROTO", "FRAME"))
 
 
-def plain(raw: bytes) -> Any:  # noqa: ANN401 -- any plain value
+def plain(raw: bytes) -> object:
     """The value; ValueError for a pickle that needs more than plain values, or is cut short."""
-    stack: list[Any] = []
-    memo: list[Any] = []
+    stack: list[object] = []
+    memo: list[object] = []
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(raw)):
             if count > MOST:
@@ -83,7 +83,7 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
         raise ValueError(f"it has the opcode {name}, which plain values do not need")
 
 
-def _popped(stack: list[Any]) -> list[Any]:
+def _popped(stack: list[object]) -> list[object]:
     """What lies above the last mark, taken off with it."""
     at = len(stack) - 1
     while stack[at] is not _MARK:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.inputs import largest
@@ -43,7 +43,7 @@ TABLES = """
 class LiveDatabase:
     """The tables of one moment: `columns` by table, and the rows of a table as texts."""
 
-    def __init__(self, connection: psycopg.Connection[Any], path: Sequence[str]) -> None:
+    def __init__(self, connection: psycopg.Connection[object], path: Sequence[str]) -> None:
         self._connection = connection
         self._left = largest()
         self._schemas: dict[str, str] = {}

@@ -33,7 +33,7 @@ def is_server(source: object) -> bool:
     return isinstance(source, str) and source.startswith(tuple(SCHEMES))
 
 
-def scrolled(address: str) -> Iterator[Any]:
+def scrolled(address: str) -> Iterator[object]:
     """Every point of a collection, with payload and vectors, in the order of ids.
 
     Raises ConfigError for an address that names no collection, MachineError where the server cannot be reached or

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +72,8 @@ class Import:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return {
-            "kind": self.kind,
-            "source": self.source,
-            "folder": str(self.folder),
-            "counts": self.counts,
-            "models": list(self.models),
-            "notes": list(self.notes),
-            "changed": self.changed,
-            "moved": self.moved,
-        }
+        plain = {"folder": str(self.folder), "models": list(self.models), "notes": list(self.notes)}
+        return {**asdict(self), **plain}
 
 
 def import_store(
@@ -119,8 +111,9 @@ def import_store(
     moved = moved_entries(old, files)
     changed = write_folder(target, files)
     remember(target, about["source"])
+    models = tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)
     return Import(
-        importer.name, place.place, target, _counts(imported), _models(files), tuple(files.notes), changed, moved
+        importer.name, place.place, target, _counts(imported), models, tuple(files.notes), changed, moved
     )
 
 
@@ -275,7 +268,3 @@ def _counts(imported: Imported) -> dict[str, int]:
         "impressions": len(imported.feedback),
     }
     return {name: count for name, count in counts.items() if count}
-
-
-def _models(files: FolderFiles) -> tuple[str, ...]:
-    return tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)

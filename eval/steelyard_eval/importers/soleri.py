@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
 
 VAULT = "vault.db"
@@ -53,12 +52,11 @@ def read(source: ForeignStore) -> Imported:
         found.notes += db.notes()
         left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
     for name, count in left_out.items():
-        if count:
-            found.notes.append(f"{counted(count, 'row')} of {name} left out: the program does not search them")
+        found.note(count, "row", f"of {name} left out: the program does not search them")
     return found
 
 
-def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Record:
+def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Record:
     own = links.get(row["id"], [])
     same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
     return filled(
@@ -79,7 +77,7 @@ def _entry(row: Record, links: Mapping[str, list[Record]], db: Database) -> Reco
     )
 
 
-def _memory(row: Record, db: Database) -> Record:
+def _memory(row: StoreRow, db: Database) -> Record:
     lists = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
     return filled(
         {
@@ -99,13 +97,13 @@ def _memory(row: Record, db: Database) -> Record:
     )
 
 
-def _vectors(found: Imported, known: set[str], db: Database) -> None:
+def _vectors(found: Imported, known: set[object], db: Database) -> None:
     for row in db.rows("entry_vectors"):
         if row["entry_id"] in known and (vector := db.floats(row["vector"])) is not None:
             found.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
 
 
-def _feedback(found: Imported, known: set[str], db: Database) -> None:
+def _feedback(found: Imported, known: set[object], db: Database) -> None:
     """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
     rows = list(db.rows("brain_feedback", "id"))
     timeless = 0
@@ -128,13 +126,13 @@ def _feedback(found: Imported, known: set[str], db: Database) -> None:
                 "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
             }
         )
-    if rows:
-        found.notes.append(
-            f"{counted(len(rows), 'row')} of feedback, of which {len(found.feedback)} name an entry of the store; "
-            "they are weak evidence, because places and the other entries of each list are not recorded"
-        )
-    if timeless:
-        found.notes.append(f"{counted(timeless, 'row')} of feedback without a time left out")
+    found.note(
+        len(rows),
+        "row",
+        f"of feedback, of which {len(found.feedback)} name an entry of the store; they are weak evidence, because "
+        "places and the other entries of each list are not recorded",
+    )
+    found.note(timeless, "row", "of feedback without a time left out")
 
 
 IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.feedback.log import SCHEMA_VERSION
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
-from steelyard_eval.importers.database import Database
+from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
 
 INDEXES = ("context-index.sqlite", "context-index.db")
@@ -22,23 +21,11 @@ EVALUATION = "speckit-eval.db"
 RECIPE = "{title}\n{text}"
 ACTS = {"result_cited": "cited", "follow_on_tool_use": "used"}
 """Kinds of events that are acts; the others say what was shown, or that the question was asked again."""
-OWN = (
-    *("anchor_id", "session_id", "is_pinned", "confidence", "validation_count", "channel", "quality_score"),
-    *(
-        "encoding_intent",
-        "parent_id",
-        "chunk_index",
-        "chunk_label",
-        "content_hash",
-        "importance_weight",
-        "expires_at",
-    ),
-)
+OWN = """anchor_id session_id is_pinned confidence validation_count channel quality_score encoding_intent parent_id
+    chunk_index chunk_label content_hash importance_weight expires_at""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Columns that no field of ours stands for; an entry keeps them."""
-SAME = (
-    *("title", "importance_tier", "context_type", "memory_type", "document_type", "embedding_status", "stability"),
-    *("difficulty", "review_count", "access_count", "half_life_days", "created_at", "updated_at", "last_review"),
-)
+SAME = """title importance_tier context_type memory_type document_type embedding_status stability difficulty
+    review_count access_count half_life_days created_at updated_at last_review""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 
 
 def homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -87,7 +74,7 @@ def read(source: ForeignStore) -> Imported:
     return found
 
 
-def _entry(row: Record, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
+def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
     weight, level = row["importance_weight"], row["spec_level"]
     accessed = row["last_accessed"]
     return filled(
@@ -136,22 +123,16 @@ def _evaluation(found: Imported, db: Database) -> None:
             lists = found.runs.setdefault(name, {})
             lists[str(row["query_id"])] = list(zip(ids, scores, strict=True))
     judged = sum(1 for _ in db.rows("eval_llm_judge_labels"))
-    if judged:
-        found.notes.append(
-            f"{counted(judged, 'label')} of a language model left out: they are no judgments of a person"
-        )
+    found.note(judged, "label", "of a language model left out: they are no judgments of a person")
     selected = sum(1 for _ in db.rows("eval_user_selections"))
-    if selected:
-        found.notes.append(
-            f"{counted(selected, 'selection')} of users left out: what else was shown is not recorded with them"
-        )
+    found.note(selected, "selection", "of users left out: what else was shown is not recorded with them")
 
 
-def _ledger(found: Imported, events: Sequence[Record]) -> None:
+def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
     """The lists of the ledger as impressions: what was shown for one query, in the order of its rows."""
     texts = {query["id"]: query["text"] for query in found.queries}
-    shown: dict[str, list[Record]] = {}
-    acts: dict[str, list[Record]] = {}
+    shown: dict[str, list[StoreRow]] = {}
+    acts: dict[str, list[StoreRow]] = {}
     timeless = sum(not moment(_time(event)) for event in events)
     for event in events:
         if not moment(_time(event)):
@@ -178,15 +159,11 @@ def _ledger(found: Imported, events: Sequence[Record]) -> None:
                 "actions": [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in own],
             }
         )
-    if timeless:
-        found.notes.append(f"{counted(timeless, 'event')} of the ledger without a time left out")
-    if unnamed:
-        found.notes.append(
-            f"{counted(unnamed, 'list')} of the ledger without a text: it keeps none, and no evaluation was on"
-        )
+    found.note(timeless, "event", "of the ledger without a time left out")
+    found.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
 
 
-def _time(event: Record) -> float | None:
+def _time(event: StoreRow) -> float | None:
     """When an event was, in seconds."""
     stamp = event["timestamp"]
     return stamp / 1000 if isinstance(stamp, int | float) else None

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, Fault, shown
+from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
@@ -28,13 +28,8 @@ from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.source import ForeignStore, decoded
 
-CORPUS, QUERIES, QRELS, FEEDBACK, ABOUT = (
-    "corpus.jsonl",
-    "queries.jsonl",
-    "qrels.txt",
-    "feedback.jsonl",
-    "dataset.json",
-)
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
+FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
 LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
@@ -152,7 +147,8 @@ def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[s
             entry, faults = read_entry(record)
             without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
         if entry is None:
-            wrong.append(f"{shown(str(record.get('id', '')), 40)} ({_reason(faults)})")
+            reason = "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
+            wrong.append(f"{shown(str(record.get('id', '')), 40)} ({reason})")
         elif entry.id in kept:
             wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
         else:
@@ -174,10 +170,6 @@ def _unheld(record: Record) -> dict[str, str]:
             return dict.fromkeys(record, "JSON cannot hold")
         return dict(item for name, value in record.items() for item in _unheld({name: value}).items())
     return {}
-
-
-def _reason(faults: list[Fault]) -> str:
-    return "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
 
 
 def _manifest(imported: Imported, entries: list[Entry], manifest: Record) -> Record:

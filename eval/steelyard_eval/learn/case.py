@@ -18,6 +18,7 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Setting
+from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
@@ -26,7 +27,7 @@ from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.interleaving import Duel, duels
-from steelyard_eval.learn.policies import Hits, Policy, recognise
+from steelyard_eval.learn.policies import Hits, recognise
 from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.record import record
@@ -59,7 +60,7 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]
     table: SignalTable
-    policies: tuple[Policy, ...]
+    policies: list[PolicyRecord]
     hits: Hits
     learned: ClickGains
     parts: Mapping[str, Cells]
@@ -155,7 +156,7 @@ def prepare(
         ),
     }
     kept = {name: part for name, part in parts.items() if part.positive.any()}
-    read = space, log, label, config, tuple(queries), table, tuple(policies), hits, learned, kept
+    read = space, log, label, config, tuple(queries), table, policies, hits, learned, kept
     file = "" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path)
     return LogCase(*read, duels(path) if hits.mixed.any() else [], configurations, file)
 

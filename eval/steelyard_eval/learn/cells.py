@@ -9,8 +9,8 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import LoggedPairs
+from steelyard_eval.learn.tally import sums
 
 
 @dataclass(frozen=True)

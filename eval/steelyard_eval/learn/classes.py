@@ -15,9 +15,9 @@ from scipy.special import expit
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import curve
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
+from steelyard_eval.learn.tally import sums
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""

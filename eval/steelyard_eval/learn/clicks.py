@@ -130,14 +130,7 @@ def agent(shown: Shown, rng: np.random.Generator) -> Bools:
 
 
 MODELS: dict[str, Model] = {
-    "pbm": pbm,
-    "noisy": noisy,
-    "trust": trust,
-    "cascade": cascade,
-    "dbn": dbn,
-    "agent": agent,
-    "hetero": hetero,
-    "wild": wild,
+    **{model.__name__: model for model in (pbm, noisy, trust, cascade, dbn, agent, hetero, wild)},
     "attract": attract(0.3),
     "attract1": attract(0.1),
     "tags": tags,

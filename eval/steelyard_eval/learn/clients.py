@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.datasets.log_schema import LogLine
+from steelyard_eval.datasets.logs import LogLine
 from steelyard_eval.learn.waiting import token
 
 DAY = 86_400.0

@@ -7,28 +7,29 @@ try, and nothing ships: no log tells an act that follows a signal from one that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
-from steelyard.base.arrays import Indices, Ints
+from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.common.documents.learn import ExperimentRecord
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.few_labels import WITH_A_LOG
+from steelyard_eval.decide.grid import Block, Grid, Singles
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
-from steelyard_eval.learn.by_acts import ByActs
 from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.experiment import Experiment, experiment
-from steelyard_eval.learn.first_ten import PLACES, rows_of, rows_shown
+from steelyard_eval.learn.experiment import experiment
+from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, rows_shown, unlabelled
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.policies import AGREES
-from steelyard_eval.learn.suggested import suggested
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
@@ -41,6 +42,60 @@ from steelyard_eval.tune.written import plain_cuts
 OBJECTIVE = Measure("nDCG", PLACES)
 CLICKED = 400
 """Logged queries on which candidates are valued by acts: with more of them some dozens of labels tell no more."""
+
+
+@dataclass(frozen=True)
+class ByActs:
+    """What acts say that candidates gain over today's ranking: a scale for `tune.layout.laid_over`.
+
+    Attributes
+    ----------
+    learned : what the acts say.
+    base : float64[Q], what today's lists are worth.
+    """
+
+    learned: ClickGains
+    base: Floats
+
+    @classmethod
+    def over(cls, learned: ClickGains, recordings: Sequence[Measured], today: SearchConfig) -> ByActs:
+        """The scale on which `today` is 0 on every query."""
+        table = serving(recordings, today).table
+        return cls(learned, learned.values(rows_shown(table, today, rows_of(learned.pairs, table))))
+
+    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
+        row_of, found = rows_of(self.learned.pairs, known.table), []
+        for depths, alike in groupby(settings, key=lambda config: config.depths):
+            masked = known.table.at_depth(depths)
+            for config in alike:
+                form = unlabelled(masked, config)
+                block = Block.of(config, form, columns // len(settings))
+                found.append(self._measured(block, rows_of_form(form, block.weights, row_of)))
+        return Grid.joined(found)
+
+    def alone(self, known: Measured, config: SearchConfig) -> Grid:
+        """One configuration as it is."""
+        top = rows_shown(known.table, config, rows_of(self.learned.pairs, known.table))
+        return self._measured(Block.alone(config), top[None])
+
+    def gains(self, recordings: Sequence[Measured], blocks: Sequence[Block]) -> Singles:
+        """float32[C, Q]: what candidates gain that were laid out on other queries."""
+        served = [(serving(recordings, block.config).table, block) for block in blocks]
+        found = []
+        for _, alike in groupby(served, key=lambda one: id(one[0])):
+            tables, own = zip(*alike, strict=True)
+            found += [
+                self._gain(top) for top in first_rows(tables[0], own, rows_of(self.learned.pairs, tables[0]))
+            ]
+        return np.concatenate(found)
+
+    def _measured(self, block: Block, top: Ints) -> Grid:
+        gain = self._gain(top)
+        return Grid((block,), gain, gain)
+
+    def _gain(self, top: Ints) -> Singles:
+        return (self.learned.values(top) - self.base).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -104,7 +159,7 @@ class LogDecision:
         if self.case.listless or self.case.interleaved(preferred=True):
             return None
         apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
-        found = suggested(self.learned, self.gains, self.both, apart)
+        found = self.learned.suggested(self.gains, self.both, apart)
         return None if found is None or self._lost(found) else found
 
     def _lost(self, candidate: int) -> bool:
@@ -128,7 +183,7 @@ class LogDecision:
         return won[0][1] if won else None
 
     @cached_property
-    def experiment(self) -> Experiment | None:
+    def experiment(self) -> ExperimentRecord | None:
         """What it takes to interleave a try that acts suggest with today's; None for any other verdict."""
         if self.recommended is not None or self.candidate is None:
             return None

@@ -16,8 +16,8 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
+from steelyard_eval.learn.tally import sums
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
@@ -51,11 +51,6 @@ class Examination:
     def exponent(self) -> float:
         """The estimate, brought to 0..`STEEPEST`."""
         return float(np.clip(self.estimate, 0.0, STEEPEST))
-
-    @property
-    def curve(self) -> Floats:
-        """float64[PLACES]: how often each place is examined, relative to the first."""
-        return curve(self.exponent)
 
     def in_words(self, acts: int) -> str:
         """How much less the tenth place is looked at than the first, and how that is known of so many acts."""

@@ -8,18 +8,18 @@ acted upon more often. Entries that the log never showed are relevant with the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from steelyard.base.arrays import Ints
 from steelyard.feedback.team_draft import draft_teams
+from steelyard_eval.common.documents.learn import ExperimentRecord
 from steelyard_eval.learn.acts import POSITIVE
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.interleaving import searches_needed
+from steelyard_eval.learn.tally import sums
 
 SEARCHES = 20_000
 """Simulated; the shares of wins and losses have errors of less than .004."""
@@ -27,24 +27,12 @@ ROUNDS = PLACES // 2
 """Coins of a draft: each decides who picks first of two places."""
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What interleaving is expected to show, as shares of the searches, and how many of them it takes.
+def experiment(learned: ClickGains, top: Ints) -> ExperimentRecord:
+    """Simulate searches in which two rankings take turns; `top` int[2, Q, PLACES] has today's lists first.
 
-    Attributes
-    ----------
-    wins, ties, losses : searches that the candidate wins, that neither wins, and that today's ranking wins.
-    searches : how many tell them apart in four of five such experiments, at 5%; None where neither is preferred.
+    Wins, ties and losses of the candidate are shares of the searches. `searches` is how many tell the two apart in
+    four of five such experiments, at 5%; None where neither is preferred.
     """
-
-    wins: float
-    ties: float
-    losses: float
-    searches: int | None
-
-
-def experiment(learned: ClickGains, top: Ints) -> Experiment:
-    """Simulate searches in which two rankings take turns; `top` int[2, Q, PLACES] has today's lists first."""
     rng = np.random.default_rng(0)
     queries = learned.cells.queries
     asked = sums(learned.cells.query, learned.cells.shown)[queries]
@@ -57,7 +45,8 @@ def experiment(learned: ClickGains, top: Ints) -> Experiment:
     rate = np.where(rows >= 0, relevance * acts[0] + (1 - relevance) * acts[1], 0.0)
     balance = ((rng.random(rate.shape) < rate) * team).sum(axis=1)
     wins, losses = float((balance > 0).mean()), float((balance < 0).mean())
-    return Experiment(wins, 1 - wins - losses, losses, searches_needed(wins, losses))
+    needed = searches_needed(wins, losses)
+    return {"wins": wins, "ties": 1 - wins - losses, "losses": losses, "searches": needed}
 
 
 def _drafts(today: Sequence[int], candidate: Sequence[int]) -> list[list[tuple[int, int]]]:

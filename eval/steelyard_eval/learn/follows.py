@@ -13,9 +13,9 @@ import numpy as np
 
 from steelyard_eval.common.documents.learn import FollowRecord
 from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.examination import LOUDEST, conditional
 from steelyard_eval.learn.first_ten import LoggedPairs
+from steelyard_eval.learn.tally import sums
 
 FEWEST = 10
 """Labelled queries with an act, below which nothing is said."""

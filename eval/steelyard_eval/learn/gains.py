@@ -8,14 +8,14 @@ error* is that of a mean over queries. The *refit error* is the jackknife over f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.decide.posterior import Moments
+from steelyard_eval.decide.posterior import Matrix, Moments
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
 from steelyard_eval.learn.examination import Examination, examine
@@ -32,6 +32,9 @@ ROUNDS = 20
 """Of EM in each refit."""
 SURE = 2.0
 """Query errors and refit errors that a gain has to exceed in every view to be worth a try."""
+
+ASKED = 20
+"""Candidates that are looked at closely, those of largest gain."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,7 @@ class ClickGains:
 
     @classmethod
     def of(
-        cls,
-        pairs: LoggedPairs,
-        cells: Cells,
-        given: Floats | None = None,
-        clients: Sequence[Cells] = (),
+        cls, pairs: LoggedPairs, cells: Cells, given: Floats | None = None, clients: Sequence[Cells] = ()
     ) -> ClickGains:
         """Learn from cells; `given` float64[PLACES] are probabilities of examination that the log holds."""
         examination = examine(pairs, cells, given)
@@ -160,6 +159,28 @@ class ClickGains:
             gain, error = mean_of(self.per_query(top, float(strength)), unit)
             if gain - SURE * error <= 0:
                 return float(round(strength, 2))
+        return None
+
+    def suggested(self, gains: Matrix, top: Callable[[int], Ints], parts: Mapping[str, Cells]) -> int | None:
+        """The candidate of largest gain that holds in every view and without each of the parts; None without any.
+
+        It is worth a try. No estimator can tell an act that follows a signal from one that follows worth, so
+        nothing ships from acts alone.
+
+        Parameters
+        ----------
+        gains : float[C, n], by the middle view on the logged queries.
+        top : int[2, Q, PLACES], the rows that the current configuration and a candidate show.
+        parts : the cells without the largest client, and so on.
+        """
+        sums = Moments.of(gains, self.pairs.unit[self.cells.queries])
+        likely = np.where(sums.mean - SURE * sums.error > 0, sums.mean, -np.inf)
+        for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
+            if likely[candidate] <= 0:
+                return None
+            lists = top(candidate)
+            if self.views(lists).bound > 0 and all(self.without(one, lists)[0] > 0 for one in parts.values()):
+                return int(candidate)
         return None
 
     def unseen(self, own: Ints) -> float:

@@ -8,8 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
+from steelyard.systems import find_system
 from steelyard_eval.common.answer import Conclusion, name_of
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.renderers import drawn
@@ -19,12 +23,12 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.decide.provenance import origin
 from steelyard_eval.decide.steps import to_do
 from steelyard_eval.decide.wording import named
+from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.decided import LogDecision, decided
 from steelyard_eval.learn.learned_document import document
 from steelyard_eval.learn.learned_sentence import ask
 from steelyard_eval.learn.learned_text import learned as learned_text
-from steelyard_eval.learn.soleri_rule import adapted
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.attempt import ChosenWeights
 
@@ -93,7 +97,7 @@ def learn(
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     if rule == LEARNER:
         return _answer(decided(case, labels, now), now)
-    ruled = adapted(case)
+    ruled = _ruled(case)
     return _adapted(decided(case, labels=False, now=now), *ruled, now)
 
 
@@ -108,6 +112,23 @@ def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
         return Learned(record, current)
     picked = replace(found.offered, provenance=facts)
     return Learned(record, picked) if found.verdict == "ship" else Learned(record, current, picked)
+
+
+def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
+    """The current configuration after the rule of Soleri's document, and what it counted.
+
+    One weight follows the rate of accepted results (`config/adaptive.py`). Raises ConfigError where the system has
+    no rule.
+    """
+    rule = find_system(case.config.name).adaptive
+    if rule is None:
+        raise ConfigError(
+            f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
+        )
+    acts = case.hits.tally.acts
+    counts = dict(zip(KINDS, np.rint(acts.sum(axis=0)).astype(int).tolist(), strict=True))
+    feedback = Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
+    return adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}
 
 
 def _adapted(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import cast
-
 import numpy as np
 
 from steelyard import __version__
@@ -13,24 +10,22 @@ from steelyard_eval.common.documents.learn import (
     ActsRecord,
     ClientsRecord,
     CloselyRecord,
-    ExperimentRecord,
     LabelsRecord,
     LearnDocument,
     LearnedStrategy,
     PieceRecord,
-    PolicyRecord,
     ViewRecord,
 )
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
 from steelyard_eval.decide.provenance import decided, told
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase, span
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.follows import follows
 from steelyard_eval.learn.gains import STRENGTHS
 from steelyard_eval.learn.learned_sentence import answer, contradiction, evidence, unlisted
 from steelyard_eval.learn.logged import of_log
+from steelyard_eval.learn.tally import sums
 
 MOST_DUELS = 4
 """Interleaved rankings that are told of, all of them together being one."""
@@ -58,7 +53,7 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
         "best": best,
         "log": {**case.log.census.to_json(), "span": span(case.log), "queries": len(case.cells.queries)},
         "clients": _clients(case),
-        "policies": [cast(PolicyRecord, vars(policy)) for policy in case.policies],
+        "policies": case.policies,
         "examination": {
             "exponent": learned.examination.exponent,
             "error": learned.examination.error if np.isfinite(learned.examination.error) else None,
@@ -70,7 +65,7 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
         "labels": _labels(decision, about),
         "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
-        "experiment": None if decision.experiment is None else cast(ExperimentRecord, asdict(decision.experiment)),
+        "experiment": decision.experiment,
         "views": closely["views"],
         "pieces": closely["pieces"],
         "unseen": closely["unseen"],

@@ -60,7 +60,7 @@ def _preferred(found: LogDecision, duel: Duel, config: SearchConfig) -> Conclusi
 
 def _turns(found: LogDecision) -> tuple[Step, ...]:
     """In how many searches a try and what is used today have to take turns, for acts to decide between them."""
-    needed = None if found.experiment is None else found.experiment.searches
+    needed = None if found.experiment is None else found.experiment["searches"]
     if needed is None:
         return ()
     told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"

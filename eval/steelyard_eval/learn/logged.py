@@ -1,25 +1,43 @@
 """What a candidate's lists would have been worth, in acts per show, by the probabilities that our own log has.
 
-Three estimates, as in `offpolicy`, from sums over (query, entry, place). The rewards of the doubly robust one come
-from two classes of entries that were fitted on the other half of the queries, so no act corrects itself.
+*IPS* weighs every show by the other policy's probability over the logged one; *SNIPS* divides by the sum of these
+weights instead of the number of shows (Swaminathan and Joachims, NeurIPS 2015); *DR* starts from a model of the
+reward and corrects it by what was seen (Dudik, Langford and Li, ICML 2011). All three need overlap: where weights
+are few and huge, none of them means anything, and the answer is refused. They are computed from sums over (query,
+entry, place), the modelled rewards from two classes of entries that were fitted on the other half of the queries,
+so no act corrects itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import cast
+from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.common.documents.learn import OffPolicyRecord
+from steelyard_eval.common.documents.learn import OffPolicyRecord, PolicyValue
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.first_ten import LoggedPairs
-from steelyard_eval.learn.offpolicy import OffPolicy, Value, refusal_of
 from steelyard_eval.measures.statistics import normal_interval
+
+LEAST_EFFECTIVE = 100.0
+"""Shows that the weighted ones have to be worth."""
+MEAN_WEIGHT = (0.8, 1.25)
+"""Where the policies overlap, weights have a mean of 1."""
+
+
+def refusal_of(effective: float, mean_weight: float) -> str:
+    """Why weights cannot be believed; empty where they can."""
+    if effective < LEAST_EFFECTIVE:
+        needed = f"{LEAST_EFFECTIVE:.0f} are needed; log more exploration"
+        return f"the weighted shows are worth {effective:.0f}, and {needed}"
+    low, high = MEAN_WEIGHT
+    if not low <= mean_weight <= high:
+        return f"the weights have a mean of {mean_weight:.2f} instead of 1, so the policies do not overlap"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -60,11 +78,12 @@ def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> OffPolicyRe
     shown = Weighed.of(case, queries)
     if not len(shown.query):
         return None
-    found = valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent)
-    return cast(OffPolicyRecord, asdict(found))
+    return valued(case.pairs, case.cells, shown, top, name, case.learned.examination.exponent)
 
 
-def valued(pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: str, exponent: float) -> OffPolicy:
+def valued(
+    pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: str, exponent: float
+) -> OffPolicyRecord:
     """Acts per show of a candidate: by inverse propensities, self-normalised, and doubly robust.
 
     A show is of use where the candidate has that entry at that place. Intervals are normal, from exact sums.
@@ -79,17 +98,17 @@ def valued(pairs: LoggedPairs, cells: Cells, shown: Weighed, top: Ints, name: st
     residual = act_squares * (1 - 2 * snips) + squares * snips**2
     largest = shown.squares[target] / np.maximum(shown.inverse[target], 1e-300)
     effective, mean = weights**2 / max(squares, 1e-300), weights / n
-    return OffPolicy(
-        of=name,
-        ips=_normal(ips, act_squares / n - ips**2, n),
-        snips=_normal(snips, residual / max(weights, 1e-300) ** 2, 1.0),
-        dr=_robust(shown, target, _rewards(pairs, cells, shown, theirs, exponent)),
-        effective=effective,
-        mean_weight=mean,
-        largest=float(np.max(largest, initial=0.0)),
-        shows=int(n),
-        refusal=refusal_of(effective, mean),
-    )
+    return {
+        "of": name,
+        "ips": _normal(ips, act_squares / n - ips**2, n),
+        "snips": _normal(snips, residual / max(weights, 1e-300) ** 2, 1.0),
+        "dr": _robust(shown, target, _rewards(pairs, cells, shown, theirs, exponent)),
+        "effective": effective,
+        "mean_weight": mean,
+        "largest": float(np.max(largest, initial=0.0)),
+        "shows": int(n),
+        "refusal": refusal_of(effective, mean),
+    }
 
 
 def _rewards(pairs: LoggedPairs, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
@@ -109,7 +128,7 @@ def _rewards(pairs: LoggedPairs, cells: Cells, shown: Weighed, row: Indices, exp
     return found
 
 
-def _robust(shown: Weighed, target: Bools, reward: Floats) -> Value:
+def _robust(shown: Weighed, target: Bools, reward: Floats) -> PolicyValue:
     """The mean over shows of the modelled reward, corrected by (y - reward) / p where the target was shown."""
     n = float(shown.shows.sum())
     correction = np.where(target, shown.acts - reward * shown.inverse, 0.0)
@@ -119,7 +138,7 @@ def _robust(shown: Weighed, target: Bools, reward: Floats) -> Value:
     return _normal(mean, float(squares.sum()) / n - mean**2, n)
 
 
-def _normal(mean: float, variance: float, n: float) -> Value:
+def _normal(mean: float, variance: float, n: float) -> PolicyValue:
     """A mean of n with its interval."""
     found = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
-    return Value(found.mean, found.low, found.high)
+    return {"value": found.mean, "low": found.low, "high": found.high}

@@ -20,8 +20,7 @@ from steelyard_eval.common.documents.learn import EvidenceRecord, LoopDocument, 
 from steelyard_eval.common.results import Reported, RunsOf
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.datasets.log_schema import decode
-from steelyard_eval.datasets.logs import HeldLog, lines_of
+from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.decide.steps import beside
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import EXIT_CODES, Gating

@@ -15,6 +15,7 @@ from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import GONE, PLACES, LoggedPairs, rows_of, rows_shown
 from steelyard_eval.learn.reader import Log
@@ -25,21 +26,6 @@ AGREES = 0.8
 
 DEEPER = 40
 """Places that our lists are longer where entries are newer than the log, and are taken out."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """One policy of a log.
-
-    `how` is replayed (our lists of its configuration, or of what is used today, are those that were shown),
-    interleaved (all its lists were mixed with others') or another engine's. `agreement` is the share of places
-    that are equal, of the lists that were not mixed.
-    """
-
-    name: str
-    searches: int
-    how: str
-    agreement: float
 
 
 @dataclass(frozen=True)
@@ -90,12 +76,15 @@ def recognise(
     configurations: Mapping[str, SearchConfig],
     current: SearchConfig,
     grown: Indices,
-) -> list[Policy]:
+) -> list[PolicyRecord]:
     """Compare the lists of every policy with those of its configuration, or with those of what is used today.
 
-    `grown` are the numbers of entries that are newer than the log: our lists are compared without them.
+    `how` is replayed (our lists of its configuration, or of what is used today, are those that were shown),
+    interleaved (all its lists were mixed with others') or another engine's. `agreement` is the share of places
+    that are equal, of the lists that were not mixed. `grown` are the numbers of entries that are newer than the
+    log: our lists are compared without them.
     """
-    found = []
+    found: list[PolicyRecord] = []
     row_of = rows_of(pairs, table)
     newer = np.isin(table.entry, grown)
     row = hits.row(pairs)
@@ -103,7 +92,7 @@ def recognise(
         searches, every = log.searches.get(name, 0), hits.policy == number
         own = every & ~hits.mixed
         if not own.any():
-            found.append(Policy(name, searches, "interleaved", 0.0))
+            found.append({"name": name, "searches": searches, "how": "interleaved", "agreement": 0.0})
             continue
         config = configurations.get(name, current)
         deep = config.with_limit(config.limit + int(newer.sum() > 0) * DEEPER)
@@ -114,5 +103,6 @@ def recognise(
         shown = hits.tally.shown[own]
         equal = (row[own] >= 0) & (ours[np.maximum(hits.query[own], 0), hits.place[own]] == row[own])
         agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
-        found.append(Policy(name, searches, "replayed" if agreement >= AGREES else "another engine's", agreement))
+        how = "replayed" if agreement >= AGREES else "another engine's"
+        found.append({"name": name, "searches": searches, "how": how, "agreement": agreement})
     return found

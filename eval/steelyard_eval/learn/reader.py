@@ -16,8 +16,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard_eval.datasets.log_schema import LogLine, decode
-from steelyard_eval.datasets.logs import HeldLog, lines_of
+from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, WORTH
-from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.first_ten import PLACES
 
 MOST_POLICIES = 16
+
+
+def sums(at: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
+    """float64[max(size, highest number + 1)]: the sum of the weights of each number."""
+    return np.bincount(at, weights, size).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)

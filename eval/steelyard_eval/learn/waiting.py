@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from steelyard_eval.datasets.log_schema import LogLine
+from steelyard_eval.datasets.logs import LogLine
 
 OPEN = 10_000
 """Impressions that wait: an act reaches back so many searches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -25,12 +25,44 @@ from steelyard.rerank.settings import open_reranker, reranker_asked
 from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
-from steelyard_eval.recording.kept import KeptTables
+from steelyard_eval.recording.select import only
 from steelyard_eval.recording.workers import Workers
 
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
+NUMBERS = 20_000_000
+"""How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
+
+
+class KeptTables:
+    """The last recordings, each under all that it depends on beside its queries.
+
+    The next command may ask the same of the same queries, or of some of them.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[tuple[object, dict[str, Query], SignalTable]] = []
+
+    def find(self, key: object, queries: Sequence[Query]) -> SignalTable | None:
+        """The recording of these queries, in their order; None where there is none of all of them."""
+        for held, known, table in self._held:
+            if held == key and all(known.get(query.id) == query for query in queries):
+                return only(table, [query.id for query in queries])
+        return None
+
+    def keep(self, key: object, queries: Sequence[Query], table: SignalTable) -> None:
+        """Keep a recording, if it is no larger than all that may be kept; the oldest give way to it."""
+        if _numbers(table) > NUMBERS:
+            return
+        self._held.append((key, {query.id: query for query in queries}, table))
+        while sum(_numbers(own) for *_, own in self._held) > NUMBERS:
+            del self._held[0]
+
+
+def _numbers(table: SignalTable) -> int:
+    return len(table) * (len(table.columns) + len(table.positions))
 
 
 @dataclass(frozen=True)
@@ -69,10 +101,7 @@ class Workspace:
     @property
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
-        return {
-            "--embedder": None if self.asked == "auto" else self.asked,
-            "--intents": self.dataset.intents,
-        }
+        return {"--embedder": None if self.asked == "auto" else self.asked, "--intents": self.dataset.intents}
 
     @property
     def model(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ Probes = list[tuple[str, Vectors]]
 """Vectors, each with the id of the entry whose vector it is."""
 
 
-def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embedder]) -> list[dict[str, Any]]:
+def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embedder]) -> list[dict[str, object]]:
     """Make the index of each space that has none, and measure it; the records are for `--json`.
 
     Queries of the data set are searched for where it has `FEW` and one of the embedders is of the space, else
@@ -60,7 +60,7 @@ def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embed
         vault.search_by(None)
 
 
-def measured(vault: PostgresVault, space: Space, what: str, probes: Probes) -> dict[str, Any]:
+def measured(vault: PostgresVault, space: Space, what: str, probes: Probes) -> dict[str, object]:
     """How many of which vectors were searched for, and rows: see `index_hnsw`. The index is there."""
     if not probes:
         return {"probes": f"no {what}", "rows": []}

@@ -117,7 +117,7 @@ def index_dataset(
         }
 
 
-def reindex_vault(path: str, embedder: str | None = None) -> dict[str, Any]:
+def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
     """Rebuild every keyword index and all vectors; the old vectors, of every model, are dropped.
 
     `embedder` is the only model afterwards; by default all present models are kept. Everything happens in

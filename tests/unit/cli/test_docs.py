@@ -22,7 +22,7 @@ from steelyard.table.join import join
 from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.log_schema import LogLine
+from steelyard_eval.datasets.logs import LogLine
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

@@ -16,7 +16,6 @@ from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.simulator import CandidateLists
-from steelyard_eval.learn.suggested import suggested
 
 QUERIES, CANDIDATES = 240, 25
 
@@ -53,7 +52,7 @@ def learned(lists, cells):
 def tried(lists, cells, **parts):
     """The candidate that acts alone suggest; 0, what is used today, for none."""
     found, gains = learned(lists, cells)
-    return suggested(found, gains, lambda one: lists.top[[0, one]], parts) or 0
+    return found.suggested(gains, lambda one: lists.top[[0, one]], parts) or 0
 
 
 def decided(lists, grades, cells, queries):

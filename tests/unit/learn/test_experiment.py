@@ -40,8 +40,8 @@ def test_two_entries_exchanged_are_what_coins_and_rates_make_of_them():
 
     found = experiment(known, top)
 
-    assert (found.wins, found.losses) == (pytest.approx(3 / 8, abs=0.014), 0.0)
-    assert found.searches == -(-4 // found.wins)
+    assert (found["wins"], found["losses"]) == (pytest.approx(3 / 8, abs=0.014), 0.0)
+    assert found["searches"] == -(-4 // found["wins"])
 
 
 OTHER = "weighted_sum(0.3*bm25, 0.67*vector, 0.03*graph, normalize=minmax)"

@@ -18,7 +18,7 @@ from steelyard.memory.filters import Filters, valid_at
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.datasets.log_schema import Action
+from steelyard_eval.datasets.logs import Action
 from steelyard_eval.learn import clients
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census

@@ -54,9 +54,9 @@ def test_two_shows_by_hand():
     first = np.zeros(2, dtype=np.int64)
     shown = Weighed(first, first, np.array([own, other]), np.ones(2), 1 / p, 1 / p**2, y / p, y / p**2)
     value = valued(lists.pairs, cells_of(found, lists), shown, lists.top[5], "", 1.0)
-    assert (value.ips.value, value.snips.value, value.effective) == pytest.approx((1.0, 1.0, 1.0))
-    assert (value.mean_weight, value.largest) == pytest.approx((1.0, 2.0))
-    assert "worth 1, and 100 are needed" in value.refusal
+    assert (value["ips"]["value"], value["snips"]["value"], value["effective"]) == pytest.approx((1.0, 1.0, 1.0))
+    assert (value["mean_weight"], value["largest"]) == pytest.approx((1.0, 2.0))
+    assert "worth 1, and 100 are needed" in value["refusal"]
 
 
 def test_the_interval_of_snips_by_hand():
@@ -70,7 +70,7 @@ def test_the_interval_of_snips_by_hand():
     shown = Weighed(first, first, np.array([own, own]), np.ones(2), 1 / p, 1 / p**2, y / p, y / p**2)
     value = valued(lists.pairs, cells_of(found, lists), shown, lists.top[5], "", 1.0)
     half = 1.959964 * np.sqrt(32 / 9 / 36)
-    assert (value.snips.low, value.snips.high) == pytest.approx((1 / 3 - half, 1 / 3 + half), abs=1e-4)
+    assert (value["snips"]["low"], value["snips"]["high"]) == pytest.approx((1 / 3 - half, 1 / 3 + half), abs=1e-4)
 
 
 def test_probabilities_are_shares_of_the_lists_that_could_be_shown():
@@ -91,8 +91,10 @@ def test_all_three_estimates_are_unbiased_and_the_model_narrows_the_interval():
     for seed in range(12):
         _, sessions, shown = logged(seed)
         one = valued(lists.pairs, cells_of(sessions, lists), shown, lists.top[candidate], "", 1.0)
-        assert one.effective > 100
-        found.append([(each.value, each.high - each.value) for each in (one.ips, one.snips, one.dr)])
+        assert one["effective"] > 100
+        found.append(
+            [(each["value"], each["high"] - each["value"]) for each in (one["ips"], one["snips"], one["dr"])]
+        )
     values, reach = np.moveaxis(np.array(found), 2, 0)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(np.abs(values.mean(axis=0) - alone.acted.mean()) < 3 * error)

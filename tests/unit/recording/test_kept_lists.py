@@ -11,9 +11,8 @@ from steelyard.memory.entry import Entry
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.recording.kept import KeptTables
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import KeptTables, Workspace
 from steelyard_eval.tune.tuned_parameters import of_retrievers
 
 
@@ -122,7 +121,7 @@ def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
     tables = [record(Workspace.open(data), data.queries[at : at + 1], [config]) for at in range(3)]
     sizes = [2 * len(table) for table in tables]  # a score and a place in each row
-    monkeypatch.setattr("steelyard_eval.recording.kept.NUMBERS", sizes[0] + sizes[1])
+    monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] + sizes[1])
     kept = KeptTables()
     for at in (0, 1):
         kept.keep("key", data.queries[at : at + 1], tables[at])
@@ -131,7 +130,7 @@ def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     assert kept.find("key", data.queries[:1]) is None
     assert kept.find("other", data.queries[2:3]) is None
 
-    monkeypatch.setattr("steelyard_eval.recording.kept.NUMBERS", sizes[0] - 1)
+    monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] - 1)
     kept.keep("key", data.queries[:1], tables[0])
     assert kept.find("key", data.queries[:1]) is None
     assert kept.find("key", data.queries[2:3]) is not None

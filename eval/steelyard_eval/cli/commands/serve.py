@@ -66,7 +66,7 @@ def serve(
     It only reads. Files that change are read again; one that is broken is refused, and what was served stays.
     """
     require("serve", "an MCP server")
-    from steelyard_eval.vaults.serve import running  # the extra
+    from steelyard_eval.vaults.serve.http import run  # the extra
 
     face = find_face(mimic)
     if explore is not None and log is None:
@@ -82,7 +82,7 @@ def serve(
         hnsw,
     )
     writer = None if log is None else ServerLog(log, time.time)
-    running.run(served, face, writer, client, port, partial(_told, as_json))
+    run(served, face, writer, client, port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str, token: str, new: bool) -> None:

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from steelyard.net.endpoint import Answer
 from steelyard_eval.compare.answer_form import MOST_VALUES, is_id, place_of_ids
-from steelyard_eval.datasets.log_schema import MOST_HITS
+from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.learn.use.session import ShownHit
 
 SCORES = ("score", "similarity", "averageSimilarity", "relevance_score", "relevance", "rank_score")
 TITLES = ("title", "name")
-TEXTS: tuple[str, ...] = (
-    "what",
-    "why",
-    "impact",
-    "text",
-    "content",
-    "snippet",
-    "description",
-    "summary",
-    "abstract",
-    "overview",
-)
-TEXTS += ("abstract_text", "page_content", "details")
+TEXTS = """what why impact text content snippet description summary abstract overview abstract_text
+    page_content details""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 LONGEST = 20_000
 """Characters of a result's text that are looked at."""
-Json = Any
 
 
-def hits_of(answer: Json) -> tuple[ShownHit, ...] | None:
+def hits_of(answer: object) -> tuple[ShownHit, ...] | None:
     """The results in an answer, best first; None where it holds none that can be read.
 
     An answer is a text, the blocks of one, or what a tool of MCP returns. A result without an id is left out.
@@ -53,7 +40,7 @@ def hits_of(answer: Json) -> tuple[ShownHit, ...] | None:
     )
 
 
-def text_in(answer: Json) -> str:
+def text_in(answer: object) -> str:
     """The text of an answer that is no JSON."""
     if isinstance(answer, str):
         return answer
@@ -62,7 +49,7 @@ def text_in(answer: Json) -> str:
     return "\n".join(filter(None, map(text_in, answer))) if isinstance(answer, list) else ""
 
 
-def _document(answer: Json) -> Json:
+def _document(answer: object) -> object:
     """The JSON value of an answer; None for prose."""
     if isinstance(answer, Mapping):
         if isinstance(answer.get("structuredContent"), dict):
@@ -79,7 +66,7 @@ def _document(answer: Json) -> Json:
     return _json(answer) if isinstance(answer, str) else None
 
 
-def _are_blocks(blocks: list[Json]) -> bool:
+def _are_blocks(blocks: list[object]) -> bool:
     """Whether these are the text blocks of an answer."""
     return bool(blocks) and all(
         isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
@@ -87,7 +74,7 @@ def _are_blocks(blocks: list[Json]) -> bool:
     )
 
 
-def _json(text: str) -> Json:
+def _json(text: str) -> object:
     """The JSON value in a text, which some clients put words before; None where there is none."""
     starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
     for at in dict.fromkeys((0, *([min(starts)] if starts else []))):
@@ -98,13 +85,13 @@ def _json(text: str) -> Json:
     return None
 
 
-def _walked(value: Json, path: str) -> Json:
+def _walked(value: object, path: str) -> object:
     for name in filter(None, path.split(".")):
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _hit(item: Json, path: str) -> ShownHit | None:
+def _hit(item: object, path: str) -> ShownHit | None:
     """One result: its id at the path; the rest beside the id, or beside what the id is wrapped in."""
     name = _walked(item, path) if path else item
     if isinstance(name, bool) or not isinstance(name, str | int) or not is_id(str(name)) or not str(name):

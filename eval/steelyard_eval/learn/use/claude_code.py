@@ -7,9 +7,8 @@ a subagent did has `isSidechain`, and is a session of its own. What the model on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from steelyard_eval.learn.use.records import Record, seconds, text_of
+from steelyard_eval.learn.use.records import Record, objects, seconds, text_of
 from steelyard_eval.learn.use.session import AgentSaid, Event, PersonAsked
 from steelyard_eval.learn.use.tools import Calls
 
@@ -41,22 +40,26 @@ def events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
             yield from _question(content, calls, time)
 
 
-def _answer(content: Any, calls: Calls, time: float | None) -> Iterator[Event]:  # noqa: ANN401 -- JSON
-    for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        if not isinstance(block, dict):
-            continue
-        if block.get("type") == "text" and isinstance(block.get("text"), str):
-            yield AgentSaid(block["text"])
+def _blocks(content: object) -> list[Record]:
+    """The blocks of a message, which may be a text alone."""
+    return objects(content) if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def _answer(content: object, calls: Calls, time: float | None) -> Iterator[Event]:
+    for block in _blocks(content):
+        text = block.get("text")
+        if block.get("type") == "text" and isinstance(text, str):
+            yield AgentSaid(text)
         elif block.get("type") == "tool_use":
             yield from calls.made(str(block.get("id")), str(block.get("name") or ""), block.get("input"), time)
 
 
-def _question(content: Any, calls: Calls, time: float | None) -> Iterator[Event]:  # noqa: ANN401 -- JSON
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    answers = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_result"]
+def _question(content: object, calls: Calls, time: float | None) -> Iterator[Event]:
+    blocks = _blocks(content)
+    answers = [block for block in blocks if block.get("type") == "tool_result"]
     for block in answers:
         failed = block.get("is_error") is True
         yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
-    text = text_of([block for block in blocks if isinstance(block, dict) and block.get("type") == "text"])
+    text = text_of([block for block in blocks if block.get("type") == "text"])
     if text and not answers and not text.lstrip().startswith(_OURS):
         yield PersonAsked(text)

@@ -15,8 +15,7 @@ from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback.log import line as written
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.datasets.log_schema import decode
-from steelyard_eval.datasets.logs import HeldLog, lines_of
+from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import STRENGTH, followed
 from steelyard_eval.learn.use.impressions import Impression, Line, Writer, own_key

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from steelyard_eval.learn.use import langfuse, langsmith, openinference, otel, transcripts, ubi
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.session import UseSession
+from steelyard_eval.learn.use.spans import sessions
 
 Read = Callable[[list[Path], Corpus, str, Counter[str]], Iterator[UseSession]]
 JSON = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
@@ -52,10 +54,10 @@ KINDS = {
             transcripts.homes,
             tried=True,
         ),
-        UseKind("otel", "OpenTelemetry GenAI spans", otel.read, tried=True),
-        UseKind("openinference", "OpenInference spans, of Phoenix", openinference.read),
-        UseKind("langfuse", "exported observations and scores of Langfuse", langfuse.read),
-        UseKind("langsmith", "exported runs and feedback of LangSmith", langsmith.read),
+        UseKind("otel", "OpenTelemetry GenAI spans", partial(sessions, otel.spans), tried=True),
+        UseKind("openinference", "OpenInference spans, of Phoenix", partial(sessions, openinference.spans)),
+        UseKind("langfuse", "exported observations and scores of Langfuse", partial(sessions, langfuse.spans)),
+        UseKind("langsmith", "exported runs and feedback of LangSmith", partial(sessions, langsmith.spans)),
         UseKind(
             "ubi",
             "ubi_queries and ubi_events of OpenSearch",

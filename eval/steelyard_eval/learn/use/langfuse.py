@@ -6,22 +6,12 @@ no export was at hand to try it on. A score of 0 on a RETRIEVER says that its li
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
-from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.records import Record, loaded, objects, seconds
-from steelyard_eval.learn.use.session import UseSession
-from steelyard_eval.learn.use.spans import ANSWER, RATING, SEARCH, TOOL, TraceSpan, sessions
+from steelyard_eval.learn.use.spans import ANSWER, RATING, SEARCH, TOOL, TraceSpan
 
 QUERIES = ("query", "input", "text", "question", "q")
-
-
-def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
-    """The sessions in some files."""
-    return sessions(files, corpus, system, faults, _spans)
 
 
 def query_in(value: object) -> str:
@@ -32,11 +22,12 @@ def query_in(value: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _spans(record: Record) -> Iterable[TraceSpan]:
+def spans(record: Record) -> Iterable[TraceSpan]:
+    """The steps of a trace in a record."""
     nested = record.get("observations")
     if isinstance(nested, list):  # a trace of the API, with its observations inside
         for one in objects(nested):
-            yield from _spans({"sessionId": record.get("sessionId"), **one})
+            yield from spans({"sessionId": record.get("sessionId"), **one})
         return
     key, trace = str(record.get("id") or ""), _of(record, "trace_id", "traceId")
     kind = str(record.get("type") or "").upper()
@@ -58,7 +49,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
         yield TraceSpan(key, trace, "", conversation)
 
 
-def _any(record: Record, *names: str) -> Any:  # noqa: ANN401 -- any JSON value
+def _any(record: Record, *names: str) -> object:
     return next((record[name] for name in names if record.get(name) is not None), None)
 
 

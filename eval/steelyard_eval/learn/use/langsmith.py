@@ -6,37 +6,29 @@ names its entry by `id`, else in its metadata. Feedback of 0 on a retriever's ru
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
-from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.langfuse import query_in
-from steelyard_eval.learn.use.records import Record, loaded, objects, seconds
-from steelyard_eval.learn.use.session import UseSession
-from steelyard_eval.learn.use.spans import ANSWER, RATING, SEARCH, TOOL, TraceSpan, sessions
+from steelyard_eval.learn.use.records import Record, loaded, object_of, objects, seconds
+from steelyard_eval.learn.use.spans import ANSWER, RATING, SEARCH, TOOL, TraceSpan
 
 IDS = ("id", "_id", "doc_id", "document_id", "memory_id", "entry_id", "uri", "source")
 THREADS = ("session_id", "thread_id", "conversation_id")
 """Keys of a run's metadata that name its conversation; `session_id` of the run itself is its project."""
 
 
-def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
-    """The sessions in some files."""
-    return sessions(files, corpus, system, faults, _spans)
-
-
-def _spans(record: Record) -> Iterable[TraceSpan]:
+def spans(record: Record) -> Iterable[TraceSpan]:
+    """The steps of a trace in a record."""
     if "run_id" in record and "key" in record:
         if record.get("score") in (0, False) and record.get("score") is not None:
             yield TraceSpan(f"feedback {record.get('id')}", "", RATING, name=str(record["run_id"]))
         return
     key, trace = str(record.get("id") or ""), str(record.get("trace_id") or record.get("id") or "")
-    extra = _object(record.get("extra"))
-    about = _object(extra.get("metadata"))
+    extra = object_of(record.get("extra"))
+    about = object_of(extra.get("metadata"))
     conversation = next((str(about[name]) for name in THREADS if about.get(name)), "")
     begun, ended = seconds(record.get("start_time")), seconds(record.get("end_time"))
-    inputs, outputs = _object(record.get("inputs")), _object(record.get("outputs"))
+    inputs, outputs = object_of(record.get("inputs")), object_of(record.get("outputs"))
     kind, name = record.get("run_type"), str(record.get("name") or "")
     if kind == "retriever":
         documents = _documents(outputs)
@@ -49,7 +41,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
     elif trace:
         yield TraceSpan(key, trace, "", conversation)
     for child in objects(record.get("child_runs")):
-        yield from _spans({"trace_id": trace, **child})
+        yield from spans({"trace_id": trace, **child})
 
 
 def _documents(outputs: Mapping[str, object]) -> list[Record] | None:
@@ -58,9 +50,9 @@ def _documents(outputs: Mapping[str, object]) -> list[Record] | None:
     if not isinstance(documents, list):
         return None
     found = []
-    for document in map(_object, documents):
-        inner = _object(document.get("kwargs")) or document  # how LangChain writes its own objects
-        metadata = _object(inner.get("metadata"))
+    for document in map(object_of, documents):
+        inner = object_of(document.get("kwargs")) or document  # how LangChain writes its own objects
+        metadata = object_of(inner.get("metadata"))
         name = next((own[key] for own in (inner, metadata) for key in IDS if own.get(key)), None)
         score = next(
             (own[key] for own in (inner, metadata) for key in ("score", "relevance_score") if key in own), None
@@ -69,8 +61,3 @@ def _documents(outputs: Mapping[str, object]) -> list[Record] | None:
             {"id": name, "score": score, "text": inner.get("page_content"), "title": metadata.get("title")}
         )
     return found
-
-
-def _object(value: object) -> dict[str, object]:
-    found = loaded(value)
-    return found if isinstance(found, dict) else {}

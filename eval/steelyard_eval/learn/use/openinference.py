@@ -7,16 +7,11 @@ tree of objects, or columns of a table with `attributes.` before them; spans com
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.otel import ids_of, raw_spans, times_of
 from steelyard_eval.learn.use.records import Record, loaded
-from steelyard_eval.learn.use.session import UseSession
-from steelyard_eval.learn.use.spans import ANSWER, SEARCH, TOOL, TraceSpan, sessions
+from steelyard_eval.learn.use.spans import ANSWER, SEARCH, TOOL, TraceSpan
 
 LONGEST_NAME = 300
 """Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
@@ -25,12 +20,8 @@ DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_do
 _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
 
 
-def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
-    """The sessions in some files."""
-    return sessions(files, corpus, system, faults, _spans)
-
-
-def _spans(record: Record) -> Iterable[TraceSpan]:
+def spans(record: Record) -> Iterable[TraceSpan]:
+    """The steps of a trace in a record."""
     for span, attributes in list(raw_spans(record)) or [(record, record)]:
         has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
         kind = str(has.get(KIND) or span.get("span_kind") or "").upper()
@@ -54,7 +45,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
             yield TraceSpan(key, trace, "", conversation)
 
 
-def _flat(value: Any, prefix: str = "", depth: int = 0) -> dict[str, object]:  # noqa: ANN401 -- any JSON value
+def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
     """A tree as dotted keys; places of lists are numbers."""
     if len(prefix) > LONGEST_NAME:
         return {}

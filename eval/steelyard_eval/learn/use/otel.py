@@ -6,22 +6,12 @@ opt-in there: a program has to be told to capture content. OTLP in JSON is read,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
-from steelyard_eval.learn.use.corpus import Corpus
-from steelyard_eval.learn.use.records import Record, loaded, objects, seconds
-from steelyard_eval.learn.use.session import UseSession
-from steelyard_eval.learn.use.spans import ANSWER, CHANGE, SEARCH, TOOL, TraceSpan, sessions
+from steelyard_eval.learn.use.records import Record, loaded, object_of, objects, seconds
+from steelyard_eval.learn.use.spans import ANSWER, CHANGE, SEARCH, TOOL, TraceSpan
 
 _VALUES = ("stringValue", "doubleValue", "boolValue", "intValue", "bytesValue")
-
-
-def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
-    """The sessions in some files."""
-    return sessions(files, corpus, system, faults, _spans)
 
 
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
@@ -31,17 +21,17 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
             for scope in objects(resource.get("scopeSpans")):
                 for span in objects(scope.get("spans")):
                     yield span, _listed(span.get("attributes"))
-    elif isinstance(record.get("attributes"), dict):
-        yield record, record["attributes"]
-    elif isinstance(record.get("attributes"), list):
-        yield record, _listed(record["attributes"])
+    elif isinstance(attributes := record.get("attributes"), dict):
+        yield record, attributes
+    elif isinstance(attributes, list):
+        yield record, _listed(attributes)
 
 
 def ids_of(span: Record) -> tuple[str, str]:
     """The ids of a span and of its trace."""
-    context = span.get("context") if isinstance(span.get("context"), dict) else {}
-    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""  # type: ignore[union-attr]  # a dict
-    own = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""  # type: ignore[union-attr]  # a dict
+    context = object_of(span.get("context"))
+    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
+    own = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
     return f"{trace}/{own}".replace("0x", ""), str(trace).removeprefix("0x")
 
 
@@ -51,7 +41,8 @@ def times_of(span: Record) -> tuple[float | None, float | None]:
     return begun, seconds(span.get("endTimeUnixNano") or span.get("end_time"))
 
 
-def _spans(record: Record) -> Iterable[TraceSpan]:
+def spans(record: Record) -> Iterable[TraceSpan]:
+    """The steps of a trace in a record."""
     for span, has in raw_spans(record):
         key, trace = ids_of(span)
         begun, ended = times_of(span)
@@ -60,7 +51,7 @@ def _spans(record: Record) -> Iterable[TraceSpan]:
         yield TraceSpan(key, trace, kind, conversation, begun, ended, name, asked, given)
 
 
-def _read(has: Mapping[str, object]) -> tuple[str, str, Any, Any]:
+def _read(has: Mapping[str, object]) -> tuple[str, str, object, object]:
     """Kind, name, what was asked and what came of it."""
     operation = has.get("gen_ai.operation.name")
     if operation == "search_memory":
@@ -85,7 +76,7 @@ def _read(has: Mapping[str, object]) -> tuple[str, str, Any, Any]:
     return "", "", None, None
 
 
-def _last(messages: object) -> Any:  # noqa: ANN401 -- a message, whatever it holds
+def _last(messages: object) -> object:
     """The question: the last message of a person."""
     own = [one for one in objects(loaded(messages)) if one.get("role") == "user"]
     return own[-1] if own else ""
@@ -96,7 +87,7 @@ def _listed(attributes: object) -> dict[str, object]:
     return {str(one.get("key")): _value(one.get("value")) for one in objects(attributes)}
 
 
-def _value(value: object) -> Any:  # noqa: ANN401 -- any value that OTLP has
+def _value(value: object) -> object:
     if not isinstance(value, dict):
         return value
     if isinstance(array := value.get("arrayValue"), dict):

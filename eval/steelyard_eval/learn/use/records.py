@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -26,7 +25,7 @@ FIRST_TIME, LAST_TIME = -62_135_596_800, 253_402_300_800
 """Seconds of the years 1 and 10,000, between which a time can be written down."""
 LISTS = ("data", "runs", "observations", "traces", "spans", "feedback", "scores", "items")
 """Keys under which exports keep their records."""
-Record = dict[str, Any]
+Record = dict[str, object]
 
 
 def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
@@ -74,6 +73,12 @@ def seconds(value: object) -> float | None:
         return None
 
 
+def object_of(value: object) -> Record:
+    """The object that a value is, or holds as text; empty where it is something else."""
+    found = loaded(value)
+    return found if isinstance(found, dict) else {}
+
+
 def objects(value: object) -> list[Record]:
     """The objects in a list; none where it is something else."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
@@ -92,7 +97,7 @@ def text_of(value: object) -> str:
     return ""
 
 
-def loaded(value: object) -> Any:  # noqa: ANN401 -- any JSON value
+def loaded(value: object) -> object:
     """The JSON value in a text, within bounds; anything else as it is."""
     if not isinstance(value, str) or len(value) > LONGEST or value.lstrip()[:1] not in ("{", "["):
         return value
@@ -100,11 +105,11 @@ def loaded(value: object) -> Any:  # noqa: ANN401 -- any JSON value
     return value if found is None else found
 
 
-def _decoded(raw: bytes, most: int = LONGEST) -> Any:  # noqa: ANN401 -- any JSON value
+def _decoded(raw: bytes, most: int = LONGEST) -> object:
     if len(raw) > most:
         return None
     try:
-        found = msgspec.json.decode(raw)
+        found: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return None if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_deep(found) else found
@@ -122,7 +127,8 @@ def _is_document(path: Path) -> bool:
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
     if path.stat().st_size > WHOLE:
         raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
-    found = _decoded(_bytes(path), WHOLE)
+    with open_unpacked(path) as stream:
+        found = _decoded(stream.read(), WHOLE)
     if found is None:
         faults["files that are no JSON, or nested too deep"] += 1
         return
@@ -130,11 +136,6 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
         inner = next((found[key] for key in LISTS if isinstance(found.get(key), list)), None)
         found = [found] if inner is None else inner
     yield from objects(found)
-
-
-def _bytes(path: Path) -> bytes:
-    with open_unpacked(path) as stream:
-        return stream.read()
 
 
 def _named(path: Path) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard_eval.learn.use.answers import hits_of
@@ -43,16 +42,16 @@ class TraceSpan:
     begun: float | None = None
     ended: float | None = None
     name: str = ""
-    asked: Any = None
-    given: Any = None
+    asked: object = None
+    given: object = None
 
 
 def sessions(
+    read: Callable[[Record], Iterable[TraceSpan]],
     files: list[Path],
     corpus: Corpus,
     system: str,
     faults: Counter[str],
-    read: Callable[[Record], Iterable[TraceSpan]],
 ) -> Iterator[UseSession]:
     """The sessions in some files, by conversation, else by trace; `read` makes the spans of a record."""
     spans: dict[str, TraceSpan] = {}

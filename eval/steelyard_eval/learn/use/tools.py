@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.compare.mentioned import Mentioned
 from steelyard_eval.learn.use.answers import hits_of, text_in
-from steelyard_eval.learn.use.records import loaded, objects
+from steelyard_eval.learn.use.records import loaded, object_of, objects
 from steelyard_eval.learn.use.session import (
     EntriesChanged,
     EntriesOpened,
@@ -109,38 +108,14 @@ SYSTEMS = (
 )
 """Every system whose searches are recognised; of those that share a name, the data set's own counts first."""
 STEELYARD = MemoryTools(
-    "",
-    {"memory_search": "query"},
-    opens=("memory_get",),
-    rates=("memory_feedback",),
-    server="steelyard",
+    "", {"memory_search": "query"}, opens=("memory_get",), rates=("memory_feedback",), server="steelyard"
 )
 """Our own server: what ranked is in its log, so no system is named here."""
-NAMES: tuple[str, ...] = (
-    "id",
-    "ids",
-    "entry_id",
-    "entryId",
-    "memory_id",
-    "memoryId",
-    "record_id",
-    "doc_id",
-    "uri",
-    "uris",
-    "path",
-)
-NAMES += ("permalink", "identifier", "name", "memory_ids", "entry_ids")
+NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
+    memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Arguments that name entries."""
-EDITORS: tuple[str, ...] = (
-    "Edit",
-    "Write",
-    "MultiEdit",
-    "NotebookEdit",
-    "apply_patch",
-    "str_replace_editor",
-    "edit_file",
-)
-EDITORS += ("write_file", "create_file", "str_replace_based_edit_tool")
+EDITORS = """Edit Write MultiEdit NotebookEdit apply_patch str_replace_editor edit_file write_file create_file
+    str_replace_based_edit_tool""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 READERS = ("Read", "read_file", "NotebookRead", "view")
 SHELLS = ("Bash", "shell", "exec_command", "local_shell", "container.exec", "run_terminal_cmd")
 PATHS = ("file_path", "path", "notebook_path", "filePath", "filename")
@@ -160,7 +135,7 @@ class Calls:
 
     def __init__(self, prefers: str, names: Mentioned) -> None:
         self._prefers, self._names = prefers, names
-        self._waiting: dict[str, tuple[MemoryTools, str, Mapping[str, Any], float | None]] = {}
+        self._waiting: dict[str, tuple[MemoryTools, str, Mapping[str, object], float | None]] = {}
         self._known: set[str] = set()
 
     def knows(self, key: str) -> bool:
@@ -201,8 +176,7 @@ class Calls:
 
     def asks(self, name: str, arguments: object) -> str:
         """The query of a call that searches a memory; empty for other calls."""
-        own = loaded(arguments)
-        server, tool, args, facade = _split(name, own if isinstance(own, Mapping) else {})
+        server, tool, args, facade = _split(name, object_of(arguments))
         for tools in self._candidates(server, tool, facade):
             if found := _matching(tool, tuple(tools.search)):
                 return str(args.get(tools.search[found]) or "")
@@ -222,13 +196,12 @@ class Calls:
         yield from sorted(named or own, key=lambda tools: tools.system != self._prefers)
 
 
-def _split(name: str, args: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any], bool]:
+def _split(name: str, args: Mapping[str, object]) -> tuple[str, str, Mapping[str, object], bool]:
     """The server, the tool and its arguments; a facade's operation is its tool."""
     server, _, tool = name.removeprefix("mcp__").rpartition("__")
-    inner = args.get("params")
-    if isinstance(args.get("op"), str) and isinstance(inner, Mapping | str):
-        unwrapped = loaded(inner)
-        return tool, args["op"], unwrapped if isinstance(unwrapped, Mapping) else {}, True
+    operation, inner = args.get("op"), args.get("params")
+    if isinstance(operation, str) and isinstance(inner, dict | str):
+        return tool, operation, object_of(inner), True
     return server, tool, args, False
 
 
@@ -237,7 +210,7 @@ def _matching(tool: str, names: tuple[str, ...]) -> str:
     return next((name for name in names if tool == name or ("_" in name and tool.endswith(f"_{name}"))), "")
 
 
-def _event(tools: MemoryTools, tool: str, args: Mapping[str, Any]) -> Iterator[Event]:
+def _event(tools: MemoryTools, tool: str, args: Mapping[str, object]) -> Iterator[Event]:
     named = _named(args)
     if tool in tools.opens and named:
         yield EntriesOpened(named)
@@ -251,7 +224,7 @@ def _event(tools: MemoryTools, tool: str, args: Mapping[str, Any]) -> Iterator[E
             yield Rated(named[0], action)
 
 
-def _rating(args: Mapping[str, Any]) -> str:
+def _rating(args: Mapping[str, object]) -> str:
     useful = args.get("wasUseful", args.get("useful"))
     if isinstance(useful, bool):
         return "thumbs_up" if useful else "thumbs_down"
@@ -259,7 +232,7 @@ def _rating(args: Mapping[str, Any]) -> str:
     return action if isinstance(action, str) and action in ACTIONS and action != "none_useful" else ""
 
 
-def _other(server: str, tool: str, args: Mapping[str, Any]) -> Iterator[Event]:
+def _other(server: str, tool: str, args: Mapping[str, object]) -> Iterator[Event]:
     """Calls of tools of no memory that we know: editors, readers, a shell, getters of other servers."""
     paths = tuple(str(args[name]) for name in PATHS if isinstance(args.get(name), str))
     if tool in EDITORS:
@@ -282,7 +255,7 @@ def _other(server: str, tool: str, args: Mapping[str, Any]) -> Iterator[Event]:
         yield EntriesOpened(named)
 
 
-def _named(args: Mapping[str, Any]) -> tuple[str, ...]:
+def _named(args: Mapping[str, object]) -> tuple[str, ...]:
     """What the arguments name: texts and whole numbers under the usual keys."""
     found: list[str] = []
     for name in NAMES:

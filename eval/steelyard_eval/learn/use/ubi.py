@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from steelyard_eval.datasets.log_schema import LogLine, decode
+from steelyard_eval.datasets.logs import LogLine, decode
 from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.records import seconds

@@ -52,47 +52,9 @@ GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _COMMON = frozenset(
-    [
-        *(
-            "a",
-            "an",
-            "and",
-            "are",
-            "as",
-            "at",
-            "be",
-            "by",
-            "can",
-            "could",
-            "did",
-            "do",
-            "does",
-            "for",
-            "from",
-            "had",
-        ),
-        *(
-            "has",
-            "have",
-            "how",
-            "i",
-            "in",
-            "into",
-            "is",
-            "it",
-            "its",
-            "me",
-            "my",
-            "no",
-            "not",
-            "of",
-            "on",
-            "or",
-            "our",
-        ),
-        *("should", "that", "the", "their", "there", "they", "this", "to", "was", "we", "were", "what", "when"),
-        *("where", "which", "who", "why", "will", "with", "you", "your"),
-    ]
+    """a an and are as at be by can could did do does for from had has have how i in into is it its me my no not of
+    on or our should that the their there they this to was we were what when where which who why will with you
+    your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """Words that questions share whatever they ask."""
 

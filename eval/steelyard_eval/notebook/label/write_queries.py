@@ -21,8 +21,7 @@ from steelyard.memory.query import Query
 from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import wording
-from steelyard_eval.datasets.log_schema import decode
-from steelyard_eval.datasets.logs import lines_of
+from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import holds_hash
 
 WANTED = 20

@@ -1,8 +1,8 @@
 """The ranked lists that a document keeps, so that a report can show what a query found and why."""
 
-from steelyard_eval.recording.rankings.about import described
 from steelyard_eval.recording.rankings.shown_lists import (
     ShownLists,
+    described,
     headline,
     lists_of,
     opening,

@@ -9,11 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard.base.arrays import Floats
+from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import compile_plan
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.parts import ContenderLists, ListRecord, QueryRecord, RankingsRecord
+from steelyard_eval.common.documents.results import DatasetRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
@@ -55,6 +57,20 @@ class ShownLists:
             used = np.flatnonzero(own.any(axis=0)).tolist()
             found["parts"] = {self.signals[at]: [_short(value) for value in own[:, at].tolist()] for at in used}
         return found
+
+
+def described(dataset: Dataset) -> DatasetRecord:
+    """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
+    return {
+        "name": dataset.name,
+        "path": None if dataset.in_memory else str(dataset.path),
+        "description": dataset.description,
+        "licence": dataset.licence,
+        "sha256": dataset.sha256,
+        "entries": len(dataset.entries),
+        "set_apart": dataset.set_apart,
+        "as_of": format_time(dataset.as_of),
+    }
 
 
 def lists_of(run: Replay, config: SearchConfig) -> ShownLists:

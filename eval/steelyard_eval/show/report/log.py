@@ -10,8 +10,7 @@ import msgspec
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.fusion.progress import Progress
 from steelyard_eval.common.documents.results import LayersRecord, ResultsDocument
-from steelyard_eval.datasets.log_schema import MOST_HITS, decode
-from steelyard_eval.datasets.logs import lines_of
+from steelyard_eval.datasets.logs import MOST_HITS, decode, lines_of
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 

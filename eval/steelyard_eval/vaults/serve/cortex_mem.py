@@ -13,7 +13,7 @@ from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.direct import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
 from steelyard_eval.vaults.serve.caller import Caller
-from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
+from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, list_of, number_of_results, passing
 
 SESSION = f"{SCHEME}session"
 MOVED = ("threads", "agents", "users", "global")
@@ -120,11 +120,7 @@ FACE = Face(
                 scope=_SCOPE,
                 limit=_LIMIT,
                 min_score={"type": "number", "format": "float", "description": "Not used."},
-                return_layers={
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "Of L0, L1 and L2; L0 by default.",
-                },
+                return_layers=list_of({"type": "string"}, description="Of L0, L1 and L2; L0 by default."),
             ),
             search,
         ),

@@ -1,18 +1,25 @@
-"""The server over HTTP: on this machine alone, for whoever has its token."""
+"""Runs a server: over HTTP on this machine alone, for whoever has its token, or over standard input and output."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import secrets
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard.base.errors import ConfigError, MachineError
+from steelyard_eval.vaults.serve.caller import ServerLog
+from steelyard_eval.vaults.serve.memory import Memory, Served
 from steelyard_eval.vaults.serve.server import MemoryServer
+from steelyard_eval.vaults.serve.tools import Face
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -40,13 +47,13 @@ def token_of(environ: Mapping[str, str]) -> tuple[str, bool]:
 class TokenGate:
     """Lets through who asks at this machine's own name, from no other site, with the token; others get nothing."""
 
-    def __init__(self, app: Any, token: str, port: int) -> None:  # noqa: ANN401 -- an ASGI application
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
         self._token = f"Bearer {token}".encode()
         self._hosts = {f"{name}:{port}".encode() for name in (HOST, "localhost", "[::1]")}
         self._origins = {b"http://" + host for host in self._hosts}
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 -- as ASGI has them
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
         if scope["type"] == "lifespan" or (scope["type"] == "http" and (status := self._status(scope)) == 0):
             await self._app(scope, receive, send)
@@ -54,7 +61,7 @@ class TokenGate:
             await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
             await send({"type": "http.response.body", "body": b""})
 
-    def _status(self, scope: Any) -> int:  # noqa: ANN401 -- as above
+    def _status(self, scope: Scope) -> int:
         """0 for who may pass, else the status of an empty answer."""
         given = [(name.lower(), value) for name, value in scope["headers"]]
         hosts, origins, keys = (
@@ -121,3 +128,28 @@ async def over_http(server: MemoryServer, port: int, token: str) -> None:
         await uvicorn.Server(settings).serve()
     except SystemExit:
         raise MachineError(f"port {port} of this machine cannot be served on; choose another one") from None
+
+
+def run(
+    served: Served,
+    face: Face,
+    log: ServerLog | None,
+    client: str,
+    port: int | None,
+    tell: Callable[[str, str, bool], None],
+) -> None:
+    """Serve over standard input and output, or on a port, to the end.
+
+    `tell` is called with the address, the token and whether that is new, once it is sure that there is a memory.
+    Raises SteelyardError where there is none, and MachineError for a port that is taken.
+    """
+    token, new = token_of(os.environ) if port is not None else ("", False)
+    server = MemoryServer(Memory(served), face, log, client)
+    try:
+        if port is None:
+            asyncio.run(server.over_stdio())
+        else:
+            tell(f"http://{HOST}:{port}{PATH}", token, new)
+            asyncio.run(over_http(server, port, token))
+    finally:
+        server.close()

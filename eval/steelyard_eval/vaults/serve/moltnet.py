@@ -8,7 +8,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard_eval.vaults.serve.caller import Caller
-from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
+from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, list_of, number_of_results, passing
 
 TYPES = ("episodic", "semantic", "procedural", "reflection")
 WEIGHTS = ("w_relevance", "w_recency", "w_importance")
@@ -92,8 +92,8 @@ def _relation(entry: Entry, at: int) -> dict[str, object]:
     }
 
 
-_TYPES = {"type": "array", "items": {"anyOf": [{"type": "string", "const": name} for name in TYPES]}}
-_TAGS = {"type": "array", "items": {"type": "string"}}
+_TYPES = list_of({"anyOf": [{"type": "string", "const": name} for name in TYPES]})
+_TAGS = list_of({"type": "string"})
 _NUMBER = {"type": "number"}
 _TEXT = {"type": "string"}
 
@@ -134,12 +134,7 @@ FACE = Face(
                     "diary_id": {**_TEXT, "description": "Not needed."},
                     "entry_id": {**_TEXT, "description": "The id."},
                     "expand_relations": {"type": "boolean", "description": "With its relations."},
-                    "depth": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": 3,
-                        "description": "Hops.",
-                    },
+                    "depth": {"type": "integer", "minimum": 1, "maximum": 3, "description": "Hops."},
                 },
             },
             get,
@@ -154,14 +149,7 @@ FACE = Face(
                     "diary_id": {**_TEXT, "description": "The diary."},
                     "limit": {**_NUMBER, "description": "How many, 20 by default."},
                     "offset": {**_NUMBER, "description": "How many to pass over."},
-                    "ids": {
-                        "type": "array",
-                        "items": _TEXT,
-                        "minItems": 1,
-                        "maxItems": 50,
-                        "uniqueItems": True,
-                        "description": "Only these.",
-                    },
+                    "ids": list_of(_TEXT, minItems=1, maxItems=50, uniqueItems=True, description="Only these."),
                     "tags": {**_TAGS, "description": "All of these tags."},
                     "exclude_tags": {**_TAGS, "description": "None of these tags."},
                     "entry_type": {**_TYPES, "description": "Any of these kinds."},

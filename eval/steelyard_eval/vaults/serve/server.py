@@ -8,7 +8,6 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -28,7 +27,7 @@ MOST_CLIENTS = 256
 """Clients whose lists are remembered; the one that was silent longest is forgotten first."""
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
-Context = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[object, object]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.vaults.serve.caller import Caller, LoggedSearch
-from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
+from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, one_of, passing
 
 SEARCHED = 10
 SCANNED, WHOLE = 10, 20
@@ -20,12 +20,9 @@ SCANNED, WHOLE = 10, 20
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
 TEXTS = {"type": "array", "items": TEXT}
-MODE = {
-    "type": "string",
-    "enum": ["full", "scan"],
-    "default": "full",
-    "description": "scan: titles and snippets, to be read with load_entries.",
-}
+MODE = one_of(
+    "full", "scan", default="full", description="scan: titles and snippets, to be read with load_entries."
+)
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -123,16 +120,12 @@ def _object(required: Mapping[str, Json], **optional: Json) -> dict[str, Any]:
     return {"type": "object", "properties": {**required, **optional}} | needed
 
 
-def _one_of(*names: str) -> dict[str, object]:
-    return {"type": "string", "enum": list(names)}
-
-
 _RATED = {"query": {"type": "string"}, "entryId": TEXT}
-_ACTED = {**_RATED, "action": _one_of("accepted", "dismissed")}
-_ENHANCED = {**_RATED, "action": _one_of("accepted", "dismissed", "modified", "failed")}
-_SOURCE = _one_of("search", "recommendation", "tool-execution", "explicit")
-_TYPE = _one_of("pattern", "anti-pattern", "rule", "playbook")
-_SEVERITY = _one_of("critical", "warning", "suggestion")
+_ACTED = {**_RATED, "action": one_of("accepted", "dismissed")}
+_ENHANCED = {**_RATED, "action": one_of("accepted", "dismissed", "modified", "failed")}
+_SOURCE = one_of("search", "recommendation", "tool-execution", "explicit")
+_TYPE = one_of("pattern", "anti-pattern", "rule", "playbook")
+_SEVERITY = one_of("critical", "warning", "suggestion")
 INTELLIGENT = _object(
     {"query": TEXT},
     projectPath=TEXT,

@@ -12,7 +12,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard_eval.vaults.serve.caller import Caller
-from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
+from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, number_of_results, one_of, passing
 
 INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
 CONSTITUTIONAL = "constitutional"
@@ -157,33 +157,21 @@ FACE = Face(
                     "enableCausalBoost": _flag(_UNUSED),
                     "includeContent": _flag("With the texts.", False),
                     "anchors": {"type": "array", "items": _TEXT, "description": _UNUSED},
-                    "profile": {
-                        "type": "string",
-                        "enum": ["quick", "research", "resume", "debug"],
-                        "description": _UNUSED,
-                    },
+                    "profile": one_of("quick", "research", "resume", "debug", description=_UNUSED),
                     "min_quality_score": _SHARE,
                     "minQualityScore": _SHARE,
                     "bypassCache": _flag(_UNUSED, False),
                     "rerank": _flag(_UNUSED, True),
                     "applyLengthPenalty": _flag(_UNUSED, True),
                     "applyStateLimits": _flag(_UNUSED, False),
-                    "minState": {
-                        "type": "string",
-                        "enum": ["HOT", "WARM", "COLD", "DORMANT", "ARCHIVED"],
-                        "default": "WARM",
-                        "description": _UNUSED,
-                    },
-                    "intent": {"type": "string", "enum": list(INTENTS), "description": "What the task is."},
+                    "minState": one_of(
+                        "HOT", "WARM", "COLD", "DORMANT", "ARCHIVED", default="WARM", description=_UNUSED
+                    ),
+                    "intent": one_of(*INTENTS, description="What the task is."),
                     "autoDetectIntent": _flag(_UNUSED, True),
                     "trackAccess": _flag(_UNUSED, False),
                     "includeArchived": _flag(_UNUSED, False),
-                    "mode": {
-                        "type": "string",
-                        "enum": ["auto", "deep"],
-                        "default": "auto",
-                        "description": _UNUSED,
-                    },
+                    "mode": one_of("auto", "deep", default="auto", description=_UNUSED),
                     "includeTrace": _flag(_UNUSED, False),
                 },
             },
@@ -192,11 +180,7 @@ FACE = Face(
         Tool(
             "memory_quick_search",
             "Search memories, with their texts.",
-            {
-                **_OBJECT,
-                "properties": {"query": _QUERY, "limit": _LIMIT, **_SCOPE},
-                "required": ["query"],
-            },
+            {**_OBJECT, "properties": {"query": _QUERY, "limit": _LIMIT, **_SCOPE}, "required": ["query"]},
             memory_quick_search,
         ),
         Tool(

@@ -7,7 +7,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 from steelyard_eval.vaults.serve.caller import Caller
-from steelyard_eval.vaults.serve.tools import MOST_RESULTS, Arguments, Face, Json, Tool, number_of_results
+from steelyard_eval.vaults.serve.tools import MOST_RESULTS, Arguments, Face, Json, Tool, number_of_results, one_of
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 10_000}
 
@@ -63,12 +63,7 @@ FACE = Face(
                     },
                     "tags": {"type": "array", "items": TEXT, "maxItems": 100},
                     "domain": {"type": "string", "maxLength": 10_000},
-                    "mode": {
-                        "type": "string",
-                        "enum": ["full", "scan"],
-                        "default": "full",
-                        "description": "scan: titles and snippets only.",
-                    },
+                    "mode": one_of("full", "scan", default="full", description="scan: titles and snippets only."),
                 },
                 "required": ["query"],
                 "additionalProperties": False,
@@ -97,7 +92,7 @@ FACE = Face(
                         **TEXT,
                         "description": "The entry; left out for none_useful, which is about the whole list.",
                     },
-                    "action": {"type": "string", "enum": list(ACTIONS)},
+                    "action": one_of(*ACTIONS),
                 },
                 "required": ["query_id", "action"],
                 "additionalProperties": False,

@@ -98,6 +98,16 @@ class Face:
         return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
 
 
+def one_of(*names: str, **more: Json) -> dict[str, Json]:
+    """The schema of a text that is one of these."""
+    return {"type": "string", "enum": [*names], **more}
+
+
+def list_of(items: Json, **more: Json) -> dict[str, Json]:
+    """The schema of a list of these."""
+    return {"type": "array", "items": items, **more}
+
+
 def passing(**wanted: Json) -> Filters:
     """The entries whose fields have these values: any of a list, but all of the tags; None asks nothing."""
     return Filters.of({name: value for name, value in wanted.items() if value is not None})
