@@ -31,6 +31,7 @@ test: lint types gate .venv/axe/axe.min.js  ## lint, types, the relevance gate, 
 
 nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
 	$(BIN)/python -m pytest -m nightly tests
+	STEELYARD_ISOLATION_CHECKS=1000 STEELYARD_EXAMPLES=200 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests/contracts
 
 gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json
 	$(BIN)/steelyard gate qrels/starter

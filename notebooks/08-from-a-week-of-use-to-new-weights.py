@@ -47,12 +47,12 @@ data = sy.load(place / "mine")
 # ## A week of sessions
 #
 # In use is a mix of keywords and vectors that somebody once typed in. An agent asks `memory_search`, opens entries and
-# cites them. Here 3,000 searches of one week become 50 session files.
+# cites them. Here 600 searches of one week become 50 session files.
 
 # %%
 today = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"
 log = simulate_log(
-    data.dataset, [today], model="agent", act="mixed", sessions=3000, days=7, workspace=data.workspace
+    data.dataset, [today], model="agent", act="mixed", sessions=600, days=7, workspace=data.workspace
 )
 len(write_transcripts(data.dataset, log.lines, place / "sessions", server="steelyard"))
 

@@ -14,7 +14,7 @@ from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
 from steelyard.table.signal_table import EMBEDDING
 
-CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "200"))
+CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "75"))
 SEARCHES = 25
 """Searches in one world."""
 VECTORS_ESCAPE = {"soleri:shipped": {"vector"}, "cortex_mem:shipped": {"l0", "l1", "l2", "unindexed"}}

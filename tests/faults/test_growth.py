@@ -135,9 +135,10 @@ def operations(run) -> int:
 
     def see(frame, event, called):
         nonlocal counted
+        if event not in ("call", "c_call"):
+            return
         RAN.add(frame.f_code.co_filename)
-        if event in ("call", "c_call"):
-            counted += 1
+        counted += 1
         if event == "c_call" and getattr(called, "__name__", "") in WALKS:
             own = getattr(called, "__self__", None)
             counted += len(own) if isinstance(own, list | str | bytes | bytearray) else 0

@@ -50,7 +50,10 @@ def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, t
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux bounds what a process allocates")
-@pytest.mark.parametrize("name", ["index", "record", "import", "compare", "learn"])
+@pytest.mark.parametrize(
+    "name",
+    ["index", "record", "import", *(pytest.param(own, marks=pytest.mark.nightly) for own in ("compare", "learn"))],
+)
 def test_a_command_with_little_memory_writes_all_or_nothing(name):
     """It has what it has when it begins and no more, or a few megabytes; the state before, or the one after."""
     yard = everything.yards(name)[-1]

@@ -54,8 +54,8 @@ class TestMoments:
     @pytest.mark.parametrize(
         "names",
         [
-            ("index", "record", "tune"),
-            pytest.param(("reindex", "report", "export", "refresh"), marks=pytest.mark.nightly),
+            ("index",),
+            pytest.param(("record", "tune", "reindex", "report", "export", "refresh"), marks=pytest.mark.nightly),
             pytest.param(
                 ("serve",),
                 marks=[
