@@ -22,8 +22,8 @@ def demo(out: Path) -> tuple[Recommendation, list[Path], str]:
     folder, here = workshop(), Path.cwd()
     data = load(folder.relative_to(here) if folder.is_relative_to(here) else folder)
     target = out / WEIGHTS
-    found, _ = recommend(data).saved(target, data)  # so that the steps name these files
-    weights = [today(target), beside(target)] if found.attempt else [target]
-    files = [*found.report(out), *weights]
+    answer, _ = recommend(data).saved(target, data)  # so that the steps name these files
+    weights = [today(target), beside(target)] if answer.attempt else [target]
+    files = [*answer.report(out), *weights]
     learn = spelled("learn", data, "--no-labels", options={"--out": out / "learned" / WEIGHTS})
-    return found, files, str(learn)
+    return answer, files, str(learn)

@@ -67,10 +67,10 @@ def _sqlite() -> list[Check]:
         import apsw
 
         db = apsw.Connection(":memory:")
-        found = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
+        check = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
     except Exception as error:  # a broken module may raise anything
         return [Check("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
-    return [found, _fts5(db), _sqlite_vec(db)]
+    return [check, _fts5(db), _sqlite_vec(db)]
 
 
 def _fts5(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
@@ -166,11 +166,11 @@ def _imported(package: str, requirement: _Requirement | None) -> Check:
 
 def _extras() -> list[Check]:
     """A row for each extra of the installed distribution."""
-    found: dict[str, list[_Requirement]] = {}
+    extras: dict[str, list[_Requirement]] = {}
     for requirement in _requirements():
         if requirement.extra:
-            found.setdefault(requirement.extra, []).append(requirement)
-    return [_extra(name, own) for name, own in sorted(found.items())]
+            extras.setdefault(requirement.extra, []).append(requirement)
+    return [_extra(name, requirements) for name, requirements in sorted(extras.items())]
 
 
 def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:

@@ -45,14 +45,14 @@ class Begun:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        found = self.recommendation
+        answer = self.recommendation
         return {
             "imported": self.imported.to_json(),
             "current": self.current,
             "why_current": self.said,
-            "verdict": found.record["verdict"],
-            "sentence": found.sentence,
-            "public": found.record["public"],
+            "verdict": answer.record["verdict"],
+            "sentence": answer.sentence,
+            "public": answer.record["public"],
             "queries": self.queries,
             "files": list(self.files),
             "next": self.next,
@@ -102,8 +102,8 @@ def begin(
 
     Raises DataError where no store is found, or several; and what `import_store` raises.
     """
-    found = find_store(Path()) if source is None else source
-    imported = import_store(found, out)
+    store = find_store(Path()) if source is None else source
+    imported = import_store(store, out)
     dataset = load(imported.folder)
     used, said = (current, "as you say") if current is not None else _current(dataset.system)
     answer = recommend(dataset, used, embedder=embedder, timed=False)
@@ -124,18 +124,18 @@ def _current(system: str) -> tuple[str, str]:
 
 def find_store(root: Path) -> Path:
     """The only store in or below a folder; DataError where there is none, or there are several."""
-    own = [kind for kind in importers().values() if kind.name not in GENERIC]
+    kinds = [kind for kind in importers().values() if kind.name not in GENERIC]
     places = list(_places(root))
-    found = [place for place in places if any(_matches(kind, place) for kind in own)]
-    found = [place for place in found if not any(other in found for other in place.parents)]
-    if not found:
+    stores = [place for place in places if any(_matches(kind, place) for kind in kinds)]
+    stores = [place for place in stores if not any(other in stores for other in place.parents)]
+    if not stores:
         notes = importers()["markdown"]
-        found = [place for place in places if place.name.lower().lstrip(".") in NOTES and _matches(notes, place)]
-    if len(found) == 1:
-        return found[0]
+        stores = [place for place in places if place.name.lower().lstrip(".") in NOTES and _matches(notes, place)]
+    if len(stores) == 1:
+        return stores[0]
     there = (
-        f"there are {len(found)}: {', '.join(visible(str(one)) for one in found[:10])}"
-        if found
+        f"there are {len(stores)}: {', '.join(visible(str(store)) for store in stores[:10])}"
+        if stores
         else "none is found"
     )
     raise DataError(

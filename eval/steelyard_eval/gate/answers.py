@@ -44,10 +44,10 @@ class Asked:
     @classmethod
     def of(cls, given: Given, label: str = "") -> Asked:
         """Read any contender; ConfigError when it is none."""
-        one = read(given, label)
-        if isinstance(one, ListContender):
-            return cls(one, _again(given, one))
-        return cls(one, "" if isinstance(one.given, SearchConfig) else one.given)
+        contender = read(given, label)
+        if isinstance(contender, ListContender):
+            return cls(contender, _again(given, contender))
+        return cls(contender, "" if isinstance(contender.given, SearchConfig) else contender.given)
 
     @classmethod
     def again(cls, naming: Naming, label: str, kind: str, written: str) -> Asked:
@@ -76,7 +76,7 @@ def read_asked(many: GivenMany) -> list[Asked]:
     else:
         pairs = [(many, "")]
     asked = together(*(partial(Asked.of, given, label) for given, label in pairs))
-    distinct([partial(read, one.one) for one in asked])
+    distinct([partial(read, each.one) for each in asked])
     return asked
 
 
@@ -129,8 +129,9 @@ class GateAnswers:
     @property
     def strategy(self) -> str:
         """The strategy, or where the lists come from."""
-        one = self.asked.one
-        return str(self.config.effective) if self.config else one.source if isinstance(one, ListContender) else ""
+        if self.config:
+            return str(self.config.effective)
+        return self.asked.one.source if isinstance(self.asked.one, ListContender) else ""
 
 
 @dataclass(frozen=True)
@@ -146,48 +147,49 @@ class Field:
     def run(self, asked: Iterable[Asked]) -> list[GateAnswers]:
         """Run the contenders, in order; those that retrieve alike share a recording."""
         every = list(asked)
-        found: dict[str, GateAnswers] = {}
-        own = [one for one in every if isinstance(one.one, Named)]
-        if own:
-            found |= {one.label: one for one in self._replayed(own, self.workspace())}
-        found |= {one.one.label: self._listed(one, one.one) for one in every if isinstance(one.one, ListContender)}
-        return [found[one.one.label] for one in every]
+        answers: dict[str, GateAnswers] = {}
+        named = [each for each in every if isinstance(each.one, Named)]
+        if named:
+            answers |= {each.label: each for each in self._replayed(named, self.workspace())}
+        lists = [(each, each.one) for each in every if isinstance(each.one, ListContender)]
+        answers |= {contender.label: self._listed(each, contender) for each, contender in lists}
+        return [answers[each.one.label] for each in every]
 
     def _replayed(self, asked: Sequence[Asked], space: Workspace) -> list[GateAnswers]:
-        built = [usable(space, _contender(one.one, Setting(self.limit, space.model))) for one in asked]
-        found = []
+        built = [usable(space, _contender(each.one, Setting(self.limit, space.model))) for each in asked]
+        replayed = []
         for group in share([row.config for row, _ in built]):
-            configs = [built[at][0].config for at in group]
-            table = record(space, self.queries, [one for config in configs for one in (config, deeper(config))])
+            configs = [built[i][0].config for i in group]
+            table = record(space, self.queries, [deep for config in configs for deep in (config, deeper(config))])
             silent = record(space, self.unanswerable, configs) if self.unanswerable else None
-            for at in group:
-                row, notices = built[at]
-                own = self._answers(asked[at], row.config, table, notices)
-                found.append(replace(own, answered=_answered(silent, row.config)))
-        return found
+            for i in group:
+                row, notices = built[i]
+                answers = self._answers(asked[i], row.config, table, notices)
+                replayed.append(replace(answers, answered=_answered(silent, row.config)))
+        return replayed
 
     def _answers(
         self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]
     ) -> GateAnswers:
-        own, deep = replay(table, config), replay(table, deeper(config))
-        values = measure(own.ranked, deep.ranked, self.dataset.qrels)
-        lists = scored(own)
+        run, deep = replay(table, config), replay(table, deeper(config))
+        values = measure(run.ranked, deep.ranked, self.dataset.qrels)
+        lists = scored(run)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        found = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
         bare = replace(config, finish=without_floors(config.finish))
         if bare.finish == config.finish:
-            return found
-        lost = losses(replay(table, bare).ranked, own.ranked, self.dataset.qrels)
-        return replace(found, lost=lost)
+            return answers
+        lost = losses(replay(table, bare).ranked, run.ranked, self.dataset.qrels)
+        return replace(answers, lost=lost)
 
     def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
         answered = one.answers(self.queries, max(size, DEEPEST), self.dataset.entries)
-        lists, deep = ([found[:most] for found in answered.lists] for most in (size, max(size, DEEPEST)))
+        lists, deep = ([ranking[:most] for ranking in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
         none = one.answers(self.unanswerable, size, self.dataset.entries).lists if self.unanswerable else []
-        shown = tuple(query.id for query, own in zip(self.unanswerable, none, strict=True) if own)
+        shown = tuple(query.id for query, ranking in zip(self.unanswerable, none, strict=True) if ranking)
         return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices), answered=shown)
 
 
@@ -212,14 +214,14 @@ def deeper(config: SearchConfig) -> SearchConfig:
 
 def scored(run: Replay) -> list[list[Scored]]:
     """The lists of a replay with their scores."""
-    ids = [run.table.entries[at] for at in run.entry.tolist()]
+    ids = [run.table.entries[entry] for entry in run.entry.tolist()]
     pairs = list(zip(ids, run.ranking.score.tolist(), strict=True))
     return [pairs[begin:end] for begin, end in itertools.pairwise(run.ranking.offsets.tolist())]
 
 
 def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranked:
     """Lists with scores as ranked lists."""
-    return Ranked.of([query.id for query in queries], [[id_ for id_, _ in own] for own in lists])
+    return Ranked.of([query.id for query in queries], [[id_ for id_, _ in ranking] for ranking in lists])
 
 
 def about(answers: GateAnswers) -> GatedConfiguration:

@@ -88,12 +88,12 @@ class KeptContender:
     @property
     def values(self) -> Values:
         """The values when it was accepted."""
-        return Values(_matrix([own.values for own in self.lists]), self.deep)
+        return Values(_matrix([kept.values for kept in self.lists]), self.deep)
 
     @property
     def anchor(self) -> Values:
         """The values of the anchor."""
-        return Values(_matrix([own.anchor or own.values for own in self.lists]), self.anchor_deep)
+        return Values(_matrix([kept.anchor or kept.values for kept in self.lists]), self.anchor_deep)
 
     @classmethod
     def of(cls, answers: GateAnswers, configuration: str, queries: Sequence[str], date: str) -> KeptContender:
@@ -106,14 +106,14 @@ class KeptContender:
                 id=query,
                 values=tuple(values),
                 anchor=None,
-                list_hash=list_hash(own, far),
-                scores_hash=scores_hash(own, far),
-                first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in own[:SHALLOW]),
+                list_hash=list_hash(listed, far),
+                scores_hash=scores_hash(listed, far),
+                first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in listed[:SHALLOW]),
                 broken=dict(broken),
-                ties=(ties := (runs(own), runs(far))),
-                settled_hash=settled_hash((own, far), ties),
+                ties=(ties := (runs(listed), runs(far))),
+                settled_hash=settled_hash((listed, far), ties),
             )
-            for query, values, own, far, broken in rows
+            for query, values, listed, far, broken in rows
         )
         return cls(
             label=answers.label,
@@ -132,8 +132,8 @@ class KeptContender:
     def anchored(self, older: KeptContender) -> KeptContender:
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
-        anchors = [(own, other.anchor or other.values) for own, other in pairs]
-        lists = tuple(replace(own, anchor=None if anchor == own.values else anchor) for own, anchor in anchors)
+        anchors = [(kept, other.anchor or other.values) for kept, other in pairs]
+        lists = tuple(replace(kept, anchor=None if anchor == kept.values else anchor) for kept, anchor in anchors)
         return replace(self, lists=lists, anchor_date=older.anchor_date, anchor_deep=older.anchor_deep)
 
 
@@ -173,7 +173,7 @@ class Baseline:
 
 
 def _block(contender: dict[str, Any]) -> str:
-    lists = ",\n".join(f"   {_line(own)}" for own in contender.pop("lists"))
+    lists = ",\n".join(f"   {_line(row)}" for row in contender.pop("lists"))
     return f'  {_line(contender)[:-1]}, "lists": [\n{lists}\n  ]}}'
 
 
@@ -215,8 +215,8 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
             f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
         )
     if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
-        found = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
-        raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {found}); {again}")
+        version = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
+        raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {version}); {again}")
     sealed = record.pop(SEAL)
     if sealed != hashed(record):
         raise DataError(
@@ -230,16 +230,16 @@ def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN
 def _read(record: dict[str, Any]) -> Baseline:
     del record["schema_version"]
     kept = []
-    for own in record.pop("contenders"):
-        lists = tuple(KeptList(**_tuples(row)) for row in own["lists"])
-        kept.append(KeptContender(**{**own, "lists": lists, "answered": tuple(own.get("answered", ()))}))
+    for row in record.pop("contenders"):
+        lists = tuple(KeptList(**_tuples(ranking)) for ranking in row["lists"])
+        kept.append(KeptContender(**{**row, "lists": lists, "answered": tuple(row.get("answered", ()))}))
     return Baseline(**record, contenders=tuple(kept))
 
 
 def _tuples(row: dict[str, Any]) -> dict[str, Any]:
     first = tuple((id_, float(score)) for id_, score in row["first"])
     anchor = tuple(row["anchor"]) if row["anchor"] else None
-    ties = tuple(tuple((begin, end) for begin, end in own) for own in row.get("ties", ()))
+    ties = tuple(tuple((begin, end) for begin, end in pairs) for pairs in row.get("ties", ()))
     return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first, "ties": ties}
 
 

@@ -67,24 +67,24 @@ class Contest:
     @cached_property
     def lists_changed(self) -> Bools:
         """bool[Q]: whose list, down to place 100, differs; on another platform by more than ties."""
-        return np.array([self._differs(own, far, kept) for own, far, kept in self._rows])
+        return np.array([self._differs(listed, far, kept) for listed, far, kept in self._rows])
 
-    def _differs(self, own: Sequence[Scored], far: Sequence[Scored], kept: KeptList) -> bool:
-        if list_hash(own, far) == kept.list_hash:
+    def _differs(self, listed: Sequence[Scored], far: Sequence[Scored], kept: KeptList) -> bool:
+        if list_hash(listed, far) == kept.list_hash:
             return False
-        return not self.elsewhere or settled_hash((own, far), kept.ties) != kept.settled_hash
+        return not self.elsewhere or settled_hash((listed, far), kept.ties) != kept.settled_hash
 
     @cached_property
     def scores_changed(self) -> Bools:
         """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
         if self.elsewhere:
-            return np.array([_far_apart(own[:SHALLOW], kept.first) for own, _, kept in self._rows])
-        return np.array([scores_hash(own, far) != kept.scores_hash for own, far, kept in self._rows])
+            return np.array([_far_apart(listed[:SHALLOW], kept.first) for listed, _, kept in self._rows])
+        return np.array([scores_hash(listed, far) != kept.scores_hash for listed, far, kept in self._rows])
 
     @cached_property
     def touched(self) -> Bools:
         """bool[Q]: whose first ten places differ."""
-        ids = np.array([[id_ for id_, _ in own[:SHALLOW]] != kept.ids for own, _, kept in self._rows])
+        ids = np.array([[id_ for id_, _ in listed[:SHALLOW]] != kept.ids for listed, _, kept in self._rows])
         return ids & self.lists_changed
 
     @property
@@ -125,15 +125,15 @@ class Contest:
     @cached_property
     def findings(self) -> list[FindingRecord]:
         """What there is to say, worst first: kind, verdict, text."""
-        found = [*self._identity()] if self.check == "identity" else [*self._quality(), *self._slices()]
-        found += [*self._silence(), *self._staleness()]
+        findings = [*self._identity()] if self.check == "identity" else [*self._quality(), *self._slices()]
+        findings += [*self._silence(), *self._staleness()]
         if self.newly_broken:
             kinds = sorted({row["promise"] for row in self.newly_broken})
             queries = len({row["query"] for row in self.newly_broken})
             what = " and ".join(WORDS[kind] for kind in kinds)
             text = f"{counted(queries, 'query', 'queries')} now return entries {what}; before, none did"
-            found.insert(0, _finding("invariant", "fail", text))
-        return sorted(found, key=lambda one: ORDER.index(one["verdict"]))
+            findings.insert(0, _finding("invariant", "fail", text))
+        return sorted(findings, key=lambda finding: ORDER.index(finding["verdict"]))
 
     @property
     def verdict(self) -> str:
@@ -151,11 +151,11 @@ class Contest:
         """Whether quality held, in a few words."""
         if not self.lists_changed.any():
             return "no list changed"
-        found = self.against_baseline
-        change = f"{found.ndcg:+.3f} nDCG@10"
-        if not found.fails and not found.passes:
+        ruling = self.against_baseline
+        change = f"{ruling.ndcg:+.3f} nDCG@10"
+        if not ruling.fails and not ruling.passes:
             return f"too few queries to tell whether quality held ({change})"
-        return f"quality {'fell' if found.fails else 'rose' if found.better else 'held'} ({change})"
+        return f"quality {'fell' if ruling.fails else 'rose' if ruling.better else 'held'} ({change})"
 
     def _silence(self) -> list[FindingRecord]:
         """Answers to questions that have none, and what a floor loses of what it promised."""
@@ -163,11 +163,11 @@ class Contest:
         promise = promised(self.now.config.provenance) if self.now.config else None
         units = dict(zip((query.id for query in self.queries), self.unit.tolist(), strict=True))
         lost = self.now.lost if promise is not None else None
-        found = [false] if false else []
+        findings = [false] if false else []
         if promise is not None and lost:
             unit = renumbered(np.array([units[query] for query in lost]))
-            found.append(kept_promise(promise, list(lost.values()), unit))
-        return found
+            findings.append(kept_promise(promise, list(lost.values()), unit))
+        return findings
 
     def _staleness(self) -> list[FindingRecord]:
         if self.stale is None or not self.lists_changed.any():
@@ -175,12 +175,12 @@ class Contest:
         now, before = (
             [query.id for query, ids in zip(self.queries, lists, strict=True) if self.stale(query, ids)]
             for lists in (
-                [[id_ for id_, _ in own[:SHALLOW]] for own in self.now.lists],
+                [[id_ for id_, _ in ranking[:SHALLOW]] for ranking in self.now.lists],
                 [kept.ids for kept in self.kept.lists],
             )
         )
         text = "lists show what was replaced or has expired above what took its place"
-        return [found] if (found := risen("stale", now, before, len(self.queries), self.budget, text)) else []
+        return [finding] if (finding := risen("stale", now, before, len(self.queries), self.budget, text)) else []
 
     def _identity(self) -> list[FindingRecord]:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
@@ -204,18 +204,18 @@ class Contest:
             scores = int(self.scores_changed.sum())
             told = f"; the scores of {counted(scores, 'query', 'queries')} changed" if scores else ""
             return [_finding("unchanged", "pass", f"no list changed{told}"), *self._drift()]
-        found = self.against_baseline
+        ruling = self.against_baseline
         return [
-            _finding("baseline", found.verdict, self._told(found, self.kept.values, "the baseline")),
+            _finding("baseline", ruling.verdict, self._told(ruling, self.kept.values, "the baseline")),
             *self._drift(),
         ]
 
     def _drift(self) -> list[FindingRecord]:
         """What the anchor adds: a decline that no single step showed."""
-        found = self.against_anchor
-        if not found.fails:
+        ruling = self.against_anchor
+        if not ruling.fails:
             return []
-        text = self._told(found, self.kept.anchor, f"the anchor of {self.kept.anchor_date}")
+        text = self._told(ruling, self.kept.anchor, f"the anchor of {self.kept.anchor_date}")
         return [_finding("anchor", "fail", text)]
 
     def gain(self, before: Values) -> Gain:
@@ -259,11 +259,11 @@ class Contest:
         deep = self.kept.deep and self.now.values.deep
         difference = (self.now.values.matrix - self.kept.values.matrix)[:, inside]
         unit = renumbered(self.unit[inside])
-        found = judge(Changes.of(difference[0], composite(difference, deep), unit))
-        p = float(found.p_worse) if unit.max() + 1 >= LEAST else None
+        ruling = judge(Changes.of(difference[0], composite(difference, deep), unit))
+        p = float(ruling.p_worse) if unit.max() + 1 >= LEAST else None
         return {
             "queries": int(inside.sum()),
-            "delta": float(found.ndcg),
+            "delta": float(ruling.ndcg),
             "p": p,
             "p_adjusted": None,
             "worse": False,
@@ -272,8 +272,8 @@ class Contest:
     def worst(self) -> list[LostQuery]:
         """The queries that lost most nDCG@10, with both rankings."""
         difference = self.now.values.ndcg - self.kept.values.ndcg
-        order = [at for at in np.argsort(difference, kind="stable").tolist() if difference[at] < -TIE]
-        return [self._query(at, float(difference[at])) for at in order[:WORST]]
+        order = [query for query in np.argsort(difference, kind="stable").tolist() if difference[query] < -TIE]
+        return [self._query(query, float(difference[query])) for query in order[:WORST]]
 
     def _query(self, at: int, delta: float) -> LostQuery:
         query = self.queries[at]
@@ -351,8 +351,8 @@ def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
 
 def renumbered(unit: Indices) -> Indices:
     """The same units, numbered from 0 without gaps."""
-    own: Indices = np.unique(unit, return_inverse=True)[1]
-    return own
+    numbers: Indices = np.unique(unit, return_inverse=True)[1]
+    return numbers
 
 
 def _finite(value: Floats) -> float | None:

@@ -75,7 +75,7 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
         "verdict": verdict,
         **Conclusion(sentence(verdict, contests), to_do(gate, verdict, contests)).to_json(),
         "check": "identity" if checks == {"identity"} else "quality",
-        "findings": sorted(findings, key=lambda one: ORDER.index(one["verdict"])),
+        "findings": sorted(findings, key=lambda finding: ORDER.index(finding["verdict"])),
         **_trust(powers),
         "contenders": rows,
         "notices": [
@@ -103,7 +103,7 @@ def mismatch(
     findings: list[FindingRecord] = [
         {"contender": None, "kind": name, "verdict": "mismatch", "text": text} for name, text in texts.items()
     ]
-    findings[-1]["digests"] = {name: {"before": one, "now": other} for name, (one, other) in differing.items()}
+    findings[-1]["digests"] = {name: {"before": before, "now": now} for name, (before, now) in differing.items()}
     what = " and ".join(differing)
     return {
         **_head(gate),
@@ -171,11 +171,11 @@ def _trust(powers: Sequence[Power]) -> TrustPart:
 
 def sentence(verdict: str, contests: Sequence[Contest]) -> str:
     """What was found, in one sentence."""
-    found = [contest for contest in contests if contest.verdict == verdict]
-    changed = [contest for contest in found if contest.findings[0]["kind"] not in ("unchanged", "identity")]
+    deciding = [contest for contest in contests if contest.verdict == verdict]
+    changed = [contest for contest in deciding if contest.findings[0]["kind"] not in ("unchanged", "identity")]
     if verdict == "pass" and not changed:
         return f"Pass: no list of {counted(len(contests), 'contender')} changed."
-    first, *rest = changed if verdict == "pass" else found
+    first, *rest = changed if verdict == "pass" else deciding
     more = f" (and {len(rest)} more)" if rest else ""
     return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.headline}{more}."
 
@@ -183,10 +183,11 @@ def sentence(verdict: str, contests: Sequence[Contest]) -> str:
 def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[Step, ...]:
     """What to do now: look at what lost most, label more, or write a baseline on this platform."""
     if verdict == "fail":
-        found = ((one, rows[0]["id"]) for one in contests if one.verdict == verdict and (rows := one.worst()))
-        for contest, lost in found:
-            step = f"look at {visible(lost)}, which lost most of {_short(contest.now.label)}"
-            return (Step(step, _explaining(gate, lost, contest)),)
+        for contest in contests:
+            if contest.verdict == verdict and (rows := contest.worst()):
+                lost = rows[0]["id"]
+                step = f"look at {visible(lost)}, which lost most of {_short(contest.now.label)}"
+                return (Step(step, _explaining(gate, lost, contest)),)
         return ()
     if verdict == "inconclusive":
         return tuple(_settling(gate, contests))
@@ -195,11 +196,12 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
 
 def _settling(gate: GateSetup, contests: Sequence[Contest]) -> Iterator[Step]:
     """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
-    open_ = {own["kind"]: one for one in contests for own in one.findings if own["verdict"] == "inconclusive"}
+    pairs = [(finding, contest) for contest in contests for finding in contest.findings]
+    open_ = {finding["kind"]: contest for finding, contest in pairs if finding["verdict"] == "inconclusive"}
     if not open_.keys() <= COUNTED.keys():
         yield labelling(gate.dataset, None, "")
         return
-    same = all(one.now.asked.written == one.kept.written for one in open_.values())
+    same = all(contest.now.asked.written == contest.kept.written for contest in open_.values())
     what = "quality passes, and this is no evidence of a decline; to accept it"
     yield Step(what if same else f"{what}, update the baseline with it", gate.rebaseline if same else "")
     yield Step(f"only more {' and '.join(COUNTED[kind] for kind in open_)} can tell more")
@@ -212,12 +214,12 @@ def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
 
 def _explaining(gate: GateSetup, query: str, contest: Contest) -> str:
     """The command that explains a query of what is gated; lists alone, and what no command names, have none."""
-    one, written = contest.now.asked.one, contest.now.asked.written
-    if not isinstance(one, Named):
+    contender, written = contest.now.asked.one, contest.now.asked.written
+    if not isinstance(contender, Named):
         return ""
-    named = one.word
+    named = contender.word
     if named is None and written:  # a weights file that the baseline names
-        named = written_as(one.label, Naming.of_baseline(gate.path).of_kind(one.kind, written))
+        named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
     return (spelled("explain", gate.dataset, query, named, options={}) or "") if named else ""
 
 

@@ -28,7 +28,7 @@ def contenders(record: GateDocument) -> str:
     """A row a contender."""
     rows = [_row(row, f"catches {drop_text(record)}") for row in record["contenders"]]
     some = any(row["why"] for row in rows)
-    return table([row if some else {head: one for head, one in row.items() if head != "why"} for row in rows])
+    return table([row if some else {head: cell for head, cell in row.items() if head != "why"} for row in rows])
 
 
 def _row(row: GatedRecord, catches: str) -> dict[str, str]:
@@ -46,8 +46,8 @@ def _row(row: GatedRecord, catches: str) -> dict[str, str]:
 
 def change(row: GatedRecord) -> str:
     """The change of nDCG@10 with its interval."""
-    found = row["against"][0]
-    return f"{found['delta']:+.4f} {ends(found['low'], found['high'], '+.4f')}"
+    against = row["against"][0]
+    return f"{against['delta']:+.4f} {ends(against['low'], against['high'], '+.4f')}"
 
 
 def _details(row: GatedRecord) -> str:
@@ -57,10 +57,10 @@ def _details(row: GatedRecord) -> str:
     parts = (
         [f"{row['label']}, the {min(len(row['worst']), SHOWN)} queries that lost most:"] if row["worst"] else []
     )
-    for one in row["worst"][:SHOWN]:
-        parts += [wrapped(f"  {one['id']} ({one['before']:.2f} to {one['now']:.2f}): {one['text']}", 4)]
-        parts += [wrapped(f"    before: {', '.join(one['list_before'][:5])}", 12)]
-        parts += [wrapped(f"    now:    {', '.join(one['list_now'][:5])}", 12)]
+    for query in row["worst"][:SHOWN]:
+        parts += [wrapped(f"  {query['id']} ({query['before']:.2f} to {query['now']:.2f}): {query['text']}", 4)]
+        parts += [wrapped(f"    before: {', '.join(query['list_before'][:5])}", 12)]
+        parts += [wrapped(f"    now:    {', '.join(query['list_now'][:5])}", 12)]
     slices = [part for part in row["slices"] if part["worse"]]
     parts += [
         f"  worse on {part['field']} {part['value']}: {part['delta']:+.4f} over {part['queries']} queries, "

@@ -112,9 +112,9 @@ class Gate:
             return Gating(mismatch(setup, differing, states_now, self._written_with(baseline)))
         baseline = self._aligned(baseline)
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
-        pairs = [(one, _kept(baseline, one, alone=len(asked) == 1)) for one in asked]
+        pairs = [(contender, _kept(baseline, contender, alone=len(asked) == 1)) for contender in asked]
         answers = self._field(baseline).run(asked)
-        contests = [self._contest(own, kept, baseline) for own, (_, kept) in zip(answers, pairs, strict=True)]
+        contests = [self._contest(now, kept, baseline) for now, (_, kept) in zip(answers, pairs, strict=True)]
         return Gating(document(self._setup(baseline, history), contests))
 
     def update(
@@ -172,10 +172,10 @@ class Gate:
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The judged queries of the split."""
         split = self.split or (baseline.split if baseline else None)
-        found = judged(self.dataset, self.dataset.split(split))
-        if not found:
+        queries = judged(self.dataset, self.dataset.split(split))
+        if not queries:
             raise ConfigError(f"{self.dataset.name}: no query of the split has judgments; add them to qrels.txt")
-        return found
+        return queries
 
     def unanswerable(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The queries of the split that nothing answers."""
@@ -199,7 +199,7 @@ class Gate:
         ids = [query.id for query in self.queries(baseline)]
         contenders = []
         for kept in baseline.contenders:
-            lists = {own.id: own for own in kept.lists}
+            lists = {row.id: row for row in kept.lists}
             if len(kept.lists) != len(ids) or lists.keys() != set(ids):
                 raise DataError(
                     f"the baseline {shown(str(self.path), PATH_WIDTH)} has not one list a query of "
@@ -210,9 +210,9 @@ class Gate:
 
     def differing(self, baseline: Baseline) -> dict[str, tuple[str, str]]:
         """What was not measured on the same: name -> the baseline's hash and ours."""
-        own = self._hashes(baseline) | {"dialect": DIALECT}
+        ours = self._hashes(baseline) | {"dialect": DIALECT}
         theirs = {**baseline.hashes, "dialect": baseline.dialect}
-        return {name: (theirs[name], own[name]) for name in (*DATA, "dialect") if theirs[name] != own[name]}
+        return {name: (theirs[name], ours[name]) for name in (*DATA, "dialect") if theirs[name] != ours[name]}
 
     def _hashes(self, baseline: Baseline | None) -> dict[str, str]:
         """The hashes of what both measurements have to share."""
@@ -223,7 +223,7 @@ class Gate:
         asked = self.queries(baseline)
         qrels = {query.id: self.dataset.qrels[query.id] for query in asked}
         part = replace(self.dataset, queries=(*asked, *self.unanswerable(baseline)), qrels=qrels)
-        return {PARTS[name]: own for name, own in states(part, MOST).items() if own}
+        return {PARTS[name]: state for name, state in states(part, MOST).items() if state}
 
     def _written_with(self, baseline: Baseline) -> str | None:
         """The other source of intents, where the baseline's queries were asked with it; else None."""
@@ -245,8 +245,8 @@ class Gate:
 
     def _contest(self, answers: GateAnswers, kept: KeptContender, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
-        own = (self._configuration(answers, baseline), sources_hash())
-        same = bool(own[0]) and own == (kept.configuration, baseline.hashes["sources"])
+        made = (self._configuration(answers, baseline), sources_hash())
+        same = bool(made[0]) and made == (kept.configuration, baseline.hashes["sources"])
         where = elsewhere(baseline.platform)
         return Contest(
             answers,
@@ -271,23 +271,23 @@ class Gate:
     def _gated(
         self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[HistoryRecord]
     ) -> Gating | None:
-        known = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
+        known = [(now, kept) for now in answers if (kept := old.find(now.label)) is not None]
         if not known:
             return None
-        return Gating(document(self._setup(old, history), [self._contest(own, kept, old) for own, kept in known]))
+        return Gating(document(self._setup(old, history), [self._contest(now, kept, old) for now, kept in known]))
 
     def _keep(self, answers: Sequence[GateAnswers], old: Baseline | None) -> list[KeptContender]:
         """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
         queries = [query.id for query in self.queries(old)]
-        found = []
-        for own in answers:
-            kept = KeptContender.of(own, self._configuration(own, old), queries, day(self.now))
-            before = old.find(own.label) if old else None
+        contenders = []
+        for answer in answers:
+            kept = KeptContender.of(answer, self._configuration(answer, old), queries, day(self.now))
+            before = old.find(answer.label) if old else None
             if old and before:
-                against = self._contest(own, before, old).against_anchor
+                against = self._contest(answer, before, old).against_anchor
                 kept = kept if against.better or against.fails else kept.anchored(before)
-            found.append(kept)
-        return found
+            contenders.append(kept)
+        return contenders
 
     def _baseline(self, kept: Sequence[KeptContender], old: Baseline | None, history: str) -> Baseline:
         return Baseline(
@@ -316,13 +316,13 @@ class Gate:
         """A line of the history; `old` is None where there is nothing comparable."""
         verdicts = {row["label"]: row["verdict"] for row in gating.record["contenders"]} if gating else {}
         contenders: dict[str, KeptMeans] = {}
-        for own in answers:
-            before = old.find(own.label) if old else None
-            contenders[own.label] = {
-                "strategy": own.strategy,
+        for answer in answers:
+            before = old.find(answer.label) if old else None
+            contenders[answer.label] = {
+                "strategy": answer.strategy,
                 "before": means(before.values) if before else None,
-                "now": means(own.values),
-                "verdict": verdicts.get(own.label),
+                "now": means(answer.values),
+                "verdict": verdicts.get(answer.label),
             }
         return {
             "date": day(self.now),
@@ -344,7 +344,7 @@ def _kept(baseline: Baseline, asked: Asked, alone: bool) -> KeptContender:
         return kept
     if alone and len(baseline.contenders) == 1:
         return baseline.contenders[0]
-    labels = [own.label for own in baseline.contenders]
+    labels = [other.label for other in baseline.contenders]
     raise ConfigError(
         f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL=, what it replaces, before it"
     )

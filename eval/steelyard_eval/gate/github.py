@@ -12,12 +12,12 @@ LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass
 
 def workflow_commands(record: GateDocument, strict: bool = False) -> Iterator[str]:
     """A line for every finding that is not fine, or one that all is."""
-    findings = [one for one in record["findings"] if one["verdict"] != "pass"]
+    findings = [finding for finding in record["findings"] if finding["verdict"] != "pass"]
     if not findings:
         yield _command("notice", "steelyard gate", record["sentence"])
-    for one in findings:
-        level = "error" if strict and one["verdict"] == "inconclusive" else LEVELS[one["verdict"]]
-        yield _command(level, f"steelyard gate: {one.get('contender') or one['kind']}", one["text"])
+    for finding in findings:
+        level = "error" if strict and finding["verdict"] == "inconclusive" else LEVELS[finding["verdict"]]
+        yield _command(level, f"steelyard gate: {finding.get('contender') or finding['kind']}", finding["text"])
 
 
 def undecided_command(error: str) -> str:

@@ -34,13 +34,13 @@ NUMERIC = ("numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
 
 def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequence[Query] = ()) -> dict[str, str]:
     """The hashes of what must not change between two measurements: corpus, queries, labels of the first."""
-    own = [query.id for query in queries]
+    ids = [query.id for query in queries]
     queries = dataset.asked([*queries, *unanswerable])
     entries = sorted((entry.to_json() for entry in dataset.entries), key=itemgetter("id"))
     return {
         "corpus": hashed([dataset.as_of, entries]),
         "queries": hashed(sorted(map(_asked, queries))),
-        "labels": hashed({id_: dataset.qrels[id_] for id_ in own}),
+        "labels": hashed({id_: dataset.qrels[id_] for id_ in ids}),
     }
 
 
@@ -53,8 +53,8 @@ def configuration_hash(config: SearchConfig | None, dataset: Dataset, model: str
     """The hash of a configuration and of the vectors it searches; empty for lists, whose making is unknown."""
     if config is None:
         return ""
-    own = {name: value for name, value in config.to_json().items() if name != "provenance"}
-    return hashed([own, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
+    held = {name: value for name, value in config.to_json().items() if name != "provenance"}
+    return hashed([held, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
 
 
 @cache
@@ -82,27 +82,27 @@ def platform_name() -> str:
 def elsewhere(platform_before: str) -> str:
     """How this platform differs from another by its name; empty where it does not."""
     here, there = platform_name().split(", "), visible(platform_before).split(", ")
-    own, other = ([part for part in a if part not in b] for a, b in ((here, there), (there, here)))
-    return f"{', '.join(own)}; the baseline's: {', '.join(other) or 'not known'}" if here != there else ""
+    ours, other = ([part for part in a if part not in b] for a, b in ((here, there), (there, here)))
+    return f"{', '.join(ours)}; the baseline's: {', '.join(other) or 'not known'}" if here != there else ""
 
 
 def _kernels() -> list[str]:
     """The kernels that numpy's BLAS chose, and a hash of what numpy's own and they round."""
-    blas = {one.get("architecture") for one in threadpool_info() if "numpy" in one["filepath"]}
+    blas = {library.get("architecture") for library in threadpool_info() if "numpy" in library["filepath"]}
     names = [f"blas {name}" for name in sorted(filter(None, blas))]
     some = np.linspace(0.1, 9, 2500).reshape(50, 50)
     bits = [
-        one.tobytes() for a in (some, some.astype(np.float32)) for one in (np.exp(a), np.log(a), a**0.3, a @ a)
+        array.tobytes() for a in (some, some.astype(np.float32)) for array in (np.exp(a), np.log(a), a**0.3, a @ a)
     ]
     return [*names, f"rounding {sha256(b''.join(bits)).hexdigest()[:8]}"]
 
 
 def list_hash(*lists: Sequence[Scored]) -> str:
     """The hash of the ids of lists, in order."""
-    return hashed([[id_ for id_, _ in own] for own in lists])[:LENGTH]
+    return hashed([[id_ for id_, _ in ranking] for ranking in lists])[:LENGTH]
 
 
 def scores_hash(*lists: Sequence[Scored]) -> str:
     """The hash of the scores of lists, by their bits."""
-    values = [score for own in lists for _, score in own]
+    values = [score for ranking in lists for _, score in ranking]
     return sha256(struct.pack(f"<{len(values)}d", *values)).hexdigest()[:LENGTH]

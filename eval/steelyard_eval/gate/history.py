@@ -38,16 +38,16 @@ def load_history(path: Path) -> list[HistoryRecord]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {place}: {getattr(error, 'strerror', None) or error}") from None
-    found: list[HistoryRecord] = []
+    records: list[HistoryRecord] = []
     for number, line in enumerate(lines, 1):
         record = _read(line)
-        if record is None or record.get("previous") != last_hash(found):
+        if record is None or record.get("previous") != last_hash(records):
             raise DataError(
                 f"{place}:{number}: the line does not follow from the one before it; the file only grows, so "
                 "restore it from version control"
             )
-        found.append(record)
-    return found
+        records.append(record)
+    return records
 
 
 def _read(line: str) -> HistoryRecord | None:
@@ -76,8 +76,8 @@ def continued(history: Sequence[HistoryRecord], line: HistoryRecord) -> list[His
 def kept_back(baseline: Path) -> dict[Path, bytes]:
     """What a history and its baseline hold, by the files to keep it in, which are a baseline with its history."""
     held = read_bytes(baseline)
-    copy, own = spare(baseline, held), history_path(baseline)
-    return {history_path(copy): read_bytes(own) if own.exists() else b"", copy: held}
+    copy, history = spare(baseline, held), history_path(baseline)
+    return {history_path(copy): read_bytes(history) if history.exists() else b"", copy: held}
 
 
 def to_have_again(copies: Iterable[Path], files: Iterable[Path]) -> str:

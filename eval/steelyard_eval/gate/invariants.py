@@ -30,9 +30,9 @@ def broken(
 ) -> Iterator[dict[str, int]]:
     """For every query how many entries of its list break each promise; kept promises are left out."""
     entries = {entry.id: entry for entry in dataset.entries}
-    for query, own in zip(queries, lists, strict=True):
-        found = [entries[id_] for id_, _ in own if id_ in entries]
-        counts = {name: sum(map(test, found)) for name, test in _tests(query, dataset.clock(query))}
+    for query, ranking in zip(queries, lists, strict=True):
+        listed = [entries[id_] for id_, _ in ranking if id_ in entries]
+        counts = {name: sum(map(test, listed)) for name, test in _tests(query, dataset.clock(query))}
         yield {name: count for name, count in counts.items() if count}
 
 

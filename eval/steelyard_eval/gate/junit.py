@@ -59,7 +59,7 @@ def _case(row: GatedRecord, strict: bool) -> ElementTree.Element:
     text = visible(row["text"])
     if row["verdict"] in ("fail", "mismatch") or (strict and row["verdict"] == "inconclusive"):
         failure = ElementTree.SubElement(case, "failure", {"message": text, "type": row["verdict"]})
-        failure.text = visible(f"nDCG@10 {change(row)}; worst: {', '.join(one['id'] for one in row['worst'])}")
+        failure.text = visible(f"nDCG@10 {change(row)}; worst: {', '.join(query['id'] for query in row['worst'])}")
     elif row["verdict"] == "inconclusive":
         ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {text}"})
     return case

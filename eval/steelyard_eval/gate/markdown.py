@@ -67,12 +67,12 @@ def _worst(row: GatedRecord) -> str:
         "| query | nDCG@10 | before | now |",
         "|---|---|---|---|",
     ]
-    for one in row["worst"]:
+    for query in row["worst"]:
         cells = (
-            f"{code(one['id'])} {code((one['text'] or '')[:CLIPPED])}",
-            f"{one['before']:.3f} → {one['now']:.3f}",
-            _ranking(one["list_before"]),
-            _ranking(one["list_now"]),
+            f"{code(query['id'])} {code((query['text'] or '')[:CLIPPED])}",
+            f"{query['before']:.3f} → {query['now']:.3f}",
+            _ranking(query["list_before"]),
+            _ranking(query["list_now"]),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", "</details>"])

@@ -85,8 +85,7 @@ class Power:
 def power_of(answers: GateAnswers, dataset: Dataset, queries: Sequence[Query], unit: Indices, seed: int) -> Power:
     """The power statement of a contender, from its answers of today."""
     base = answers.values
-    found = dict(planted(answers, dataset, queries, seed))
-    matrices = {name: matrix - base.matrix for name, matrix in found.items()}
+    matrices = {name: matrix - base.matrix for name, matrix in planted(answers, dataset, queries, seed)}
     return statement(answers.label, matrices, unit, deep=base.deep, seed=seed)
 
 
@@ -228,8 +227,8 @@ def _with_column(table: SignalTable, name: str, values: Floats) -> SignalTable:
 def shuffled(lists: Sequence[Sequence[Scored]], size: float, seed: int) -> list[list[Scored]]:
     """Lists in the order of the logarithm of their ranks with noise."""
     rng = np.random.default_rng([seed, 18])
-    found = []
-    for own in lists:
-        keys = np.log(np.arange(1, len(own) + 1)) + size * rng.standard_normal(len(own))
-        found.append([own[at] for at in np.argsort(keys, kind="stable").tolist()])
-    return found
+    noisy = []
+    for ranking in lists:
+        keys = np.log(np.arange(1, len(ranking) + 1)) + size * rng.standard_normal(len(ranking))
+        noisy.append([ranking[i] for i in np.argsort(keys, kind="stable").tolist()])
+    return noisy

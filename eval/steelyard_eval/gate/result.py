@@ -60,17 +60,17 @@ class Gating(Reported[GateDocument]):
         import pandas as pd
 
         rows = [row for row in self.record["contenders"] if label in (None, row["label"])]
-        found = next((row["worst"] for row in rows if row["worst"]), [])
-        return pd.DataFrame(found, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
+        queries = next((row["worst"] for row in rows if row["worst"]), [])
+        return pd.DataFrame(queries, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
 
     def history(self) -> pd.DataFrame:
         """Return a row for each update of the baseline and contender, oldest first: who, why, and its nDCG@10."""
         import pandas as pd
 
         rows = [
-            {**line, "label": label, "nDCG@10": own["now"]["nDCG@10"]}
+            {**line, "label": label, "nDCG@10": contender["now"]["nDCG@10"]}
             for line in self.record["history"]
-            for label, own in line["contenders"].items()
+            for label, contender in line["contenders"].items()
         ]
         return pd.DataFrame(rows, columns=["date", "who", "because", "comparable", "label", "nDCG@10"])
 

@@ -60,7 +60,7 @@ class Changes:
             return cls(ndcg, composite, np.ones(ndcg.shape[-1]))
         order = np.argsort(unit, kind="stable")
         begin = np.flatnonzero(np.diff(unit[order], prepend=-1))
-        a, b = (np.add.reduceat(own[..., order], begin, axis=-1) for own in (ndcg, composite))
+        a, b = (np.add.reduceat(differences[..., order], begin, axis=-1) for differences in (ndcg, composite))
         return cls(a, b, np.bincount(unit).astype(np.float64))
 
 

@@ -78,8 +78,8 @@ def losses(whole: Ranked, shown: Ranked, qrels: Mapping[str, Mapping[str, int]])
 
     Both are lists of the same queries and entries, without the floor and with it.
     """
-    places, left = (own.query * len(whole.entries) + own.entry for own in (whole, shown))
+    places, left = (ranked.query * len(whole.entries) + ranked.entry for ranked in (whole, shown))
     rows = np.flatnonzero(whole.relevant(qrels))
     query = whole.query[rows]
     shares = lost_shares(query, ~np.isin(places[rows], left)[:, None])[:, 0]
-    return {whole.queries[at]: share for at, share in zip(np.unique(query).tolist(), shares.tolist(), strict=True)}
+    return {whole.queries[q]: share for q, share in zip(np.unique(query).tolist(), shares.tolist(), strict=True)}

@@ -58,8 +58,8 @@ class Started:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        found = {"dataset": self.dataset, "gated": self.gated, "written": [*self.written], "kept": [*self.kept]}
-        return {**found, "notices": [*self.notices]}
+        lists = {"written": [*self.written], "kept": [*self.kept], "notices": [*self.notices]}
+        return {"dataset": self.dataset, "gated": self.gated, **lists}
 
     def __str__(self) -> str:
         lines = [f"{self.dataset} is gated with {self.gated}"]
@@ -120,7 +120,7 @@ def start(
         kept.append(baseline)
         old = load_baseline(baseline, gate.rebaseline)
         _check_own(old, gate)
-        gated = [own.label for own in old.contenders]
+        gated = [contender.label for contender in old.contenders]
         if current is not None and (label := read(current).label) not in gated:
             notices.append(
                 f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: "
@@ -153,10 +153,10 @@ def _check_own(old: Baseline, gate: Gate) -> None:
 
 def find_dataset(root: Path) -> Path:
     """The only folder with a corpus, at most two levels below; DataError when there is none or several."""
-    found = data_sets(root)
-    if len(found) == 1:
-        return found[0]
-    there = f"there are {len(found)}: {', '.join(map(str, found[:10]))}" if found else "there is none"
+    folders = data_sets(root)
+    if len(folders) == 1:
+        return folders[0]
+    there = f"there are {len(folders)}: {', '.join(map(str, folders[:10]))}" if folders else "there is none"
     raise DataError(f"name the folder of the data set (corpus.jsonl, queries.jsonl, qrels.txt); {there}")
 
 
@@ -170,9 +170,9 @@ def _check_plain(*paths: Path) -> None:
 
 def _asked(current: Given | None) -> str:
     """An endpoint, which the workflow has to name because no baseline may; empty for anything else."""
-    if current is None or (one := read(current)).kind != "endpoint":
+    if current is None or (contender := read(current)).kind != "endpoint":
         return ""
-    keyed = isinstance(one, ListContender) and MASK in one.source
+    keyed = isinstance(contender, ListContender) and MASK in contender.source
     if not isinstance(current, str) or keyed or holds_key(current) or "${{" in current:
         raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
     return current
@@ -244,4 +244,4 @@ def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: 
         "DATASET": shlex.join([word(dataset), *words]),
         "BASELINE": shlex.quote(word(baseline)),
     }
-    return re.sub(r"@(\w+)@", lambda found: values[found[1]], text)
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)

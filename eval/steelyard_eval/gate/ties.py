@@ -23,17 +23,17 @@ def near(a: float, b: float, times: int = 1) -> bool:
     return abs(a - b) <= times * TOLERANCE * max(1.0, abs(b))
 
 
-def runs(found: Sequence[Scored]) -> tuple[Run, ...]:
+def runs(ranking: Sequence[Scored]) -> tuple[Run, ...]:
     """Places [begin, end) whose scores follow each other within twice the tolerance; and the last such run."""
-    scores = [score for _, score in found]
-    breaks = [at for at, (a, b) in enumerate(pairwise(scores), 1) if not near(a, b, 2)]
-    places = pairwise([0, *breaks, len(found)])
-    return tuple((begin, end) for begin, end in places if end - begin > 1 or end == len(found))
+    scores = [score for _, score in ranking]
+    breaks = [i for i, (a, b) in enumerate(pairwise(scores), 1) if not near(a, b, 2)]
+    places = pairwise([0, *breaks, len(ranking)])
+    return tuple((begin, end) for begin, end in places if end - begin > 1 or end == len(ranking))
 
 
 def settled_hash(lists: Sequence[Sequence[Scored]], ties: Sequence[Sequence[Run]]) -> str:
     """The hash of the ids of lists, whatever their order within the runs of each."""
-    return hashed([_settled([id_ for id_, _ in own], at) for own, at in zip(lists, ties, strict=False)])[:LENGTH]
+    return hashed([_settled([id_ for id_, _ in row], tie) for row, tie in zip(lists, ties, strict=False)])[:LENGTH]
 
 
 def _settled(ids: list[str], ties: Sequence[Run]) -> list[str]:

@@ -13,7 +13,7 @@ from steelyard_eval.gate.rule import SMALL
 
 def refuse_worse(answers: Sequence[GateAnswers], old: Baseline | None, gating: Gating | None) -> None:
     """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
-    labels = {own.label for own in answers}
+    labels = {answer.label for answer in answers}
     gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
     reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
     rows = gating.record["contenders"] if gating else []
@@ -37,11 +37,11 @@ def refuse_both(
     `differing` names what changed of the data, `made` has the hash of each configuration where it does not depend
     on that.
     """
-    pairs = [(own, kept) for own in answers if (kept := old.find(own.label)) is not None]
+    pairs = [(answer, kept) for answer in answers if (kept := old.find(answer.label)) is not None]
     changed = [
-        shown(own.label)
-        for own, kept in pairs
-        if own.strategy != kept.strategy or made.get(own.label, kept.configuration) != kept.configuration
+        shown(answer.label)
+        for answer, kept in pairs
+        if answer.strategy != kept.strategy or made.get(answer.label, kept.configuration) != kept.configuration
     ]
     if changed:
         raise ConfigError(

@@ -31,8 +31,8 @@ class Values:
     @property
     def ndcg(self) -> Floats:
         """float64[Q]: nDCG@10."""
-        own: Floats = self.matrix[0]
-        return own
+        ndcg: Floats = self.matrix[0]
+        return ndcg
 
 
 def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> Values:
@@ -59,5 +59,5 @@ def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
 
 def composite(matrix: Floats, deep: bool) -> Floats:
     """float64[..., Q]: the mean of the three values (or differences) in float64[..., 3, Q]; nDCG@10 if shallow."""
-    own: Floats = matrix.mean(axis=-2) if deep else matrix[..., 0, :]
-    return own
+    mean: Floats = matrix.mean(axis=-2) if deep else matrix[..., 0, :]
+    return mean

@@ -75,5 +75,5 @@ MEANT = {
 def load_command(name: str) -> click.Command:
     """Import a command with all that it needs."""
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
-    commands = {one.name: one for one in vars(module).values() if isinstance(one, click.Command)}
+    commands = {value.name: value for value in vars(module).values() if isinstance(value, click.Command)}
     return mannered(commands[name])

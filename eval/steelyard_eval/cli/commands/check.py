@@ -50,32 +50,32 @@ def check(
     report = validate(dataset)
     taken = accept_files(Path(dataset), report.faults) if accept else {}
     report = validate(dataset) if taken else report
-    own = list(report.notices)
-    document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": own}
+    reported = list(report.notices)
+    document: dict[str, Any] = {"faults": [str(fault) for fault in report.faults], "notices": reported}
     said: list[str] = []
     if accept:
         document |= {"accepted": taken, "changes": _changes(report, taken)}
         said += document["changes"]
     if report.dataset is not None:
-        found = report.dataset
-        labels = found.sampled, found.pool
+        data = report.dataset
+        labels = data.sampled, data.pool
         document |= stated(*labels)
-        own += unstated(*labels) if found.qrels else ()
-        said += in_words(*labels) if found.qrels else ()
-        document |= {"name": found.name, "entries": len(found.entries), "queries": len(found.queries)}
-        document |= {"sha256": found.sha256, "vectors": sorted("/".join(key) for key in found.vectors)}
-        document["duplicates"] = duplicates(found.entries)
-        document["groups"] = _proposed(found)
+        reported += unstated(*labels) if data.qrels else ()
+        said += in_words(*labels) if data.qrels else ()
+        document |= {"name": data.name, "entries": len(data.entries), "queries": len(data.queries)}
+        document |= {"sha256": data.sha256, "vectors": sorted("/".join(key) for key in data.vectors)}
+        document["duplicates"] = duplicates(data.entries)
+        document["groups"] = _proposed(data)
         if known_items:
             from steelyard_eval.compare.known_items import ask_known_items  # with all that searches
 
-            document["known_items"] = ask_known_items(found, current, embedder=embedder, seed=seed)
+            document["known_items"] = ask_known_items(data, current, embedder=embedder, seed=seed)
             said.append(document["known_items"]["sentence"])
     repeated = duplicates_in_words(document.get("duplicates", []))
-    notices = [*own, *document.get("groups", []), *([repeated] if repeated else [])]
+    notices = [*reported, *document.get("groups", []), *([repeated] if repeated else [])]
     lines = [*grouped(report.faults), *(f"note: {notice}" for notice in notices), *said]
     if report.dataset is not None:
-        lines.append(found.told)
+        lines.append(data.told)
     else:
         notes = f", {counted(len(notices), 'note')}" if notices else ""
         lines.append(f"{counted(len(report.faults), 'fault')}{notes}")
@@ -96,7 +96,7 @@ def _of_old_texts(folder: Path, taken: Collection[str]) -> Iterator[str]:
     arrays = FolderReader(folder).arrays()
     for name in taken:
         part = f"{name.partition('.jsonl')[0]}."
-        if old := [one for one in arrays if one.startswith(part) and one not in taken]:
+        if old := [array for array in arrays if array.startswith(part) and array not in taken]:
             remedy = "if a text changed, record them again or delete them"
             yield f"warning: vectors of the texts before in {', '.join(map(visible, old))}; {remedy}"
 

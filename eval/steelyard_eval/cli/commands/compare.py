@@ -81,9 +81,9 @@ def record(
         folders, notices = save_lists(data, runs, Path(out), split or "all")
         for notice in notices:
             note(notice)
-    which = f", intents {own}" if (own := intents_of(data)) else ""
+    which = f", intents {source}" if (source := intents_of(data)) else ""
     text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
-    document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": own}
+    document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": source}
     put(document, as_json, text)
 
 
@@ -142,13 +142,13 @@ def compare(
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     data = load(dataset, intents)
-    found = run_compare(data, contenders_of(contenders, more) or None, **options)
-    document = found.to_json()
+    comparison = run_compare(data, contenders_of(contenders, more) or None, **options)
+    document = comparison.to_json()
     keep(data, "compare", document)
     if out:
-        found.save(out)
+        comparison.save(out)
     for notice in document["notices"]:
         note(notice)
-    put(document, as_json, "\n".join([compared(found.record), *([f"\nwritten: {out}"] if out else [])]))
+    put(document, as_json, "\n".join([compared(comparison.record), *([f"\nwritten: {out}"] if out else [])]))
     if options["verify"]:
         refuse_differences(document["verification"])

@@ -25,8 +25,8 @@ class Completed(click.types.StringParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin with the word being typed, behind what stands before it."""
-        found = self._word.search(incomplete)
-        start = found.start() if found else len(incomplete)
+        match = self._word.search(incomplete)
+        start = match.start() if match else len(incomplete)
         before, word = incomplete[:start], incomplete[start:].casefold()
         return [CompletionItem(before + name) for name in self._names() if name.casefold().startswith(word)]
 

@@ -16,7 +16,7 @@ from steelyard_eval.show.terminal import recommendation
 @json_option
 def demo(out: str, as_json: bool) -> None:
     """Recommend, report and write weights for the data set that comes with the package."""
-    found, files, learn = run_demo(Path(out))
-    document = {**found.to_json(), "files": [str(path) for path in files], "learn": learn}
-    told = ["", found.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
-    put(document, as_json, "\n".join([recommendation(found.record), "", *map(str, files), *told]))
+    answer, files, learn = run_demo(Path(out))
+    document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
+    told = ["", answer.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
+    put(document, as_json, "\n".join([recommendation(answer.record), "", *map(str, files), *told]))

@@ -16,7 +16,7 @@ from steelyard_eval.cli.doctor import diagnose
 @json_option
 def doctor(vaults: tuple[str, ...], as_json: bool) -> None:
     """Check this machine (versions, SQLite, extras, folders, fonts), and vault files page by page."""
-    found = diagnose(vaults)
-    put(found.to_json(), as_json, str(found))
-    if not found.fit:
+    diagnosis = diagnose(vaults)
+    put(diagnosis.to_json(), as_json, str(diagnosis))
+    if not diagnosis.fit:
         sys.exit(MachineError.exit_code)

@@ -60,8 +60,8 @@ def explain(
         document["command"] = spelled("explain", data, *first, *named, options={})
         put(document, as_json, _listed(document, data))
         return
-    found = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
-    put(found.to_json(), as_json, str(found))
+    explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
+    put(explanation.to_json(), as_json, str(explanation))
 
 
 def _worst(found: Comparison) -> dict[str, Any]:

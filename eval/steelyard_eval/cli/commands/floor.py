@@ -53,16 +53,16 @@ def floor(
     what dataset.json names, else the baselines' sum.
     """
     data = load(dataset)
-    found = find_floor(
+    result = find_floor(
         data,
         contender or None,
         lost=None if lost == "none" else share_of(lost),
         false=None if false is None else share_of(false),
         **options,
     )
-    document = found.to_json()
+    document = result.to_json()
     if document["floor"] is not None:
-        for line in (f"written: {out}", *write_weights({Path(out): found.config}, data)):
+        for line in (f"written: {out}", *write_weights({Path(out): result.config}, data)):
             note(line)
     columns = {
         "questions": "questions",

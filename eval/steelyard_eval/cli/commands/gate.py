@@ -91,18 +91,18 @@ def gate(
     faces = Faces() if update else Faces(markdown, junit, out, github)
     with faces.deciding():
         data = load(dataset, intents)
-        own = Gate.of(data, baseline, embedder, **options)
+        gate_ = Gate.of(data, baseline, embedder, **options)
         named = contenders_of(contenders, more) or None
         if update:
-            _update(own, named, because, accept_worse, as_json)
+            _update(gate_, named, because, accept_worse, as_json)
             return
-        found = own.check(named)
-        keep(data, "gate", found.to_json())
-    for notice in found.record["notices"]:
+        gating = gate_.check(named)
+        keep(data, "gate", gating.to_json())
+    for notice in gating.record["notices"]:
         note(notice)
-    faces.write(found.record, strict=strict)
-    put(found.to_json(), as_json, str(found))
-    _end(found, strict)
+    faces.write(gating.record, strict=strict)
+    put(gating.to_json(), as_json, str(gating))
+    _end(gating, strict)
 
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
@@ -174,7 +174,7 @@ def init(
         put(begun.to_json(), as_json, str(begun))
         return
     judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
-    found = start(
+    started = start(
         dataset,
         current,
         baseline=Path(baseline),
@@ -183,4 +183,4 @@ def init(
         sampled=sampled or "",
         pool=judged,
     )
-    put(found.to_json(), as_json, str(found))
+    put(started.to_json(), as_json, str(started))

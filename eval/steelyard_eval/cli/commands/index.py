@@ -45,12 +45,12 @@ def index(
 
     --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
     """
-    found = open_dataset(dataset)
+    data = open_dataset(dataset)
     vault = vault_file(vault, tenant)
-    counts = index_dataset(found, vault, embedder, prune=prune, layers=layers, hnsw=hnsw)
-    for text in found.notices if not found.queries else ():
+    counts = index_dataset(data, vault, embedder, prune=prune, layers=layers, hnsw=hnsw)
+    for text in data.notices if not data.queries else ():
         note(text)
-    for text in _index_notes(counts, found.name):
+    for text in _index_notes(counts, data.name):
         note(text)
     put(counts, as_json, "\n\n".join([f"{vault}: {_counted(counts)}", *map(_measured, counts.get("hnsw", ()))]))
 

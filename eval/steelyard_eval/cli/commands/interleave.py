@@ -48,8 +48,8 @@ def interleave(
     examined. `steelyard act LOG QUERY_ID ENTRY_ID` adds acts.
     """
     if not vault:
-        found = [one.to_json() for one in duels(log)]
-        put({"duels": found}, as_json, duelled(found))
+        rows = [duel.to_json() for duel in duels(log)]
+        put({"duels": rows}, as_json, duelled(rows))
         return
     if not query:
         raise click.UsageError("name a query after the vault, or the log alone to test it")

@@ -157,16 +157,16 @@ def judge(
         put({"written": written, "stated": stated}, as_json, "\n".join(lines))
         return
     if lists:
-        pairs, found = upcoming(session), desk(session)
-        put({**found, "next": pairs}, as_json, "\n".join(_listed(pairs, found, dataset)))
+        pairs, document = upcoming(session), desk(session)
+        put({**document, "next": pairs}, as_json, "\n".join(_listed(pairs, document, dataset)))
         return
     if not as_json:
         _work(session, dataset)
-    found = desk(session)
-    for text in (*_told(found), *_marked(session)):
+    document = desk(session)
+    for text in (*_told(document), *_marked(session)):
         tell_user(text)
-    where = [_where(found, session, dataset)] if found["given"] else []
-    put(found, as_json, "\n".join(_ended(found, where)))
+    where = [_where(document, session, dataset)] if document["given"] else []
+    put(document, as_json, "\n".join(_ended(document, where)))
 
 
 def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
@@ -186,10 +186,11 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     click.echo(f"{chat.name}: {asked}", err=True)
     if asked.pairs and (yes or (sys.stdin.isatty() and click.confirm("ask it?", err=True))):
         by_model.ask(session, chat, most)
-    found = by_model.model_agreement(by_model.judged_by_person(person.pool.dataset, person.given), session.given)
+    judged = by_model.judged_by_person(person.pool.dataset, person.given)
+    agreement = by_model.model_agreement(judged, session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
-    told = f"{len(session.given)} judged, in {session.file}\n{by_model.agreed(found)}"
-    put({**document, **found}, as_json, told)
+    told = f"{len(session.given)} judged, in {session.file}\n{by_model.agreed(agreement)}"
+    put({**document, **agreement}, as_json, told)
 
 
 def _kind(session: Session) -> str:
@@ -206,9 +207,9 @@ def _kind(session: Session) -> str:
 
 def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Iterator[str]:
     """The next pairs as a table, how far the work is, and how to begin."""
-    before = [None, *(one["query"] for one in pairs)]
-    same = [one["query"] == last for one, last in zip(pairs, before, strict=False)]
-    rows = [{**one, "text": "" if again else one["text"]} for one, again in zip(pairs, same, strict=True)]
+    before = [None, *(pair["query"] for pair in pairs)]
+    same = [pair["query"] == last for pair, last in zip(pairs, before, strict=False)]
+    rows = [{**pair, "text": "" if again else pair["text"]} for pair, again in zip(pairs, same, strict=True)]
     yield from [table(rows), ""] if rows else []
     yield from _ended(found)
     if pairs:
@@ -343,8 +344,8 @@ def _done(key: str, session: Session, note: str) -> bool:
 def _nothing(session: Session) -> None:
     session.nothing()
     query = session.unanswerable[-1]
-    if found := session.relevant(query):
-        names = ", ".join(found[:3])
+    if relevant := session.relevant(query):
+        names = ", ".join(relevant[:3])
         tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
 
 
@@ -373,8 +374,8 @@ def _card(found: DeskDocument) -> str:
         return ""
     texts = [("query", card["query"]), ("entry", card["title"]), *card["parts"], ("", card["facts"])]
     lines = [
-        wrapped(f"{'' if name == 'text' or at else name:9}{line}", INDENT)
+        wrapped(f"{'' if name == 'text' or i else name:9}{line}", INDENT)
         for name, text in texts
-        for at, line in enumerate(text.splitlines())
+        for i, line in enumerate(text.splitlines())
     ]
     return "\n".join(["", f"{_counts(found)} {found['sentence']}", *lines])

@@ -105,17 +105,17 @@ def learn(
         note(str(use))
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
-    found = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
-    found, floors = floored(found, data, floor, embedder)
-    keep(data, "learn", found.to_json(), found.weights)
+    result = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
+    result, floors = floored(result, data, floor, embedder)
+    keep(data, "learn", result.to_json(), result.weights)
     for sentence in floors:
         note(sentence)
-    found, files = found.saved(out, data)
+    result, files = result.saved(out, data)
     if document:
-        found.save(document)
-    if found.record["log"]["simulated"]:
+        result.save(document)
+    if result.record["log"]["simulated"]:
         note("this log is simulated: it shows how learning works, and nothing about people")
-    put(found.to_json(), as_json, "\n".join([learned(found.record), "", *files]))
+    put(result.to_json(), as_json, "\n".join([learned(result.record), "", *files]))
 
 
 @click.command()
@@ -155,13 +155,13 @@ def simulate(
 ) -> None:
     """Simulate a feedback log over labelled queries, with known truth and marked as simulated."""
     data = load(dataset)
-    found = simulate_log(data, policies or (data.system or "bm25",), **options)
+    log = simulate_log(data, policies or (data.system or "bm25",), **options)
     if transcripts:
-        files = write_transcripts(data, found.lines, transcripts)
+        files = write_transcripts(data, log.lines, transcripts)
         out = f"{transcripts} ({len(files)} files)"
     else:
-        found.save(out)
-    counts = found.record
+        log.save(out)
+    counts = log.record
     text = f"{out}: {counts['sessions']} sessions of {counts['queries']} queries, {counts['acts']} acts, simulated"
     put({**counts, "file": out}, as_json, text)
 

@@ -48,9 +48,9 @@ def loop(
     codes: 0 fine, 1 what is in use got worse, 2 bad input, 3 the gate cannot tell
     under --strict.
     """
-    found = run_loop(dataset, sources, current, **options)
-    for own in found.record["use"]:
-        note(summary(own))
-    put(found.to_json(), as_json, str(found))
-    if found.exit_code:
-        sys.exit(found.exit_code)
+    result = run_loop(dataset, sources, current, **options)
+    for use in result.record["use"]:
+        note(summary(use))
+    put(result.to_json(), as_json, str(result))
+    if result.exit_code:
+        sys.exit(result.exit_code)

@@ -103,17 +103,17 @@ def tune(
         raise click.UsageError(f"{contender} and {by} are two to start from; name one")
     regular_target(Path(out))
     data = load(dataset, intents)
-    found = run_tune(data, contender or by or None, strategy, **options)
-    found, floors = floored(found, data, floor, options["embedder"])
-    keep(data, "tune", found.to_json(), found.weights)
-    for notice in (*found.record["notices"], *floors):
+    result = run_tune(data, contender or by or None, strategy, **options)
+    result, floors = floored(result, data, floor, options["embedder"])
+    keep(data, "tune", result.to_json(), result.weights)
+    for notice in (*result.record["notices"], *floors):
         note(notice)
     if not (contender or by or strategy):
         named = spelled("tune", data, "CONFIGURATION", options={})
-        note(f"tuned from {found.record['current']}, as what you run today was not named: {named}")
-    found, files = found.saved(out, data)
-    put(found.to_json(), as_json, "\n".join([tuning(found.record), "", *files]))
-    if found.interrupted:
+        note(f"tuned from {result.record['current']}, as what you run today was not named: {named}")
+    result, files = result.saved(out, data)
+    put(result.to_json(), as_json, "\n".join([tuning(result.record), "", *files]))
+    if result.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
 
@@ -163,14 +163,14 @@ def recommend(
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)
     labels = read_model_labels(model_labels, data) if model_labels else None
-    found = run_recommend(data, current, model_labels=labels, **options)
-    found, floors = floored(found, data, floor, options["embedder"])
-    found, files = found.saved(out, data)
-    document = found.to_json()
-    keep(data, "recommend", document, found.weights)
+    answer = run_recommend(data, current, model_labels=labels, **options)
+    answer, floors = floored(answer, data, floor, options["embedder"])
+    answer, files = answer.saved(out, data)
+    document = answer.to_json()
+    keep(data, "recommend", document, answer.weights)
     for notice in (*document["notices"], *floors):
         note(notice)
-    files += [str(path) for path in (found.report(folder, _trend(data)) if folder else [])]
-    put(document, as_json, "\n".join([recommendation(found.record), "", *files]))
-    if found.interrupted:
+    files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]
+    put(document, as_json, "\n".join([recommendation(answer.record), "", *files]))
+    if answer.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete

@@ -36,17 +36,17 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         gone = forget(load(dataset), run)
         put({"deleted": gone.id}, as_json, f"deleted: run {gone.id}, {gone.kind} of {gone.at}")
         return
-    found = Runs(load(dataset))
+    history = Runs(load(dataset))
     if run is None:
-        put(found.to_json(), as_json, str(found))
+        put(history.to_json(), as_json, str(history))
     elif other is None:
-        own = find_run(found.runs, run)
-        written = _written(found, run, Path(out)) if out else []
+        kept = find_run(history.runs, run)
+        written = _written(history, run, Path(out)) if out else []
         more = {"replaced": written[1:]} if written[1:] else {}
-        document = {"run": own.id, "at": own.at, "kind": own.kind, **own.facts, **more}
-        put(document, as_json, "\n".join(written) or found.one(run))
+        document = {"run": kept.id, "at": kept.at, "kind": kept.kind, **kept.facts, **more}
+        put(document, as_json, "\n".join(written) or history.one(run))
     else:
-        changes = found.changed(run, other)
+        changes = history.changed(run, other)
         put({"before": run, "after": other, "changes": changes}, as_json, "\n".join(changes))
 
 

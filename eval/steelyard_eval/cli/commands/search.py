@@ -233,9 +233,9 @@ def context(
     ranked = RankedBy.of(by or DEFAULT)
     size = limit or (None if ranked.config else 10)
     with open_searcher([vault], ranked, size, scopes=scopes, model=model, changed=numbers) as searcher:
-        found, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
-        shown = [searcher.system.showing.show(hit, None, content=True) for hit in found]
-    put({"total": total, "entries": shown}, as_json, f"{hits(found)}\n{len(shown)} of {total} entries")
+        entries, total = searcher.context(query, parse_filters(filters), semantic=semantic, topup_recent=topup)
+        shown = [searcher.system.showing.show(hit, None, content=True) for hit in entries]
+    put({"total": total, "entries": shown}, as_json, f"{hits(entries)}\n{len(shown)} of {total} entries")
 
 
 @click.command(name="list")

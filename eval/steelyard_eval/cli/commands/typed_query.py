@@ -43,8 +43,8 @@ def _split(args: list[str]) -> tuple[list[str], bool, list[str]]:
     """The arguments before the first ``--``, whether there is one, and those after it."""
     if "--" not in args:
         return args, False, []
-    at = args.index("--")
-    return args[:at], True, args[at + 1 :]
+    place = args.index("--")
+    return args[:place], True, args[place + 1 :]
 
 
 def _is_text(argument: str, options: dict[str, bool]) -> bool:

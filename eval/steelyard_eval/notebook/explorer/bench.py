@@ -115,8 +115,8 @@ class Bench:
     def _recorded(self, config: SearchConfig) -> SignalTable:
         """The lists that this configuration fuses, of all queries; made once."""
         names = tuple(needed([config]))
-        own = {name: config.retrievers[name].to_json() for name in names if name in config.retrievers}
-        key = (config.name, names, canonical(own))
+        retrievers = {name: config.retrievers[name].to_json() for name in names if name in config.retrievers}
+        key = (config.name, names, canonical(retrievers))
         if key not in self._tables:
             every = (*self.queries, *self.held_out)
             if self.space is not None:

@@ -64,8 +64,8 @@ class Exploration:
         self.entries = bench.entries
         self._starts: dict[str, Named] = {begin.label: begin}
         for name in SYSTEMS if bench.space is not None else ():
-            own = read_configuration(name)
-            self._starts.setdefault(own.label, own)
+            system = read_configuration(name)
+            self._starts.setdefault(system.label, system)
         self.current = self._rival(used)
         self.against = self.current
         self.pins: list[tuple[SearchConfig, Rival]] = []
@@ -133,17 +133,17 @@ class Exploration:
         """Show the first query of this id, else the next whose text contains the words."""
         queries, wanted = self.bench.queries, text.casefold().strip()
         after = [(self.query + 1 + step) % len(queries) for step in range(len(queries))]
-        found = [at for at in after if queries[at].id.casefold() == wanted]
-        found += [at for at in after if wanted in queries[at].text.casefold()]
-        if not found:
+        hits = [query for query in after if queries[query].id.casefold() == wanted]
+        hits += [query for query in after if wanted in queries[query].text.casefold()]
+        if not hits:
             raise ConfigError(f"no query contains {text!r}")
-        return self.look(found[0])
+        return self.look(hits[0])
 
     def pin(self) -> Record:
         """Keep the configuration beside others."""
         config = self.config
-        own = Rival(f"pin {len(self.pins) + 1}", self.values, _lists(replay(self.trial.table, config).ranked))
-        self.pins.append((config, own))
+        rival = Rival(f"pin {len(self.pins) + 1}", self.values, _lists(replay(self.trial.table, config).ranked))
+        self.pins.append((config, rival))
         return {"pins": self._pinned()}
 
     def restore(self, at: int) -> Record:
@@ -177,14 +177,14 @@ class Exploration:
 
     def curve(self, at: int) -> Record:
         """The exact curve under one weight: its course, the plateau around the weight, and the best one."""
-        found = self.trial.curve(at, self.weights, self.top)
-        if found is None:
+        curve = self.trial.curve(at, self.weights, self.top)
+        if curve is None:
             return {"at": at, "points": [], "here": None, "best": None}
         mean, value = float(self.values.mean()), self.weights[at]
-        here, best = found.around(value, mean), found.choose(near=value)
+        here, best = curve.around(value, mean), curve.choose(near=value)
         places = np.linspace(0.0, self.top, POINTS + 1)
-        heights = found.values[np.searchsorted(found.edges[1:-1], places, side="right")]
-        heights[[0, -1]] = found.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
+        heights = curve.values[np.searchsorted(curve.edges[1:-1], places, side="right")]
+        heights[[0, -1]] = curve.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
         return {
             "at": at,
             "points": np.column_stack([places, heights]).round(6).tolist(),
@@ -205,7 +205,7 @@ class Exploration:
             "step": self.top / STEPS,
             "curves": self.trial.form is not None,
             "weights": names,
-            "choices": [{"label": one.label, "texts": list(one.texts)} for one in self._choices],
+            "choices": [{"label": choice.label, "texts": list(choice.texts)} for choice in self._choices],
         }
 
     def _result(self) -> Record:
@@ -226,8 +226,8 @@ class Exploration:
             "wins": int((differences > TIE).sum()),
             "losses": int((differences < -TIE).sum()),
             "categories": [
-                [name, int(own.sum()), float(values[own].mean()), float(base[own].mean())]
-                for name, own in self.bench.by_category().items()
+                [name, int(inside.sum()), float(values[inside].mean()), float(base[inside].mean())]
+                for name, inside in self.bench.by_category().items()
             ],
             "differences": differences[order[_evenly(len(order))]].round(4).tolist(),
             "worst": self._moved(order[:EXTREMES], differences, -1.0),
@@ -238,9 +238,9 @@ class Exploration:
         """Describe the queries at these places (int64[n]) whose difference has this sign."""
         queries = self.bench.queries
         return [
-            {"at": at, "id": queries[at].id, "text": queries[at].text, "difference": float(differences[at])}
-            for at in places.tolist()
-            if sign * differences[at] > TIE
+            {"at": i, "id": queries[i].id, "text": queries[i].text, "difference": float(differences[i])}
+            for i in places.tolist()
+            if sign * differences[i] > TIE
         ]
 
     def _ranking(self) -> Record:
@@ -294,7 +294,7 @@ class Exploration:
 
 def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:
     """The query to begin with: the worst that shows something relevant, else anything, else the first."""
-    hits = np.array([bool(own) for own in lists], dtype=np.bool_)
+    hits = np.array([bool(ids) for ids in lists], dtype=np.bool_)
     for wanted in (hits & (values > 0), hits):
         if wanted.any():
             return int(np.flatnonzero(wanted)[np.argmin(values[wanted])])
@@ -303,7 +303,7 @@ def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:
 
 def _lists(ranked: Ranked) -> list[list[str]]:
     """The ids of every query, best first."""
-    ids = [ranked.entries[at] for at in ranked.entry.tolist()]
+    ids = [ranked.entries[entry] for entry in ranked.entry.tolist()]
     return [ids[a:b] for a, b in pairwise(ranked.offsets.tolist())]
 
 

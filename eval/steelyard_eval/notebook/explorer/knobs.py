@@ -53,16 +53,16 @@ class Choice:
 def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
     """Every parameter with more than one value to try, of the strategy and then of the expressions in it."""
     node: Any = strategy  # every expression is a dataclass, which its base class cannot declare
-    for one in fields(node):
-        own = getattr(strategy, one.name)
-        near = [v for v in strategy.variants() if _alike(v, strategy, one.name)]
-        values = list(dict.fromkeys([getattr(v, one.name) for v in near])) if len(near) > 1 else []
-        if own in values:
+    for field in fields(node):
+        current = getattr(strategy, field.name)
+        near = [v for v in strategy.variants() if _alike(v, strategy, field.name)]
+        values = list(dict.fromkeys([getattr(v, field.name) for v in near])) if len(near) > 1 else []
+        if current in values:
             texts = tuple(_text(value) for value in values)
-            label = f"{one.name} of {_title(strategy)}" if one.name != "options" else _title(strategy)
-            yield Choice(path, one.name, label, texts, tuple(values), values.index(own))
-    for at, child in enumerate(strategy.children()):
-        yield from choices(child, (*path, at))
+            label = f"{field.name} of {_title(strategy)}" if field.name != "options" else _title(strategy)
+            yield Choice(path, field.name, label, texts, tuple(values), values.index(current))
+    for place, child in enumerate(strategy.children()):
+        yield from choices(child, (*path, place))
 
 
 def weight_names(strategy: Expr) -> list[str]:
@@ -73,7 +73,7 @@ def weight_names(strategy: Expr) -> list[str]:
     ['fts', 'vector']
     """
     names = strategy.weight_names
-    return [_distinct(names, at) for at in range(len(names))]
+    return [_distinct(names, i) for i in range(len(names))]
 
 
 def top_of(weights: Sequence[float]) -> float:

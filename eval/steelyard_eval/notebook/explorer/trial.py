@@ -37,13 +37,13 @@ class Trial:
     @classmethod
     def of(cls, config: SearchConfig, table: SignalTable, judgments: Judgments, measure: Measure) -> Trial:
         """Compile a configuration over its recording; ConfigError when the recording lacks what it needs."""
-        own = replace(config, strategy=config.effective, by_intent={})
-        replay(table.slice(0, 1), own)  # refuses what was not recorded
+        effective = replace(config, strategy=config.effective, by_intent={})
+        replay(table.slice(0, 1), effective)  # refuses what was not recorded
         try:
-            form = Form.of(table, own, own.strategy, judgments)
-            return cls(own, table, judgments, measure, form, Objective.of(form, measure))
+            form = Form.of(table, effective, effective.strategy, judgments)
+            return cls(effective, table, judgments, measure, form, Objective.of(form, measure))
         except ConfigError:
-            return cls(own, table, judgments, measure, None, None)
+            return cls(effective, table, judgments, measure, None, None)
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ class Trial:
         """The mean along one weight from 0 to `top`, the others as they are; exact, None without a form."""
         if self.form is None or self.objective is None:
             return None
-        start = self._columns(self.form, [0.0 if own == at else weight for own, weight in enumerate(weights)])
+        start = self._columns(self.form, [0.0 if slot == at else weight for slot, weight in enumerate(weights)])
         return sweep(self.objective, start, (self.form.slot == at).astype(np.float64), 0.0, top).curve()
 
     def written(self, weights: Sequence[float]) -> SearchConfig:

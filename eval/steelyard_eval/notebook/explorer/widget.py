@@ -54,25 +54,25 @@ class Explorer(anywidget.AnyWidget):
     def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
         """Answer one message of the picture; what cannot be done is answered with the reason."""
         try:
-            found = self._do(str(message.get("do")), message)
+            answer = self._do(str(message.get("do")), message)
         except SteelyardError as error:
-            found = {"error": str(error)}
-        self.send({**found, "to": message.get("number")})
+            answer = {"error": str(error)}
+        self.send({**answer, "to": message.get("number")})
 
     def _do(self, name: str, message: Mapping[str, Any]) -> Record:
-        own = self.exploration
+        exploration = self.exploration
         actions: dict[str, Callable[[], Record]] = {
-            "open": own.opened,
-            "weigh": lambda: own.weigh(int(message["at"]), float(message["value"])),
-            "choose": lambda: own.choose(int(message["at"]), int(message["option"])),
-            "begin": lambda: own.begin(str(message["system"])),
-            "write": lambda: own.write(str(message["text"])),
-            "look": lambda: own.look(int(message["at"])),
-            "find": lambda: own.find(str(message["text"])),
-            "curve": lambda: {"curve": own.curve(int(message["at"]))},
-            "pin": own.pin,
-            "restore": lambda: own.restore(int(message["at"])),
-            "oppose": lambda: own.oppose(int(message["at"])),
-            "adopt": lambda: {"adopted": str(own.adopt(str(message["path"])))},
+            "open": exploration.opened,
+            "weigh": lambda: exploration.weigh(int(message["at"]), float(message["value"])),
+            "choose": lambda: exploration.choose(int(message["at"]), int(message["option"])),
+            "begin": lambda: exploration.begin(str(message["system"])),
+            "write": lambda: exploration.write(str(message["text"])),
+            "look": lambda: exploration.look(int(message["at"])),
+            "find": lambda: exploration.find(str(message["text"])),
+            "curve": lambda: {"curve": exploration.curve(int(message["at"]))},
+            "pin": exploration.pin,
+            "restore": lambda: exploration.restore(int(message["at"])),
+            "oppose": lambda: exploration.oppose(int(message["at"])),
+            "adopt": lambda: {"adopted": str(exploration.adopt(str(message["path"])))},
         }
         return actions[name]()

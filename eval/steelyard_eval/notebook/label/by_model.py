@@ -75,8 +75,8 @@ def grade_of(answer: str) -> int | None:
     >>> grade_of("It names the pool. grade: 2"), grade_of("I cannot tell"), grade_of("grade: 0 no, Grade: 3")
     (2, None, 3)
     """
-    found = _GRADE.findall(answer)
-    return int(found[-1]) if found else None
+    grades = _GRADE.findall(answer)
+    return int(grades[-1]) if grades else None
 
 
 class ModelSession(Session):
@@ -112,7 +112,7 @@ def cost(session: Session, most: int) -> Cost:
 
 
 def _pending(session: Session, most: int) -> Iterator[Pair]:
-    pairs = (session.pool.pair(at) for at in session.order.tolist())
+    pairs = (session.pool.pair(place) for place in session.order.tolist())
     for count, pair in enumerate(pair for pair in pairs if pair not in session.given):
         if count == most:
             return
@@ -141,18 +141,18 @@ def model_agreement(
 
     `counts` is true from `ENOUGH` common pairs on, where the interval of the weighted kappa lies above 0.
     """
-    found = agreement(person, model)
+    record = agreement(person, model)
     common = [pair for pair in person if pair in model and None not in (person[pair].grade, model[pair].grade)]
-    own, other = (np.array([given[pair].grade for pair in common], dtype=float) for given in (person, model))
+    first, second = (np.array([given[pair].grade for pair in common], dtype=float) for given in (person, model))
     low = high = None
-    if found["weighted"] is not None:
+    if record["weighted"] is not None:
         rng = np.random.default_rng(seed)
         drawn = rng.integers(0, len(common), (DRAWS, len(common)))
-        every = (weighted_kappa(own[rows], other[rows]) for rows in drawn)
+        every = (weighted_kappa(first[rows], second[rows]) for rows in drawn)
         values = [value for value in every if value is not None]
         low, high = (float(end) for end in np.quantile(values, [0.025, 0.975])) if values else (None, None)
     counts = len(common) >= ENOUGH and low is not None and low > 0
-    return {**found, "low": low, "high": high, "counts": counts, "needed": max(0, ENOUGH - len(common))}
+    return {**record, "low": low, "high": high, "counts": counts, "needed": max(0, ENOUGH - len(common))}
 
 
 def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float | None:
@@ -182,8 +182,8 @@ def judged_by_person(
     """The labels of a data set and what was judged since, as judgments; grades above 3 are 3."""
     known = {
         (query, entry): Judgment(query, entry, min(max(grade, 0), GRADES[-1]), "", "")
-        for query, own in dataset.qrels.items()
-        for entry, grade in own.items()
+        for query, grades in dataset.qrels.items()
+        for entry, grade in grades.items()
     }
     return {**known, **given}
 
@@ -196,11 +196,11 @@ def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
             f"{shown(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
         )
     qrels: dict[str, dict[str, int]] = {}
-    for (query, entry), one in given.items():
-        if one.grade is not None:
-            qrels.setdefault(query, {})[entry] = one.grade
-    found = model_agreement(judged_by_person(dataset), given)
-    return ModelLabels(str(path), qrels, found, agreed(found))
+    for (query, entry), judgment in given.items():
+        if judgment.grade is not None:
+            qrels.setdefault(query, {})[entry] = judgment.grade
+    record = model_agreement(judged_by_person(dataset), given)
+    return ModelLabels(str(path), qrels, record, agreed(record))
 
 
 def opened(chat: Chat | None) -> Chat:

@@ -97,7 +97,7 @@ def desk(session: Session) -> DeskDocument:
         "file": str(session.file),
         "qrels": str(session.qrels),
         "card": None if pair is None else _card(session, pair),
-        "comparisons": [] if session.first or duel else [asdict(one) for one in _standings(session)],
+        "comparisons": [] if session.first or duel else [asdict(standing) for standing in _standings(session)],
         "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
         "state": whole_queries.to_state(session.pool, session.random, session.given),
@@ -128,11 +128,11 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
 
 def upcoming(session: Session) -> list[NextPair]:
     """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
-    found: list[NextPair] = []
+    pairs: list[NextPair] = []
     for query, entry in islice(session.upcoming(), LISTED):
         asked, shown = session.shown((query, entry))
-        found.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
-    return found
+        pairs.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
+    return pairs
 
 
 def _standings(session: Session) -> list[Standing]:
@@ -157,7 +157,7 @@ def sentence(record: DeskState) -> str:
         return _agreed(record["agreement"])
     if record["duel"]:
         return _duelled(record["duel"], over=record["card"] is None)
-    shown = [_settled(Standing(**one), record["left"]) for one in record["comparisons"]]
+    shown = [_settled(Standing(**comparison), record["left"]) for comparison in record["comparisons"]]
     if (drawn := record["drawn"]) and not drawn["queries"]:
         return "Nothing is left to label: every query has labels already."
     if drawn:

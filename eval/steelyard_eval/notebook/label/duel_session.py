@@ -70,7 +70,7 @@ class DuelSession(Session):
         """The pairs to judge, the most telling first; every answer may change the order."""
         if self.standing.stands:
             return
-        passed = {at for pair, at in self.pool.places.items() if self._past(pair)}
+        passed = {place for pair, place in self.pool.places.items() if self._past(pair)}
         yield from map(self.pool.pair, self.standing.order(passed))
 
     def to_json(self) -> DuelState:
@@ -91,7 +91,7 @@ class DuelSession(Session):
 
     def _pace(self) -> float:
         """Seconds that a judgment of this judge takes."""
-        times = sorted(datetime.fromisoformat(one.at).timestamp() for one in self.given.values())
+        times = sorted(datetime.fromisoformat(judgment.at).timestamp() for judgment in self.given.values())
         steps = [b - a for a, b in pairwise(times) if 0 < b - a < PAUSE]
         return float(np.median(steps)) if len(steps) >= 5 else SECONDS
 
@@ -118,13 +118,13 @@ def duel_pool(dataset: Dataset, split: str | None, seed: int, space: Workspace) 
 
     Raises ConfigError where no query finds anything.
     """
-    named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space)]
+    named = [contender for contender in distinct(read_all(list(CONTENDERS))) if _supplied(contender, space)]
     queries = dataset.split(split or "all")
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
-    found = [_firsts(row.ranked.lists()) for row in rows]
-    if not any(ranks for ranks, _ in found):
+    firsts = [_firsts(row.ranked.lists()) for row in rows]
+    if not any(ranks for ranks, _ in firsts):
         raise ConfigError(f"no query of {dataset.name} finds anything; there is nothing to judge")
-    return pooled(dataset, [row.label for row in rows], queries, found, seed)
+    return pooled(dataset, [row.label for row in rows], queries, firsts, seed)
 
 
 def _supplied(one: Named | ListContender, space: Workspace) -> bool:
@@ -140,4 +140,4 @@ def _supplied(one: Named | ListContender, space: Workspace) -> bool:
 
 
 def _firsts(lists: list[list[str]]) -> Firsts:
-    return {(query, id_): at for query, own in enumerate(lists) for at, id_ in enumerate(own[:PLACES], 1)}, ()
+    return {(query, id_): rank for query, ids in enumerate(lists) for rank, id_ in enumerate(ids[:PLACES], 1)}, ()

@@ -53,16 +53,16 @@ def folder_of(dataset: Dataset, judge: str) -> Path:
     In ./judgments where the set is in memory or cannot be written to, and where answers of this judge on this set
     lie there already: earlier versions kept those of all sets there.
     """
-    own, shared = dataset.path / FOLDER, Path(FOLDER)
-    if dataset.in_memory or own.is_symlink() or not os.access(dataset.path, os.W_OK):
+    inside, shared = dataset.path / FOLDER, Path(FOLDER)
+    if dataset.in_memory or inside.is_symlink() or not os.access(dataset.path, os.W_OK):
         return shared
     before = shared / f"{judge}.jsonl"
-    if (own / before.name).exists() or not before.exists():
-        return own
+    if (inside / before.name).exists() or not before.exists():
+        return inside
     try:
-        return shared if judgments_of(dataset, before) else own
+        return shared if judgments_of(dataset, before) else inside
     except ConfigError:
-        return own
+        return inside
 
 
 def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
@@ -84,16 +84,16 @@ def _another(dataset: Dataset, given: Collection[Judgment]) -> str:
     one, such as a copy, more than half of those that were judged must be the same.
     """
     asked = {query.id: query.text for query in dataset.queries}
-    stamped = [one for one in given if one.asked]
-    for one in stamped:
-        if one.query in asked and wording(asked[one.query]) != wording(one.asked):
-            return f"{one.query} asked {shown(one.asked)} there, and asks {shown(asked[one.query])} here"
-    if given and not any(one.query in asked for one in given):
+    stamped = [answer for answer in given if answer.asked]
+    for answer in stamped:
+        if answer.query in asked and wording(asked[answer.query]) != wording(answer.asked):
+            return f"{answer.query} asked {shown(answer.asked)} there, and asks {shown(asked[answer.query])} here"
+    if given and not any(answer.query in asked for answer in given):
         return f"{next(iter(given)).query} is no query here"
-    moved = [one for one in stamped if one.dataset != dataset.path.name]
-    read = [one for one in moved if one.entry != NOTHING]
+    moved = [answer for answer in stamped if answer.dataset != dataset.path.name]
+    read = [answer for answer in moved if answer.entry != NOTHING]
     texts = {entry.id: text_digest(entry) for entry in dataset.entries} if read else {}
-    if moved and 2 * sum(texts.get(one.entry) == one.digest for one in read) <= len(read):
+    if moved and 2 * sum(texts.get(answer.entry) == answer.digest for answer in read) <= len(read):
         return f"they were given in {shown(moved[0].dataset)}, and most of the entries have another text here"
     return ""
 
@@ -107,21 +107,21 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read the judgments {shown(str(path), PATH_WIDTH)}: {reason}") from None
-    found = {}
+    judgments = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line:
             continue
         try:
-            one = Judgment(**STRICT_JSON.decode(line))
-            if not _sound(one):
+            judgment = Judgment(**STRICT_JSON.decode(line))
+            if not _sound(judgment):
                 raise ValueError
         except (TypeError, ValueError, RecursionError):
             raise DataError(
                 f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
                 "entry, grade 0-3 or null, note and at. Mend the line or remove it"
             ) from None
-        found[one.query, one.entry] = one
-    return found
+        judgments[judgment.query, judgment.entry] = judgment
+    return judgments
 
 
 def _sound(one: Judgment) -> bool:

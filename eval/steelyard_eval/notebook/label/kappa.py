@@ -30,13 +30,13 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
     common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
     a, b = ([given[pair].grade for pair in common] for given in (first, second))
     equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
-    found: KappaRecord = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
+    record: KappaRecord = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
     if len({*a, *b}) > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             plain, weighted = (
-                float(cohen_kappa_score(a, b, labels=list(GRADES), weights=one)) for one in (None, "quadratic")
+                float(cohen_kappa_score(a, b, labels=list(GRADES), weights=kind)) for kind in (None, "quadratic")
             )
-        found["kappa"] = plain if math.isfinite(plain) else None
-        found["weighted"] = weighted if math.isfinite(weighted) else None
-    return found
+        record["kappa"] = plain if math.isfinite(plain) else None
+        record["weighted"] = weighted if math.isfinite(weighted) else None
+    return record

@@ -49,7 +49,7 @@ def open_judging(
     space = opened() if contenders is None else None
     usual = USUAL if space is None or space.model else BY_WORDS
     named = distinct(read_all(usual if contenders is None else contenders))
-    if space is None and any(isinstance(one, Named) for one in named):
+    if space is None and any(isinstance(contender, Named) for contender in named):
         space = opened()
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
     session = Session(pool(dataset, named, space, asked, seed), folder, judge, second_to, random=random)

@@ -69,7 +69,7 @@ def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> li
     every = np.arange(len(pool.queries))
     early = count < min(ENOUGH, len(pool.order))
     total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
-    return [_standing(pool, at, gains, every, (count, total), early) for at in range(1, len(pool.labels))]
+    return [_standing(pool, i, gains, every, (count, total), early) for i in range(1, len(pool.labels))]
 
 
 def _of_queries(pool: Pool, grades: Indices, queries: Indices) -> list[Standing]:
@@ -78,7 +78,7 @@ def _of_queries(pool: Pool, grades: Indices, queries: Indices) -> list[Standing]
     gains = np.maximum(grades, 0) / GRADES[-1]
     count = int(np.isin(pool.query[grades >= 0], queries).sum())
     early = len(queries) < min(FEWEST, len(pool.queries))
-    return [_standing(pool, at, gains, queries, (count, count), early) for at in range(1, len(pool.labels))]
+    return [_standing(pool, i, gains, queries, (count, count), early) for i in range(1, len(pool.labels))]
 
 
 def _standing(
@@ -87,11 +87,11 @@ def _standing(
     """From labels of these queries; `counts` are those that were drawn, and with those that were known."""
     count, total = counts
     differences = np.bincount(pool.query, gains * (pool.gain[at] - pool.gain[0]), len(pool.queries))
-    found = mean_interval(differences[queries], unit_numbers(pool.queries)[queries].tolist())
-    beside = (found.low > 0 or found.high < 0) and not early
-    verdict = "open" if not beside else "better" if found.mean > 0 else "worse"
-    needed = 0 if beside else None if early else _needed(found.mean, found.high - found.mean, count)
-    return Standing(pool.labels[at], pool.labels[0], total, found.mean, found.low, found.high, verdict, needed)
+    gain = mean_interval(differences[queries], unit_numbers(pool.queries)[queries].tolist())
+    beside = (gain.low > 0 or gain.high < 0) and not early
+    verdict = "open" if not beside else "better" if gain.mean > 0 else "worse"
+    needed = 0 if beside else None if early else _needed(gain.mean, gain.high - gain.mean, count)
+    return Standing(pool.labels[at], pool.labels[0], total, gain.mean, gain.low, gain.high, verdict, needed)
 
 
 def _needed(mean: float, reach: float, judged: int) -> int | None:

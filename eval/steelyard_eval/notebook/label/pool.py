@@ -83,8 +83,8 @@ class Pool:
     @cached_property
     def order(self) -> Indices:
         """int64[n]: the open pairs in the order in which they are judged."""
-        found: Indices = self.open[sampling.falling(self.keys)]
-        return found
+        order: Indices = self.open[sampling.falling(self.keys)]
+        return order
 
     def pair(self, at: int) -> tuple[str, str]:
         """The ids of a pair: of its query and of its entry."""
@@ -93,15 +93,15 @@ class Pool:
     @cached_property
     def places(self) -> dict[tuple[str, str], int]:
         """Pair of ids -> its index."""
-        return {self.pair(at): at for at in range(len(self))}
+        return {self.pair(place): place for place in range(len(self))}
 
     def without(self, labels: Collection[tuple[str, str]]) -> Pool:
         """The same pool, of a data set that lacks some labels."""
         left = {
-            query: {id_: grade for id_, grade in own.items() if (query, id_) not in labels}
-            for query, own in self.dataset.qrels.items()
+            query: {id_: grade for id_, grade in grades.items() if (query, id_) not in labels}
+            for query, grades in self.dataset.qrels.items()
         }
-        qrels = {query: own for query, own in left.items() if own}
+        qrels = {query: grades for query, grades in left.items() if grades}
         return replace(self, dataset=replace(self.dataset, qrels=qrels))
 
 
@@ -118,8 +118,8 @@ def pool(
     """
     if not queries:
         raise ConfigError(f"{dataset.name} has no queries; add some to queries.jsonl")
-    found = [firsts(one, dataset, space, queries) for one in contenders]
-    return pooled(dataset, [one.label for one in contenders], queries, found, seed)
+    ranks = [firsts(contender, dataset, space, queries) for contender in contenders]
+    return pooled(dataset, [contender.label for contender in contenders], queries, ranks, seed)
 
 
 Pair = tuple[int, str]
@@ -154,7 +154,7 @@ def firsts(
     """The first places of one contender; other weights are known of configurations alone."""
     if isinstance(one, ListContender):
         lists = one.answers(queries, PLACES, dataset.entries).lists
-        return {(q, id_): at for q, own in enumerate(lists) for at, (id_, _) in enumerate(own[:PLACES], 1)}, ()
+        return {(q, id_): rank for q, row in enumerate(lists) for rank, (id_, _) in enumerate(row[:PLACES], 1)}, ()
     if space is None:
         raise ValueError("configurations need a workspace")
     config = usable(space, Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind))[0].config

@@ -23,12 +23,12 @@ BLOCK = 100
 def reachable(table: SignalTable, config: SearchConfig, places: int) -> Bools:
     """bool[N]: the rows that weights of 0 or more can bring among the first `places` of their query."""
     masked = table.at_depth(config.depths)
-    found = np.zeros(len(table), dtype=bool)
+    reached = np.zeros(len(table), dtype=bool)
     for branch in compile_plan(masked, config.effective).branches:
         rows = np.flatnonzero(branch.rows)
         offsets = np.searchsorted(rows, table.offsets).astype(np.int64)
-        found[rows[_within(_columns(branch, rows), offsets, places)]] = True
-    return found
+        reached[rows[_within(_columns(branch, rows), offsets, places)]] = True
+    return reached
 
 
 def _columns(branch: Branch, rows: Indices) -> Floats:
@@ -68,13 +68,13 @@ def _beaten(columns: Floats, offsets: Indices, places: int) -> Indices:
     """How many rows of its query beat or equal each row in every column, counted up to `places`; int64[n]."""
     beaten = np.zeros(columns.shape[1], np.int64)
     for q in range(len(offsets) - 1):
-        for own in range(offsets[q], offsets[q + 1]):
-            for row in range(offsets[q], offsets[q + 1]):
+        for row in range(offsets[q], offsets[q + 1]):
+            for other in range(offsets[q], offsets[q + 1]):
                 ahead, equal = True, True
                 for s in range(columns.shape[0]):
-                    ahead &= columns[s, row] >= columns[s, own]
-                    equal &= columns[s, row] == columns[s, own]
-                beaten[own] += ahead and (row < own or not equal)
-                if beaten[own] >= places:
+                    ahead &= columns[s, other] >= columns[s, row]
+                    equal &= columns[s, other] == columns[s, row]
+                beaten[row] += ahead and (other < row or not equal)
+                if beaten[row] >= places:
                     break
     return beaten

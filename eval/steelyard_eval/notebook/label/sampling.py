@@ -31,9 +31,9 @@ def weights(values: Floats, keys: Floats, count: int) -> Floats:
     [0.0, 2.0]
     """
     order = falling(keys)
-    found = np.zeros(len(values))
+    weight = np.zeros(len(values))
     judged = order[:count]
-    found[judged] = 1.0
+    weight[judged] = 1.0
     if count < len(order):
-        found[judged] = 1.0 / np.minimum(1.0, values[judged] / keys[order[count]])
-    return found
+        weight[judged] = 1.0 / np.minimum(1.0, values[judged] / keys[order[count]])
+    return weight

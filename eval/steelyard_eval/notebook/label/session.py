@@ -97,10 +97,10 @@ class Session:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
         self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
         taken = judgments_of(pool.dataset, self.taken)
-        self._taken = {pair: one for pair, one in taken.items() if self._holds(one)}
+        self._taken = {pair: judgment for pair, judgment in taken.items() if self._holds(judgment)}
         self.pool = pool.without(self._taken) if self._taken else pool
         self.order = self._order()
-        self._asked = {pool.pair(at) for at in self.order.tolist()}
+        self._asked = {pool.pair(place) for place in self.order.tolist()}
         self._at = 0
         self.passed: list[Pair] = []
         self._back: list[Pair] = []
@@ -135,7 +135,7 @@ class Session:
 
     def _in_order(self) -> Iterator[Pair]:
         """The pairs to judge, without regard to what was taken back."""
-        pairs = (self.pool.pair(at) for at in self.order[self._at :].tolist())
+        pairs = (self.pool.pair(place) for place in self.order[self._at :].tolist())
         return (pair for pair in pairs if not self._past(pair))
 
     def _past(self, pair: Pair) -> bool:
@@ -161,7 +161,7 @@ class Session:
     def counted(self) -> tuple[int, int, int]:
         """The labels that the qrels file holds, how many this judge gave, how many of these are new."""
         labels = self._labels(self.given)
-        graded = [pair for pair, one in self.given.items() if one.grade is not None]
+        graded = [pair for pair, judgment in self.given.items() if judgment.grade is not None]
         own = [pair for pair in graded if _grade(labels, pair) is not None]
         new = [pair for pair in own if _grade(labels, pair) != _grade(self.held, pair)]
         return sum(map(len, labels.values())), len(own), len(new)
@@ -194,9 +194,9 @@ class Session:
     def _judgment(self, pair: Pair, entry: str, grade: int | None, note: str) -> Judgment:
         """What is kept of an answer: of the entry of the pair, or that nothing answers its query."""
         query, read = self.shown(pair)
-        name, at = self.pool.dataset.path.name, format_time(self._now())
+        name, when = self.pool.dataset.path.name, format_time(self._now())
         digest = "" if entry == NOTHING else text_digest(read)
-        return Judgment(pair[0], entry, grade, note, at, name, query.text, digest)
+        return Judgment(pair[0], entry, grade, note, when, name, query.text, digest)
 
     def _wanted(self, pair: Pair | None) -> Pair:
         """The next pair, if that is the one that was shown."""
@@ -220,7 +220,7 @@ class Session:
             self.pool = self.pool.without(copied)
             order = self._order()
             self.order = order[np.argsort(order != self.pool.places.get(last, -1), kind="stable")]
-            self._asked = {self.pool.pair(at) for at in order.tolist()}
+            self._asked = {self.pool.pair(place) for place in order.tolist()}
         self._save({pair: self.given[pair] for pair in kept})
         self._at = 0
         # where nothing was said to answer, the first pair of the query: those before it were past then, too
@@ -236,8 +236,8 @@ class Session:
 
     def _is_own(self, pair: Pair) -> bool:
         """Whether the data set has the grade that this judge gave, and that no first judge gave as well."""
-        one, first = self.given[pair], self.first.get(pair)
-        return self._holds(one) and (first is None or first.grade != one.grade)
+        judgment, first = self.given[pair], self.first.get(pair)
+        return self._holds(judgment) and (first is None or first.grade != judgment.grade)
 
     def _holds(self, one: Judgment) -> bool:
         """Whether the data set holds the grade of a judgment."""
@@ -248,17 +248,17 @@ class Session:
 
         `unsure` stands for those of which the judge cannot say, and for the others of a query without an answer.
         """
-        own = (self.given if given is None else given).items()
-        found = self.pool.known.copy()
-        for pair, judgment in own:
+        judged = (self.given if given is None else given).items()
+        grades = self.pool.known.copy()
+        for pair, judgment in judged:
             grade = self.unsure if judgment.grade is None else judgment.grade
             if pair in self.pool.places and grade is not None:
-                found[self.pool.places[pair]] = grade
+                grades[self.pool.places[pair]] = grade
         if self.unsure is not None:
-            nothing = {query for (query, entry), _ in own if entry == NOTHING}
+            nothing = {query for (query, entry), _ in judged if entry == NOTHING}
             without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
-            found[without[self.pool.query] & (found == UNJUDGED)] = self.unsure
-        return found
+            grades[without[self.pool.query] & (grades == UNJUDGED)] = self.unsure
+        return grades
 
     def _order(self) -> Indices:
         """int64[n]: the pairs to ask, in order."""
@@ -275,7 +275,7 @@ class Session:
     def _save(self, given: dict[Pair, Judgment]) -> None:
         taken = {self.taken: _lines(self._taken)} if self._taken or self.taken.exists() else {}
         merged = self._labels(given)
-        rows = (f"{query} 0 {id_} {grade}\n" for query, own in merged.items() for id_, grade in own.items())
+        rows = (f"{query} 0 {id_} {grade}\n" for query, grades in merged.items() for id_, grade in grades.items())
         said = self.statement() if merged else {}
         write_texts({self.file: _lines(given), self.qrels: "".join(rows), **taken, **said, **self._marked(given)})
         self.given = given
@@ -295,17 +295,17 @@ class Session:
         return {target: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)}
 
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
-        own = {pair: one.grade for pair, one in given.items() if one.grade is not None}
+        grades = {pair: judgment.grade for pair, judgment in given.items() if judgment.grade is not None}
         if self.random:
-            return whole_queries.fair_labels(self.pool, own, self.grades(given))
+            return whole_queries.fair_labels(self.pool, grades, self.grades(given))
         merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
-        for (query, entry), grade in own.items():
+        for (query, entry), grade in grades.items():
             merged.setdefault(query, {})[entry] = grade
         return merged
 
 
 def _lines(given: Mapping[Pair, Judgment]) -> str:
-    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in given.values())
+    return "".join(json.dumps(asdict(judgment), ensure_ascii=False) + "\n" for judgment in given.values())
 
 
 def _grade(labels: Mapping[str, Mapping[str, int]], pair: Pair) -> int | None:

@@ -38,38 +38,38 @@ def drawn(pool: Pool) -> Indices:
     keys = np.random.default_rng([pool.seed, STREAM]).random(len(pool.queries))
     labelled = [fair(pool) and query.id in pool.dataset.qrels for query in pool.queries]
     order = np.argsort(keys, kind="stable").astype(np.int64)
-    found: Indices = order[~np.array(labelled)[order]]
-    return found
+    queries: Indices = order[~np.array(labelled)[order]]
+    return queries
 
 
 def order(pool: Pool) -> Indices:
     """int64[n]: the open pairs of drawn queries, query by query, shuffled within each."""
-    at = np.full(len(pool.queries), -1)
+    turn = np.full(len(pool.queries), -1)
     queries = drawn(pool)
-    at[queries] = np.arange(len(queries))
-    open_ = np.flatnonzero(_asked(pool) & (pool.known < 0) & (at[pool.query] >= 0))
+    turn[queries] = np.arange(len(queries))
+    open_ = np.flatnonzero(_asked(pool) & (pool.known < 0) & (turn[pool.query] >= 0))
     keys = np.random.default_rng([pool.seed, STREAM, 1]).random(len(pool))
-    found: Indices = open_[np.lexsort((keys[open_], at[pool.query[open_]]))]
-    return found
+    pairs: Indices = open_[np.lexsort((keys[open_], turn[pool.query[open_]]))]
+    return pairs
 
 
 def judged_whole(pool: Pool, grades: Indices) -> Indices:
     """int64[d]: the drawn queries up to the first that was not asked in full; for `grades` see Session."""
     queries = drawn(pool)
     lacking = np.isin(queries, pool.query[_asked(pool) & (grades == UNJUDGED)])
-    found: Indices = queries[: int(np.argmax(lacking)) if lacking.any() else len(queries)]
-    return found
+    whole: Indices = queries[: int(np.argmax(lacking)) if lacking.any() else len(queries)]
+    return whole
 
 
 def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
     """The labels of drawn queries, beside those that the data set has where these were drawn fairly, too."""
     known = pool.dataset.qrels
-    ids = [pool.queries[at].id for at in judged_whole(pool, grades).tolist()]
-    found = {query: dict(known[query]) for query in (known if fair(pool) else ids) if query in known}
+    ids = [pool.queries[query].id for query in judged_whole(pool, grades).tolist()]
+    labels = {query: dict(known[query]) for query in (known if fair(pool) else ids) if query in known}
     for (query, entry), grade in given.items():
         if query in ids:
-            found.setdefault(query, {})[entry] = grade
-    return found
+            labels.setdefault(query, {})[entry] = grade
+    return labels
 
 
 def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) -> dict[str, object]:
@@ -79,13 +79,13 @@ def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) ->
     labels before; once one of those that are `given` labels had none, they were not drawn, whatever is said.
     """
     dataset = pool.dataset
-    own = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
+    collected = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
     said = stated(dataset.sampled, dataset.pool)
     mixed = any(query not in dataset.qrels for query, _ in given)
     if dataset.qrels and not random:
-        return {"sampled": own["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
+        return {"sampled": collected["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
     untrue = random and not fair(pool)
-    return {name: value for name, value in own.items() if said[name] is None or untrue}
+    return {name: value for name, value in collected.items() if said[name] is None or untrue}
 
 
 def statement(pool: Pool, random: bool) -> dict[Path, str]:
@@ -99,5 +99,5 @@ def statement(pool: Pool, random: bool) -> dict[Path, str]:
 
 def _asked(pool: Pool) -> Bools:
     """bool[P]: what a contender ranks among the first; what other weights would bring there can wait."""
-    found: Bools = pool.gain.max(axis=0) > 0
-    return found
+    asked: Bools = pool.gain.max(axis=0) > 0
+    return asked

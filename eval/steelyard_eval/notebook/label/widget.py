@@ -50,7 +50,7 @@ class Judge(anywidget.AnyWidget):
         import pandas as pd
 
         names = ["query", "entry", "grade", "note", "at"]
-        return pd.DataFrame([vars(one) for one in self.session.given.values()], columns=names)
+        return pd.DataFrame([vars(judgment) for judgment in self.session.given.values()], columns=names)
 
     def comparisons(self) -> pd.DataFrame:
         """A row a comparison: the difference so far with its interval, the verdict, the labels it still needs."""

@@ -51,16 +51,16 @@ def logged_queries(
     path = log or dataset.feedback
     if path is None:
         return []
-    found: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for _, line in lines_of(path):
         try:
             text = str(decode(line).user_query).strip()
         except ValueError:
             continue
         if text and len(text) <= LONGEST:
-            found.setdefault(wording(text), text)
-    texts = list(found.values())
-    return [texts[at] for at in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]
+            distinct.setdefault(wording(text), text)
+    texts = list(distinct.values())
+    return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]
 
 
 def draw_from_log(dataset: Dataset, seed: int = 0, log: str | Path | None = None) -> list[str]:
@@ -90,9 +90,9 @@ def drawn_from_log(
         raise ConfigError(f"{dataset.name} has no log with queries that it can take; name one with --feedback")
     drawn = texts[:DRAWN]
     new = {wording(text): text for text in drawn if wording(text) not in known}
-    own = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
-    ids = [(known | own)[wording(text)] for text in drawn]
-    return ids, [Query(id=own[key], text=text) for key, text in new.items()]
+    named = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
+    ids = [(known | named)[wording(text)] for text in drawn]
+    return ids, [Query(id=named[key], text=text) for key, text in new.items()]
 
 
 def _sealed(dataset: Dataset) -> bool:
@@ -105,18 +105,18 @@ def _sealed(dataset: Dataset) -> bool:
 def reminders(dataset: Dataset, seed: int = 0) -> list[Entry]:
     """The entries in a random order: what a query may be about."""
     order = np.random.default_rng([seed, 1]).permutation(len(dataset.entries)).tolist()
-    return [dataset.entries[at] for at in order]
+    return [dataset.entries[i] for i in order]
 
 
 def copied(text: str, entry: Entry) -> bool:
     """Whether a query repeats an entry: four words in a row, or most of its words."""
-    own = terms(" ".join((entry.title, entry.text)).lower())
+    content = terms(" ".join((entry.title, entry.text)).lower())
     asked = terms(text.lower())
-    runs = {tuple(own[at : at + RUN]) for at in range(len(own) - RUN + 1)}
-    if any(tuple(asked[at : at + RUN]) in runs for at in range(len(asked) - RUN + 1)):
+    runs = {tuple(content[i : i + RUN]) for i in range(len(content) - RUN + 1)}
+    if any(tuple(asked[i : i + RUN]) in runs for i in range(len(asked) - RUN + 1)):
         return True
     words = set(asked)
-    return len(words) >= RUN and len(words & set(own)) >= SHARE * len(words)
+    return len(words) >= RUN and len(words & set(content)) >= SHARE * len(words)
 
 
 def refused(text: str, entry: Entry) -> str:
@@ -132,8 +132,8 @@ def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:
         raise ConfigError(f"{dataset.name} is in no folder; import it first (steelyard import)")
     distinct = list({wording(text): text for text in texts}.values())
     lines = [
-        json.dumps({"id": f"own-{at:02d}", "text": text}, ensure_ascii=False)
-        for at, text in enumerate(distinct, 1)
+        json.dumps({"id": f"own-{number:02d}", "text": text}, ensure_ascii=False)
+        for number, text in enumerate(distinct, 1)
     ]
     write_text(dataset.path / QUERIES, "".join(f"{line}\n" for line in lines))
     return len(lines)
