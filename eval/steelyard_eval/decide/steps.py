@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.embedders.kinds import kind_of
+from steelyard.base.extras import missing_modules
+from steelyard.embedders.kinds import KINDS, kind_of
 from steelyard_eval.common.answer import Step
+from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.recording.rankings import spelled
@@ -55,6 +58,16 @@ def indexing(dataset: Dataset, model: str) -> tuple[Step, ...]:
     """The step that makes the vault, with the vectors of a model; none for a data set in memory."""
     command = spelled("index", dataset, vault_of(dataset), options={"--embedder": kind_of(model) or None})
     return () if command is None else (Step("index it once", command),)
+
+
+def installed_first(steps: Sequence[StepRecord]) -> list[StepRecord]:
+    """The steps, below the one that installs the model that they embed with, where it is not installed here."""
+    absent = [
+        StepRecord(what="install the model first", command=f"python -m pip install 'steelyard[{extra}]'")
+        for kind, extra in KINDS.items()
+        if missing_modules(extra) and any(step["command"].endswith(f" --embedder {kind}") for step in steps)
+    ]
+    return [*absent, *steps]
 
 
 def exporting(path: Path, target: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.documents.parts import DecidedDocument
+from steelyard_eval.common.documents.parts import DecidedDocument, StepRecord
 from steelyard_eval.common.results import Reported
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, taking_turns, today, using
+from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, installed_first, taking_turns, today, using
 from steelyard_eval.tune.replaced import write_and_log, write_weights
 
 DecidedT = TypeVar("DecidedT", bound=DecidedDocument)
@@ -61,7 +61,10 @@ class ChosenWeights(Reported[DecidedT]):
         moved = {using(usual, dataset): using(file, dataset) for usual, file in pairs}
         moved[taking_turns(WEIGHTS, dataset)] = taking_turns(target, dataset)
         moved |= {exporting(usual, to): exporting(file, to) for usual, file in pairs}
-        steps = [{**step, "command": moved.get(step["command"], step["command"])} for step in self.record["steps"]]
+        steps = [
+            StepRecord(what=step["what"], command=moved.get(step["command"], step["command"]))
+            for step in self.record["steps"]
+        ]
         content = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
         files = _files(target, self.config, self.attempt)
         before = write_weights(files, dataset)
@@ -72,7 +75,7 @@ class ChosenWeights(Reported[DecidedT]):
             else f"the best that may be chosen {to and 'for '}{to}"
         )
         lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
-        said = {"steps": steps, **({"replaced": before} if before else {})}
+        said = {"steps": installed_first(steps), **({"replaced": before} if before else {})}
         return replace(self, record={**self.record, **said}), lines + before
 
 

