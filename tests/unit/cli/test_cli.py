@@ -176,7 +176,7 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
         first, second = ((tmp_path / own / name).read_text() for own in "ab")
         assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
 
-    vault, searching = (shlex.split(step["command"]) for step in document["steps"])  # both can be pasted
+    vault, searching = (shlex.split(step["command"]) for step in document["steps"][-2:])  # both can be pasted
     assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
     assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
     told = told.rstrip().splitlines()[-1]
