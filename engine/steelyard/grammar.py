@@ -113,20 +113,20 @@ def parse_call(text: str) -> Item:
 
 def _tokens(text: str) -> list[tuple[int, str, str, str]]:
     """Tokens of the whole text as (position, kind, token, unit), ended by an empty token."""
-    found, at = [], 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
+    tokens, place = [], 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
             continue
-        match = _TOKEN.match(text, at)
+        match = _TOKEN.match(text, place)
         if match is None:
             raise ConfigError(
-                f"expression {shown(text)}: character {shown(text[at])} at position {at} is not allowed"
+                f"expression {shown(text)}: character {shown(text[place])} at position {place} is not allowed"
             )
         kind = "number" if match["number"] else "name" if match["name"] else "mark"
-        found.append((at, kind, match[kind], match["unit"] or ""))
-        at = match.end()
-    return [*found, (len(text), "end", "", "")]
+        tokens.append((place, kind, match[kind], match["unit"] or ""))
+        place = match.end()
+    return [*tokens, (len(text), "end", "", "")]
 
 
 class _Reader:

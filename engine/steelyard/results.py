@@ -94,7 +94,7 @@ class SearchResult:
         if not self.parts:
             return self, hit
         result = self.parts[self.placed_by[hit.rank - 1] == policy_of(self.explored[0])]
-        return result, next(one for one in result.hits if one.entry.id == hit.entry.id)
+        return result, next(other for other in result.hits if other.entry.id == hit.entry.id)
 
     def place(self, hit: Hit, retriever: str) -> int | None:
         """The rank of a hit among what a retriever found, from 1; None where it did not find it."""
@@ -115,7 +115,8 @@ class SearchResult:
         score of that stage.
         """
         if self.parts:
-            hit = hit if isinstance(hit, Hit) else next((one for one in self.hits if one.entry.id == hit), hit)
+            if isinstance(hit, str):
+                hit = next((other for other in self.hits if other.entry.id == hit), hit)
             result, hit = self.behind(hit) if isinstance(hit, Hit) else (self.parts[0], hit)
             return result.explain(hit)
         id_ = hit if isinstance(hit, str) else hit.entry.id
@@ -143,14 +144,14 @@ def hits_of(
     `scores` are those of the strategy, see `fuse`.
     """
     ids = [table.entries[table.entry[row]] for row in ranking.row]
-    found = {entry.id: entry for entry in store.get(ids)}
-    if gone := [id_ for id_ in ids if id_ not in found]:
+    entries = {entry.id: entry for entry in store.get(ids)}
+    if gone := [id_ for id_ in ids if id_ not in entries]:
         raise VaultError(
             f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or run steelyard reindex"
         )
     signals = _signals(table, strategy, ranking, ~np.isnan(scores[ranking.row]))
     scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
-    return tuple(Hit(rank, float(score), plain(found[id_]), own) for rank, (id_, score, own) in scored)
+    return tuple(Hit(rank, float(score), plain(entries[id_]), values) for rank, (id_, score, values) in scored)
 
 
 def _signals(table: SignalTable, strategy: Expr, ranking: Ranking, fused: Bools) -> list[dict[str, float]]:
@@ -162,10 +163,10 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking, fused: Bools)
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
             values = leaf.derived(table).values
-            found = values[ranking.row]
+            column = values[ranking.row]
             if leaf.name in LAYERS:  # those of the directory, for its files
                 home = table.home[ranking.row]
-                found = np.where(np.isnan(found) & (home >= 0), values[home], found)
-            read[leaf.name] = np.where(np.isnan(found), 0.0, found).tolist()
+                column = np.where(np.isnan(column) & (home >= 0), values[home], column)
+            read[leaf.name] = np.where(np.isnan(column), 0.0, column).tolist()
     rows = zip(*read.values(), strict=True) if read else ((),) * len(fused)
-    return [dict(zip(read, row, strict=True)) if own else {} for own, row in zip(fused, rows, strict=True)]
+    return [dict(zip(read, row, strict=True)) if known else {} for known, row in zip(fused, rows, strict=True)]

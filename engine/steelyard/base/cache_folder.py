@@ -10,9 +10,9 @@ from steelyard.base.errors import MachineError
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """STEELYARD_CACHE, else ``steelyard`` in the user's cache folder; MachineError where there is none."""
-    own = environ.get("STEELYARD_CACHE", "")
+    folder = environ.get("STEELYARD_CACHE", "")
     home = environ.get("XDG_CACHE_HOME", "")
     try:
-        return Path(own) if own else (Path(home) if home else Path.home() / ".cache") / "steelyard"
+        return Path(folder) if folder else (Path(home) if home else Path.home() / ".cache") / "steelyard"
     except RuntimeError:  # no HOME, and no user of this number
         raise MachineError("there is no home folder for caches; set STEELYARD_CACHE") from None

@@ -29,4 +29,4 @@ def harmless(text: str, colours: bool = False) -> str:
     '\x1b[1mbold\x1b[0m \\x1b[2J'
     """
     parts = _COLOUR.split(text) if colours else [text]
-    return "".join(part if at % 2 else "\n".join(map(visible, part.split("\n"))) for at, part in enumerate(parts))
+    return "".join(part if i % 2 else "\n".join(map(visible, part.split("\n"))) for i, part in enumerate(parts))

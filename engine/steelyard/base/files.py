@@ -52,12 +52,12 @@ def _whole(literal: str) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name in counts if counts[name] > 1)
         raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
-    return found
+    return record
 
 
 class _StrictDecoder(json.JSONDecoder):
@@ -75,7 +75,7 @@ def is_deep(value: Any) -> bool:  # noqa: ANN401 -- a list or an object with wha
     """Whether lists and objects are nested deeper than `MAX_NESTING`; what is neither is not."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_NESTING):
-        parts = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        parts = (part for node in level for part in (node.values() if isinstance(node, dict) else node))
         level = [part for part in parts if isinstance(part, dict | list)]
     return bool(level)
 
@@ -98,7 +98,7 @@ def canonical(record: object, one_line: bool = False) -> str:
     """
     form: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 2}
     text = json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, **form)
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def compact(record: object) -> str:
@@ -159,11 +159,11 @@ def regular_target(path: Path) -> Path:
 def _keep_mode(part: Path, target: Path) -> None:
     """A file that is replaced keeps who may read it, and whose it is where we may say so."""
     with suppress(FileNotFoundError):
-        found = target.stat()
-        part.chmod(stat.S_IMODE(found.st_mode))
-        if (found.st_uid, found.st_gid) != (part.stat().st_uid, part.stat().st_gid):
+        status = target.stat()
+        part.chmod(stat.S_IMODE(status.st_mode))
+        if (status.st_uid, status.st_gid) != (part.stat().st_uid, part.stat().st_gid):
             with suppress(PermissionError):
-                os.chown(part, found.st_uid, found.st_gid)
+                os.chown(part, status.st_uid, status.st_gid)
 
 
 def write_bytes(path: Path, *chunks: bytes | memoryview) -> None:

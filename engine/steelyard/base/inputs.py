@@ -51,12 +51,12 @@ def open_regular(path: str | Path) -> io.BufferedReader:
     # Without O_NONBLOCK a pipe that nobody writes would be waited for here.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        found = os.fstat(handle)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        if found.st_size > (most := _most()):
+        if status.st_size > (most := _most()):
             reason = f"has more than {most / 2**20:g} MB; set {LIMIT} to read it"
             raise OSError(errno.EFBIG, reason, str(path))
         return os.fdopen(handle, "rb")

@@ -104,12 +104,12 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     """The strategy with the signal's weight moved by `shift`, within the bounds of the rule."""
     described = strategy.describe()
     terms = described.terms if isinstance(described, Linear) and described.scale != RECIPROCAL else ()
-    own = [term.weight for term in terms if _name(term) == rule.signal]
+    weights = [term.weight for term in terms if _name(term) == rule.signal]
     held = sum(term.weight for term in terms if _name(term) in rule.held)
     rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
-    if len(own) != 1 or not rest or abs(own[0] + held + rest - 1) > NEAR:
+    if len(weights) != 1 or not rest or abs(weights[0] + held + rest - 1) > NEAR:
         raise ConfigError(_unfit(strategy, rule))
-    weight = min(max(own[0] + shift, rule.least), 1 - held)
+    weight = min(max(weights[0] + shift, rule.least), 1 - held)
     scale = (1 - held - weight) / rest
 
     def follow(term: Term) -> float:

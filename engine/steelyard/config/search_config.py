@@ -152,9 +152,9 @@ class SearchConfig:
         Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
         deeper, would give it other starting points than live search.
         """
-        kind, own = RETRIEVER_KINDS[name], self.retrievers[name]
-        reads = kind.values(own).get(kind.starts, 0)
-        for other in own.after:
+        kind, settings = RETRIEVER_KINDS[name], self.retrievers[name]
+        reads = kind.values(settings).get(kind.starts, 0)
+        for other in settings.after:
             depth = self.retrievers[other].depth if other in self.retrievers else None
             if other not in kind.after or other not in self.retrievers:
                 raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
@@ -163,7 +163,7 @@ class SearchConfig:
                     f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
                     f"set {kind.starts} to {depth} at most, or {other} deeper"
                 )
-        return own.after
+        return settings.after
 
     def with_strategy(self, strategy: Expr) -> SearchConfig:
         """Return the same search with another strategy."""
@@ -184,11 +184,11 @@ class SearchConfig:
             Lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
-        own = {known.get(name, name): weight for name, weight in weights.items()}
+        by_term = {known.get(name, name): weight for name, weight in weights.items()}
         alone = self.keywords_only
         if alone is not None:
-            alone = reweighted(alone, {name: own[name] for name in own.keys() & set(term_names(alone))})
-        changed = reweighted(self.effective, own)
+            alone = reweighted(alone, {name: by_term[name] for name in by_term.keys() & set(term_names(alone))})
+        changed = reweighted(self.effective, by_term)
         strategy, *others = changed.children() if self.by_intent else (changed,)
         by_intent = dict(zip(sorted(self.by_intent), others, strict=True))
         return replace(self, strategy=strategy, by_intent=by_intent, keywords_only=alone)

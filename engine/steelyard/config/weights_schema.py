@@ -37,14 +37,14 @@ def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
 
 def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
     return {
-        own.name: {
+        parameter.name: {
             "type": "number",
-            "minimum": own.low,
-            "maximum": own.high,
-            "default": own.default,
-            "description": own.text,
+            "minimum": parameter.low,
+            "maximum": parameter.high,
+            "default": parameter.default,
+            "description": parameter.text,
         }
-        for own in parameters
+        for parameter in parameters
     }
 
 

@@ -43,7 +43,7 @@ class ApiEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed. Raises MachineError when the extra `api` is not installed."""
         shape = self.settings.about.shape
-        spoken = {at: text[: shape.longest] for at, text in enumerate(texts) if text.strip()}
+        spoken = {i: text[: shape.longest] for i, text in enumerate(texts) if text.strip()}
         rows = [self._ask(batch, kind) for batch in _batches(list(spoken.values()), shape.batch, shape.characters)]
         result = np.zeros((len(texts), self._dimension or 1), dtype=np.float32)
         if spoken:
@@ -103,9 +103,9 @@ def _batches(texts: Sequence[str], count: int, characters: int) -> Iterator[list
 
 def _matrix(rows: Sequence[Any]) -> Vectors:
     """float32[rows, dim]; ValueError unless all rows are equally long lists of finite numbers."""
-    for at, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if not isinstance(row, list) or not row or any(type(value) not in (int, float) for value in row):
-            raise ValueError(f"{shown(row)} where the vector of text {at + 1} belongs")
+            raise ValueError(f"{shown(row)} where the vector of text {i + 1} belongs")
         if len(row) != len(rows[0]):
             raise ValueError(f"vectors of dimension {len(rows[0])} and {len(row)} side by side")
     with np.errstate(over="ignore"):

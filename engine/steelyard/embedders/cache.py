@@ -57,14 +57,14 @@ class CachedEmbedder:
         if not texts:
             return self.inner.embed(texts, kind)
         key = {text: sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts}
-        found = self._load(kind, list(key.values()))
-        missing = [text for text, digest in key.items() if digest not in found]
-        for at in range(0, len(missing), BATCH):
-            batch = missing[at : at + BATCH]
+        vectors = self._load(kind, list(key.values()))
+        missing = [text for text, digest in key.items() if digest not in vectors]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
             new = {key[t]: row for t, row in zip(batch, embed_checked(self.inner, batch, kind), strict=True)}
             self._save(kind, new)
-            found |= new
-        rows = [found[key[text]] for text in texts]
+            vectors |= new
+        rows = [vectors[key[text]] for text in texts]
         sizes = sorted({len(row) for row in rows})
         if len(sizes) > 1:
             raise EmbedderError(
@@ -95,16 +95,16 @@ class CachedEmbedder:
     def _load(self, kind: Kind, digests: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """The stored vectors of these texts; damaged ones count as absent."""
         sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
-        found = {}
+        vectors = {}
         try:
             with self._lock:
                 for digest in digests:
                     row = self._db.execute(sql, (self._identity, kind, digest)).fetchone()
                     if row is not None and len(row[0]) % 4 == 0:
-                        found[digest] = np.frombuffer(row[0], dtype=np.float32)
+                        vectors[digest] = np.frombuffer(row[0], dtype=np.float32)
         except apsw.Error as error:
             raise self._unusable(str(error)) from None
-        return {digest: vector for digest, vector in found.items() if len(vector) and np.isfinite(vector).all()}
+        return {digest: vector for digest, vector in vectors.items() if len(vector) and np.isfinite(vector).all()}
 
     def _save(self, kind: Kind, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
         sql = "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)"

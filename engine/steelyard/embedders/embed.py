@@ -93,10 +93,9 @@ def embed_checked(embedder: Embedder, texts: Sequence[str], kind: Kind = "entry"
 
 def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
     """Return the space of a layer; for the layer text, an embedder's own recipe replaces the system's."""
-    own = embedder.recipe or recipe
     version = getattr(embedder, "version", "")
     model = f"{embedder.model}:{version}" if version else embedder.model
-    return Space(model, layer, LAYER_RECIPES.get(layer, own))
+    return Space(model, layer, LAYER_RECIPES.get(layer, embedder.recipe or recipe))
 
 
 def layers_of(store: Readable) -> tuple[str, ...]:
@@ -137,7 +136,7 @@ def embed_missing(
     ids = store.missing(space)
     done = store.count() - len(ids)
     embedded = 0
-    for batch in progress([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
+    for batch in progress([ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]):
         try:
             embedded += _embed_batch(store, embedder, space, batch)
         except EmbedderError as error:
@@ -155,10 +154,10 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
     with store.transaction():
         # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
         now = texts_of(store, space, batch)
-        keep = [at for at, id_ in enumerate(texts) if meaningful[at] and now.get(id_) == texts[id_]]
+        keep = [i for i, id_ in enumerate(texts) if meaningful[i] and now.get(id_) == texts[id_]]
         if keep:
             ids = list(texts)
-            store.put_vectors(space, [ids[at] for at in keep], vectors[keep])
+            store.put_vectors(space, [ids[i] for i in keep], vectors[keep])
     return len(keep)
 
 

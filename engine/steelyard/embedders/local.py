@@ -34,9 +34,9 @@ class LocalEmbedder(ABC):
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; blank texts are zeros. Raises MachineError when the extra is not installed."""
         result = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for at, text in enumerate(texts):
+        for i, text in enumerate(texts):
             if text.strip():
-                result[at] = self._encode(text)
+                result[i] = self._encode(text)
         return unit(result)
 
     @cached_property

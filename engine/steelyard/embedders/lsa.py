@@ -67,7 +67,7 @@ class LsaEmbedder:
                 f"lsa needs at least 3 entries and 3 different words, the vault has {len(texts)} and {len(kept)}; "
                 "add entries, or search by keywords"
             )
-        vocabulary = {word: at for at, word in enumerate(kept)}
+        vocabulary = {word: i for i, word in enumerate(kept)}
         idf = np.array([np.log((len(texts) + 1) / (seen[w] + 1)) + 1 for w in kept], dtype=np.float32)
         rows = [_weights(counts, vocabulary, idf) for counts in counted]
         indptr = np.cumsum([0, *(len(index) for index, _ in rows)])
@@ -85,9 +85,9 @@ class LsaEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""
         result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
-        for at, text in enumerate(texts):
+        for i, text in enumerate(texts):
             index, values = _weights(Counter(terms(text)), self._vocabulary, self._idf)
-            result[at] = (self._components[index] * values[:, None]).sum(axis=0)
+            result[i] = (self._components[index] * values[:, None]).sum(axis=0)
         return unit(result)
 
     def warm(self) -> bool:
@@ -115,7 +115,7 @@ class LsaEmbedder:
         try:
             words = json.loads(arrays["vocabulary"])
             idf, components = (_array(arrays[name]) for name in ("idf", "components"))
-            vocabulary = {str(word): at for at, word in enumerate(words)}
+            vocabulary = {str(word): i for i, word in enumerate(words)}
         except Exception as error:  # a broken header makes numpy raise almost anything
             raise _damaged(str(error)) from None
         if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
@@ -162,7 +162,7 @@ def _weights(
 ) -> tuple[NDArray[np.int64], Vectors]:
     """Vocabulary positions (ascending) and their TF-IDF weights, of length 1."""
     known = sorted((vocabulary[word], count) for word, count in counts.items() if word in vocabulary)
-    index = np.array([at for at, _ in known], dtype=np.int64)
+    index = np.array([position for position, _ in known], dtype=np.int64)
     values = (1 + np.log(np.array([count for _, count in known], dtype=np.float32))) * idf[index]
     length = float(np.sqrt((values * values).sum()))
     return index, values / length if length else values

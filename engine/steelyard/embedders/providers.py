@@ -64,13 +64,13 @@ COHERE = CohereShape(
 
 def by_index(items: Sequence[Any], name: str) -> list[Any]:
     """A value of each item, in the order of their `index`; ValueError where these are not 0, 1, 2 ..."""
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     for item in items:
         index = _value(item, "index")
-        if type(index) is not int or not 0 <= index < len(items) or index in found:
+        if type(index) is not int or not 0 <= index < len(items) or index in values:
             raise ValueError(f"index {shown(index)} is repeated or not in 0..{len(items) - 1}")
-        found[index] = _value(item, name)
-    return [found[index] for index in range(len(items))]
+        values[index] = _value(item, name)
+    return [values[index] for index in range(len(items))]
 
 
 def _value(record: Any, name: str) -> Any:  # noqa: ANN401 -- whatever JSON held

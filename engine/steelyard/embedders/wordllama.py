@@ -57,6 +57,6 @@ class WordLlamaEmbedder(LocalEmbedder):
 
 def _file(name: str, digest: str) -> bytes:
     """A file of the installed package, which is found and not imported."""
-    found = find_spec("wordllama")
-    folders = (found and found.submodule_search_locations) or [""]
+    spec = find_spec("wordllama")
+    folders = (spec and spec.submodule_search_locations) or [""]
     return verified(Path(folders[0], name), digest, PACKAGE)

@@ -251,11 +251,11 @@ def _holds(path: Path, text: bytes) -> bool:
     """
     try:
         with open_regular(path) as stream:
-            at = os.fstat(stream.fileno()).st_size
+            position = os.fstat(stream.fileno()).st_size
             after = b""
-            while at > 0:
-                at, size = max(at - BLOCK, 0), min(at, BLOCK)
-                block = os.pread(stream.fileno(), size, at) + after
+            while position > 0:
+                position, size = max(position - BLOCK, 0), min(position, BLOCK)
+                block = os.pread(stream.fileno(), size, position) + after
                 if text in block:
                     return True
                 after = block[: len(text) - 1]

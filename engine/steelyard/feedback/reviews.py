@@ -32,10 +32,10 @@ def review(store: Store, entry_id: str, grade: str, now: float) -> Entry:
     if grade not in GRADES:
         raise ConfigError(f"there is no grade {shown(grade)}{nearest(grade, GRADES)}")
     with store.transaction():
-        found = store.get([entry_id])
-        if not found:
+        entries = store.get([entry_id])
+        if not entries:
             raise DataError(f"no entry {shown(entry_id)}; name one of the vault")
-        entry = reviewed(found[0], GRADES[grade], now)
+        entry = reviewed(entries[0], GRADES[grade], now)
         store.upsert([entry], keep_vectors=True)
     return entry
 

@@ -56,10 +56,10 @@ class Explore:
             return None
         if self.against is not None:
             return self.against
-        own = config.strategy.weights
-        drawn = [self._random.expovariate(1.0) for _ in own]
-        scale = sum(own) / (sum(drawn) or 1.0)
-        mixed = [round((a + scale * b) / 2, DIGITS) for a, b in zip(own, drawn, strict=True)]
+        weights = config.strategy.weights
+        drawn = [self._random.expovariate(1.0) for _ in weights]
+        scale = sum(weights) / (sum(drawn) or 1.0)
+        mixed = [round((a + scale * b) / 2, DIGITS) for a, b in zip(weights, drawn, strict=True)]
         return config.with_strategy(config.strategy.with_weights(mixed)) if mixed else None
 
     def coin(self) -> bool:

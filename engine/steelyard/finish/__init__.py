@@ -61,11 +61,11 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranki
 
 def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
     """How the last stage that gave a row a score of its own came to it; None where none did."""
-    for at in reversed(range(len(stages))):
-        if stages[at].RESCORES:
-            before = finish(table, scores, stages[:at])
-            if row in before.row and (found := stages[at].explain(table, before, row)):
-                return found
+    for i in reversed(range(len(stages))):
+        if stages[i].RESCORES:
+            before = finish(table, scores, stages[:i])
+            if row in before.row and (explanation := stages[i].explain(table, before, row)):
+                return explanation
     return None
 
 
@@ -76,8 +76,8 @@ def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
     """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
-    for at, stage in enumerate(stages):
-        if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:at]).row):
+    for i, stage in enumerate(stages):
+        if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:i]).row):
             best = float(stage.scores(table)[rows].max())
             if best < stage.least:
                 return (

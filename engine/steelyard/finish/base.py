@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import MISSING, Field, fields
+from dataclasses import Field, fields
 from typing import Any, ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
@@ -71,8 +71,8 @@ class Stage(ABC):
 
     def __str__(self) -> str:
         first, *others = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
-        options = (own for own in others if own.default is MISSING or getattr(self, own.name) != own.default)
-        parts = [self._text(first), *(f"{own.name}={self._text(own)}" for own in options)]
+        options = (option for option in others if getattr(self, option.name) != option.default)
+        parts = [self._text(first), *(f"{option.name}={self._text(option)}" for option in options)]
         return f"{self.keyword}({', '.join(parts)})"
 
     def _text(self, own: Field[Any]) -> str:

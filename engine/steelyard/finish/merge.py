@@ -31,8 +31,8 @@ class Merge(Stage):
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        found = ~np.isnan(table.column(self.retriever))
-        added = found & self._admitted(table, ranking, found) if self.if_none else found
+        returned = ~np.isnan(table.column(self.retriever))
+        added = returned & self._admitted(table, ranking, returned) if self.if_none else returned
         added[ranking.row] = False
         extra = np.flatnonzero(added)
         extra = extra[np.lexsort((-table.column(self.retriever)[extra], table.query[extra]))]

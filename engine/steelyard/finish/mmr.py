@@ -74,11 +74,11 @@ class Mmr(Stage):
         if row not in rows:
             return None
         order, relevance, nearest = self._choose(table, rows, scores)
-        at = int(np.flatnonzero(rows[order] == row)[0])
+        place = int(np.flatnonzero(rows[order] == row)[0])
         weight, scaled = self.lambda_mult, "score, scaled to 0..1 over the first places"
         parts = (
-            _times("lambda", weight, "relevance", relevance[at], scaled),
-            _times("lambda - 1", weight - 1.0, "nearest", nearest[at], "largest cosine with an entry above"),
+            _times("lambda", weight, "relevance", relevance[place], scaled),
+            _times("lambda - 1", weight - 1.0, "nearest", nearest[place], "largest cosine with an entry above"),
         )
         return Explanation(parts[0].value + parts[1].value, str(self), parts, "sum")
 

@@ -178,10 +178,10 @@ class Expr(ABC):
         finders = self._finders()
         if not finders:
             return within
-        found = np.zeros(len(table), dtype=bool)
+        rows = np.zeros(len(table), dtype=bool)
         for child in finders:
-            found |= child.members(table, within)
-        return found
+            rows |= child.members(table, within)
+        return rows
 
     def everywhere(self, table: SignalTable) -> Bools:
         """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""

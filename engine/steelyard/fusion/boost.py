@@ -98,10 +98,10 @@ class Boost(Family):
     def variants(self) -> Iterator[Expr]:
         """Each factor at several strengths, the others as they are; and none of them at all."""
         yield self
-        for at, term in enumerate(self.factors):
+        for i, term in enumerate(self.factors):
             for amount in self.AMOUNTS:
                 if amount != term.weight:
-                    changed = (*self.factors[:at], Term(amount, term.expr), *self.factors[at + 1 :])
+                    changed = (*self.factors[:i], Term(amount, term.expr), *self.factors[i + 1 :])
                     yield replace(self, factors=changed)
         off = tuple(Term(0.0, term.expr) for term in self.factors)
         if len(off) > 1 and off != self.factors:

@@ -70,16 +70,16 @@ class ByIntent(Family):
         needed: Needs = {}
         for queries, expr in self._routes(table):
             if queries.any():
-                own = expr.needs(table, retrievers)
-                needed = join_needs(needed, {name: asked & queries for name, asked in own.items()})
+                needs = expr.needs(table, retrievers)
+                needed = join_needs(needed, {name: asked & queries for name, asked in needs.items()})
         return needed
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """Return the rows of the strategy that answers each query."""
-        found = np.zeros(len(table), dtype=bool)
+        members = np.zeros(len(table), dtype=bool)
         for rows, expr in self._rows(table, within):
-            found |= expr.members(table, rows)
-        return found
+            members |= expr.members(table, rows)
+        return members
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile every strategy, each restricted to its own queries."""
@@ -116,6 +116,6 @@ class ByIntent(Family):
 
 def intents_of(strategy: Expr) -> frozenset[str]:
     """Return the intents that change what the strategy, a part of it, or one of its signals does."""
-    own = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
+    intents = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
     signals = (PRIORS[name].intents for name in strategy.signals() & PRIORS.keys())
-    return own.union(*signals, *map(intents_of, strategy.children()))
+    return intents.union(*signals, *map(intents_of, strategy.children()))

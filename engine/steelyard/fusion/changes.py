@@ -38,12 +38,12 @@ def _changes(old: Call, new: Call, where: str) -> Iterator[Change]:
     if (old.name, len(old.items)) != (new.name, len(new.items)):
         yield Change(f"strategy{where}", str(old), str(new), dropped=False)
         return
-    for one, other in zip(old.items, new.items, strict=True):
-        was, weight = (1.0 if item.weight is None else item.weight for item in (one, other))
+    for left, right in zip(old.items, new.items, strict=True):
+        was, weight = (1.0 if item.weight is None else item.weight for item in (left, right))
         if was != weight:
-            name = f"weight of {one.call.name or old.name}{where}"
+            name = f"weight of {left.call.name or old.name}{where}"
             yield Change(name, number_text(was), number_text(weight), dropped=not weight)
-        yield from _changes(one.call, other.call, where)
+        yield from _changes(left.call, right.call, where)
     before, after = dict(old.options), dict(new.options)
     for name in before | after:
         was_set, is_set = before.get(name), after.get(name)

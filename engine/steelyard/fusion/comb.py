@@ -106,7 +106,7 @@ class CombMed(_Comb):
         """Combine float64[lists, N], NaN where a list does not contain the row, to float64[N]."""
         ordered = np.sort(values, axis=0)  # NaN comes last
         held = np.maximum((~np.isnan(values)).sum(axis=0), 1)
-        low, high = (np.take_along_axis(ordered, at[None, :], axis=0)[0] for at in ((held - 1) // 2, held // 2))
+        low, high = (np.take_along_axis(ordered, row[None, :], axis=0)[0] for row in ((held - 1) // 2, held // 2))
         middle: Floats = np.where(low == high, low, (low + high) / 2)
         return middle
 

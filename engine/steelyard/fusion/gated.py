@@ -66,10 +66,10 @@ class Gated(Sum):
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of the first list that pass the gate."""
         gate = self.terms[0].expr
-        found = gate.members(table, within)
-        if found.any():
-            found &= gate.compile(table, within).scores() >= self.least
-        return found
+        rows = gate.members(table, within)
+        if rows.any():
+            rows &= gate.compile(table, within).scores() >= self.least
+        return rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile as any sum, divided by the weights of the lists that found anything for the query."""
@@ -87,8 +87,8 @@ class Gated(Sum):
         (first, present), *others = lists
         inputs = {first.label: first.values}
         yield Column(first.label, np.where(present, first.values, 0.0), first.formula, inputs, first.inner)
-        for column, own in others:
-            yield _sigmoid(table, column, own)
+        for column, listed in others:
+            yield _sigmoid(table, column, listed)
 
     def _why(self) -> str:
         return f"gated sum, {self.terms[0].expr} of at least {number_text(self.least)}"
@@ -100,8 +100,8 @@ class Gated(Sum):
 def _sigmoid(table: SignalTable, column: Column, present: Bools) -> Column:
     """The scores of a list in 0..1, by the number of terms of each query."""
     terms = table.column(TERMS.name)
-    at = np.searchsorted([most for most, _, _ in SIGMOIDS], terms)
-    midpoint, steepness = (np.array([row[place] for row in SIGMOIDS])[at] for place in (1, 2))
+    index = np.searchsorted([most for most, _, _ in SIGMOIDS], terms)
+    midpoint, steepness = (np.array([row[place] for row in SIGMOIDS])[index] for place in (1, 2))
     away: Floats = np.where(present, steepness * (column.values - midpoint), 0.0)
     values = np.where(present, 1.0 / (1.0 + np.exp(-np.clip(away, -700.0, None))), 0.0)
     inputs = {column.label: column.values, "midpoint": midpoint, "steepness": steepness, TERMS.name: terms}

@@ -138,14 +138,14 @@ class Layered(WeightedTerms):
         Layers are computed over every row that has one, so that the threshold does not change their scales.
         """
         rows = super().members(table, self.everywhere(table) if self._finders() else within)
-        own = self._columns(table, rows)
-        above = [_of_directory(table, *pair) for pair in own[:-1]]
-        gated, step = self._gate(table, *(above or own)[0])
-        filled, counted = self._filled(table, [*above, own[-1]])
+        pairs = self._columns(table, rows)
+        above = [_of_directory(table, *pair) for pair in pairs[:-1]]
+        gated, step = self._gate(table, *(above or pairs)[0])
+        filled, counted = self._filled(table, [*above, pairs[-1]])
         least = self._least(step)
         floor = None if least is None else least[table.query]
         layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=floor)
-        column, present = own[-1] if self.then == "last" else _best(own)
+        column, present = pairs[-1] if self.then == "last" else _best(pairs)
         alone = present & (step == LAST)[table.query] & within
         why = "last layer alone" if self.then == "last" else "best layer alone"
         floor = None if self.cut == STEP else floor
@@ -155,10 +155,10 @@ class Layered(WeightedTerms):
         """How far each query went; with one layer there is nothing but the search of all details."""
         everything = self.everywhere(table)
         rows = super().members(table, everything)
-        own = self._columns(table, rows)
-        above = [_of_directory(table, *pair) for pair in own[:-1]]
-        gated, step = self._gate(table, *(above or own)[0])
-        near = self._near(self._filled(table, [*above, own[-1]])[0])
+        pairs = self._columns(table, rows)
+        above = [_of_directory(table, *pair) for pair in pairs[:-1]]
+        gated, step = self._gate(table, *(above or pairs)[0])
+        near = self._near(self._filled(table, [*above, pairs[-1]])[0])
         layers, alone = self.compile(table, everything).branches
         if not above:
             gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
@@ -191,13 +191,13 @@ class Layered(WeightedTerms):
         home = table.home if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
-        for at, step in enumerate(self._steps):
+        for index, step in enumerate(self._steps):
             above = present & (first.values >= step) & (passed == LAST)[table.query]
             if self.depths:
-                depth = self.depths[min(at, len(self.depths) - 1)]
+                depth = self.depths[min(index, len(self.depths) - 1)]
                 above &= table.positions[str(self.terms[0].expr)][home] <= depth
             gated |= above
-            passed[count_rows(table, above) > 0] = at
+            passed[count_rows(table, above) > 0] = index
         return gated, passed
 
     def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
@@ -257,7 +257,7 @@ def _numbers(call: CallReader, name: str, form: str, whole: bool = False) -> tup
     value = call.take(name)
     if value is None:
         return None
-    fits = isinstance(value, tuple) and all(not whole or (one >= 1 and one == int(one)) for one in value)
+    fits = isinstance(value, tuple) and all(not whole or (item >= 1 and item == int(item)) for item in value)
     if not isinstance(value, tuple) or not fits:
         call.bad(name, value, f"must be {form}")
         return None
@@ -307,7 +307,7 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
 def _best(pairs: ListColumns) -> tuple[Column, Bools]:
     """The greatest of each row's own layers."""
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
-    present = np.any([own for _, own in pairs], axis=0)
+    present = np.any([rows for _, rows in pairs], axis=0)
     values: Floats = np.fmax.reduce([part.values for part in parts])
     label = f"best of {', '.join(part.label for part in parts)}"
     return Column(label, np.where(present, values, 0.0), label, parts=parts, combine="max"), present

@@ -145,7 +145,7 @@ class Branch:
         node = Explanation(total, self.why, tuple(terms), "sum")
         if self.factor is None:
             return node
-        inputs = tuple(Explanation(float(own[row]), name) for name, own in self.factor_inputs.items())
+        inputs = tuple(Explanation(float(values[row]), name) for name, values in self.factor_inputs.items())
         factor = Explanation(float(self.factor[row]), self.factor_formula, inputs)
         return Explanation(total * factor.value, f"{self.why}, {self.multiplied}", (node, factor), "product")
 
@@ -172,12 +172,12 @@ class Plan:
         """
         names: dict[str, Floats] = {}
         for branch in self.branches:
-            own = np.flatnonzero(branch.ranked[rows])
-            chosen = rows[own]
+            places = np.flatnonzero(branch.ranked[rows])
+            chosen = rows[places]
             factor = 1.0 if branch.factor is None else branch.factor[chosen]
             for weight, column in zip(branch.weights, branch.columns, strict=True):
                 for name, values in column.terms(chosen):
-                    np.add.at(names.setdefault(name, np.zeros(len(rows))), own, weight * values * factor)
+                    np.add.at(names.setdefault(name, np.zeros(len(rows))), places, weight * values * factor)
         return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
 
     def sources(self) -> Iterator[Column]:

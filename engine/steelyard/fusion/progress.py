@@ -97,7 +97,7 @@ class Progress:
             layer: float((counts[self.asked] > 0).sum()) / max(asked, 1)
             for layer, counts in (("l0", self.directories), ("l1", self.refined), ("l2", self.entries))
         }
-        relaxed = {str(at): int((step == at).sum()) for at in sorted(set(step.tolist()) - {0, LAST})}
+        relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
         return {
             "queries": asked,
             "hit_rates": hits,

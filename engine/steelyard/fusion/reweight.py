@@ -41,14 +41,14 @@ def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
 
 def _changed(expr: Expr, weights: Mapping[str, float]) -> Expr:
     terms = [Term(weights.get(_name(term), term.weight), term.expr) for term in expr.own_terms]
-    own = expr.with_terms(terms) if terms else expr
-    return own.with_children([_changed(child, weights) for child in own.children()]) if own.children() else own
+    node = expr.with_terms(terms) if terms else expr
+    return node.with_children([_changed(child, weights) for child in node.children()]) if node.children() else node
 
 
 def _twice(expr: Expr, name: str) -> bool:
     """Whether one sum has two terms of a name."""
-    own = [_name(term) for term in expr.own_terms]
-    return own.count(name) > 1 or any(_twice(child, name) for child in expr.children())
+    names = [_name(term) for term in expr.own_terms]
+    return names.count(name) > 1 or any(_twice(child, name) for child in expr.children())
 
 
 def _name(term: Term) -> str:

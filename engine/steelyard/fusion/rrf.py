@@ -76,8 +76,8 @@ class Rrf(Sum):
     def _weighed(self, weights: list[float]) -> Self:
         if self._added is None:
             return super()._weighed(weights)
-        *own, amount = weights
-        return replace(super()._weighed(own), bonus=Bonus(self._added.kind, amount))
+        *rest, amount = weights
+        return replace(super()._weighed(rest), bonus=Bonus(self._added.kind, amount))
 
     @property
     def _added(self) -> Bonus | None:
@@ -98,10 +98,10 @@ class Rrf(Sum):
     def _tried(self) -> list[float | tuple[float, ...]]:
         if not isinstance(self.k, tuple):
             return sorted({*self.K, self.k})
-        own, pool = self.k, {*self.K, *self.k}
-        if len(own) == 2:
+        ks, pool = self.k, {*self.K, *self.k}
+        if len(ks) == 2:
             return sorted(product(pool, repeat=2))
-        return sorted({(*own[:at], k, *own[at + 1 :]) for at in range(len(own)) for k in pool})
+        return sorted({(*ks[:i], k, *ks[i + 1 :]) for i in range(len(ks)) for k in pool})
 
     def describe(self) -> Linear:
         """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""

@@ -81,8 +81,8 @@ class Signal(Expr):
             return within
         if self.name not in table.columns:
             return np.zeros(len(table), dtype=bool)
-        found: Bools = within & ~np.isnan(table.columns[self.name])
-        return found
+        rows: Bools = within & ~np.isnan(table.columns[self.name])
+        return rows
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """Return the signal unless it is missing."""
@@ -90,8 +90,8 @@ class Signal(Expr):
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one column of weight 1 over the rows where the signal has a value."""
-        rows, found, text = self.members(table, within), self.derived(table), str(self)
-        column = Column(text, found.values, found.formula, found.inputs)
+        rows, derived, text = self.members(table, within), self.derived(table), str(self)
+        column = Column(text, derived.values, derived.formula, derived.inputs)
         return Plan(len(table), (Branch(rows, (column,), (1.0,), text),))
 
     def derived(self, table: SignalTable) -> Derived:
@@ -104,11 +104,11 @@ class Signal(Expr):
             )
         kept = table.derived
         key = (self.name, self.options)
-        if (found := kept.get(key)) is None:
-            found = PRIORS[self.name](table, dict(self.options))
+        if (derived := kept.get(key)) is None:
+            derived = PRIORS[self.name](table, dict(self.options))
             if len(table.queries) == 1 or len(table) <= KEPT_ROWS:  # a search asks again for its hits
-                kept[key] = found
-        return found
+                kept[key] = derived
+        return derived
 
     @told_once
     def __str__(self) -> str:

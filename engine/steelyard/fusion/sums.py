@@ -171,8 +171,8 @@ class NormalizedSum(Sum):
     @property
     def reads_ends(self) -> frozenset[str]:
         """On a scale with theoretical ends its signals whose ends differ from query to query."""
-        own = self.signals() if self.normalize in WITH_ENDS else ()
-        return super().reads_ends.union(name for name in own if fixed_ends(name) is None)
+        signals = self.signals() if self.normalize in WITH_ENDS else ()
+        return super().reads_ends.union(name for name in signals if fixed_ends(name) is None)
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
         return NORMALIZERS[self.normalize](table, column, present)

@@ -110,8 +110,8 @@ class Tiered(Family):
         return ranked & enough, within & self.then.everywhere(table) & ~enough
 
     def _enough(self, table: SignalTable, ranked: Bools) -> Bools:
-        found: Bools = count_rows(table, ranked) >= self.min_results
-        return found
+        enough: Bools = count_rows(table, ranked) >= self.min_results
+        return enough
 
     def __str__(self) -> str:
         return f"tiered({self.first}, min_results={self.min_results}, then={self.then})"

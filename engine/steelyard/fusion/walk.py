@@ -11,8 +11,8 @@ from steelyard.fusion.signal import Signal
 
 def leaves(expr: Expr) -> list[Signal]:
     """List the signals of a strategy in the order written, each once."""
-    found = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
-    return list(dict.fromkeys(found))
+    signals = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
+    return list(dict.fromkeys(signals))
 
 
 def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
@@ -37,9 +37,9 @@ def near_variants(expr: Expr) -> Iterator[Expr]:
     """
     yield from expr.variants()
     children = expr.children()
-    for at, child in enumerate(children):
+    for i, child in enumerate(children):
         for other in near_variants(child):
-            yield expr.with_children((*children[:at], other, *children[at + 1 :]))
+            yield expr.with_children((*children[:i], other, *children[i + 1 :]))
     if expr.by_query and _of_one_kind(children):
         for other in near_variants(children[0]):
             yield expr.with_children([other.with_weights(child.weights) for child in children])

@@ -174,14 +174,14 @@ class Candidates:
         ends: list[Ends] = []
         kept = None if kept is None else kept.at(self._store.revision())
         try:
-            for at, query in enumerate(progress(queries)):
-                if at % BLOCK == 0:
-                    self.sources.expect(depths, queries[at : at + BLOCK])
-                own: dict[str, Sequence[Found]] = {}
+            for i, query in enumerate(progress(queries)):
+                if i % BLOCK == 0:
+                    self.sources.expect(depths, queries[i : i + BLOCK])
+                retrieved: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
-                    own[name] = self.sources.retrieve(name, query, depth, own, kept)
-                lists.append(own)
-                ends.append(self.sources.ends(own, query, kept))
+                    retrieved[name] = self.sources.retrieve(name, query, depth, retrieved, kept)
+                lists.append(retrieved)
+                ends.append(self.sources.ends(retrieved, query, kept))
             return part(queries, lists, self._scores(name for name in names if name in SCORERS), ends)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None

@@ -63,11 +63,11 @@ class SearchOptions:
         """The entries that may be found; ConfigError for a dimension there is none of, or a date that is none."""
         if self.dimension and self.dimension not in DIMENSIONS:
             raise ConfigError(f"unknown dimension {shown(self.dimension)}; valid: {', '.join(DIMENSIONS)}")
-        found = Filters.of({"created_at": dict(self.created)}) if self.created else EVERYTHING
+        filters = Filters.of({"created_at": dict(self.created)}) if self.created else EVERYTHING
         for prefix in (self.scope, f"{SCHEME}{self.dimension}/" if self.dimension else ""):
-            found &= Filters.of({"uri": {"prefix": prefix}}) if prefix else EVERYTHING
+            filters &= Filters.of({"uri": {"prefix": prefix}}) if prefix else EVERYTHING
         people = list(self.participants)
-        return found & (Filters.of({"participants": {"any": people}}) if people else EVERYTHING)
+        return filters & (Filters.of({"participants": {"any": people}}) if people else EVERYTHING)
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,19 @@ class CortexMem:
         asked = options or SearchOptions()
         if self._shipped and is_blank(query):
             return []
-        found = self.search(query, asked, layered=False)
-        return [self._row(row, found, asked) for row in rows(found)]
+        result = self.search(query, asked, layered=False)
+        return [self._row(row, result, asked) for row in rows(result)]
 
     def layered_semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
         """From abstracts to details, relaxed until something is found; see `semantic_search` for errors."""
         asked = options or SearchOptions()
         if self._shipped and is_blank(query):
             return []
-        found = self.search(query, asked)
-        progress = found.progress
+        result = self.search(query, asked)
+        progress = result.progress
         if self._shipped and progress is not None and progress.step[0] == LAST:
             return self.semantic_search(query, asked)  # the program's last resort, of the query as asked
-        return [self._hit(hit, found, asked) for hit in found.hits]
+        return [self._hit(hit, result, asked) for hit in result.hits]
 
     async def semantic_search_async(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
         """`semantic_search`, awaited; cancelled, it never starts, or stops before its next layer."""

@@ -25,17 +25,17 @@ def identity(config: SearchConfig) -> dict[str, object]:
     Raises ConfigError for a parameter out of range.
     """
     reading = find_system(config.name).reading
-    own = config.retrievers
-    kinds = {name: RETRIEVER_KINDS[name] for name in own if name in RETRIEVER_KINDS}  # lists have other names too
+    retrievers = config.retrievers
+    kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
     return {
         **reading.identity(),
         "embedded": reading.recipe,
         "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
-        **{name: kind.values(own[name]) for name, kind in kinds.items() if kind.parameters},
-        "field_weights": {name: dict(settings.field_weights) for name, settings in own.items()},
-        "filters": {name: settings.filters for name, settings in own.items()},
+        **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
+        "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
+        "filters": {name: settings.filters for name, settings in retrievers.items()},
         "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
-        "similarity": {name: settings.similarity for name, settings in own.items() if name in EMBEDDING},
+        "similarity": {name: settings.similarity for name, settings in retrievers.items() if name in EMBEDDING},
     }
 
 
@@ -49,13 +49,13 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
     """Group configurations that can share a recording; each joins the first group that fits, by position."""
     groups: list[list[int]] = []
     identities = [identity(config) for config in configs]
-    for at, own in enumerate(identities):
-        home = (g for g in groups if not any(_differences(own, identities[other]) for other in g))
+    for i, asked in enumerate(identities):
+        home = (g for g in groups if not any(_differences(asked, identities[other]) for other in g))
         group = next(home, None)
         if group is None:
-            groups.append([at])
+            groups.append([i])
         else:
-            group.append(at)
+            group.append(i)
     return groups
 
 
@@ -71,11 +71,11 @@ def agree(config: SearchConfig, fingerprint: Mapping[str, object]) -> None:
 
 def _differences(asked: Mapping[str, object], fixed: Mapping[str, object]) -> list[str]:
     """The differences in words; a retriever that only one side has is not a difference."""
-    wanted, found = _flat(asked), _flat(fixed)
+    wanted, held = _flat(asked), _flat(fixed)
     return [
-        _differs(name, value, found.get(name))
+        _differs(name, value, held.get(name))
         for name, value in wanted.items()
-        if value != found.get(name) and (name in found or not name.startswith("retrievers."))
+        if value != held.get(name) and (name in held or not name.startswith("retrievers."))
     ]
 
 
@@ -84,9 +84,9 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in parts.items():
         if key in BY_RETRIEVER and isinstance(value, Mapping):
-            flat |= {f"retrievers.{name}.{key}": own for name, own in value.items()}
+            flat |= {f"retrievers.{name}.{key}": setting for name, setting in value.items()}
         elif key in RETRIEVER_KINDS and isinstance(value, Mapping):
-            flat |= {f"retrievers.{key}.{name}": own for name, own in value.items()}
+            flat |= {f"retrievers.{key}.{name}": setting for name, setting in value.items()}
         else:
             flat[key] = value
     return flat

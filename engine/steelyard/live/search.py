@@ -190,7 +190,7 @@ class Searcher:
             self._count(lost)
         masked, scores, ranking = _ranked(table, config, strategy)
         hits = hits_of(self.store, masked, ranking, strategy, scores)
-        found = SearchResult(
+        result = SearchResult(
             hits,
             masked,
             ranking,
@@ -206,7 +206,7 @@ class Searcher:
             seconds | {"search": time.perf_counter() - begin},
         )
         other = self._explore.draw(self.config) if self._explore is not None else None
-        return found if other is None else self._drafted(found, other, query, semantic)
+        return result if other is None else self._drafted(result, other, query, semantic)
 
     def _drafted(
         self, own: SearchResult, other: SearchConfig, query: Query | str, semantic: str | bool
@@ -263,11 +263,11 @@ class Searcher:
         if self.reranker is None:
             raise RerankError("there is no re-ranker; give the searcher one, or leave out the stage rerank")
         scores = np.full(len(table), np.nan)
-        for at, query in enumerate(queries):
-            own = np.flatnonzero(rows[table.offsets[at] : table.offsets[at + 1]]) + table.offsets[at]
-            ids = [table.entries[table.entry[row]] for row in own]
+        for i, query in enumerate(queries):
+            chosen = np.flatnonzero(rows[table.offsets[i] : table.offsets[i + 1]]) + table.offsets[i]
+            ids = [table.entries[table.entry[row]] for row in chosen]
             texts = {entry.id: content(entry) for entry in self.store.get(ids)}
-            known = [(row, id_) for row, id_ in zip(own, ids, strict=True) if id_ in texts]
+            known = [(row, id_) for row, id_ in zip(chosen, ids, strict=True) if id_ in texts]
             documents = [Document(id_, texts[id_]) for _, id_ in known]
             if documents:
                 scores[[row for row, _ in known]] = self.reranker.score(query.text, documents)
@@ -304,16 +304,16 @@ class Searcher:
         tuple of list of Hit and int
             The hits, and the number of entries that pass the filters.
         """
-        own, configured = self.system.contexts, self.config.context
+        usual, configured = self.system.contexts, self.config.context
         if topup_recent is None:
             topup_recent = configured.topup_recent
-        topup = own.topup_recent if topup_recent is None else topup_recent
-        mode = configured.semantic or own.semantic if semantic is None else semantic
+        topup = usual.topup_recent if topup_recent is None else topup_recent
+        mode = configured.semantic or usual.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
         scope = self._sources.scopes.answers(asked)
-        nothing = own.no_query(text)
+        nothing = usual.no_query(text)
         if not nothing:
             result = self.search(asked, semantic=mode)
             hits = list(result.hits)

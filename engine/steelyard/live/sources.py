@@ -49,15 +49,15 @@ class KeptLists:
             self._found[key] = find()
             while len(self._found) > KEPT:
                 del self._found[next(iter(self._found))]
-        found: T = self._found[key]
-        return found
+        value: T = self._found[key]
+        return value
 
     def first(self, key: Hashable, depth: int, find: Callable[[], list[Found]]) -> list[Found]:
         """The first places of what was found under a key as deep or deeper, or is found now."""
         if self._found.get(key, (0, []))[0] < depth:
             self._found.pop(key, None)
         whole = self.get(key, lambda: (depth, find()))[1]
-        return [found for found in whole if found.position <= depth]
+        return [item for item in whole if item.position <= depth]
 
 
 class Sources:
@@ -139,13 +139,13 @@ class Sources:
     ) -> dict[str, tuple[float, float]]:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
         bounded = ((name, self._retriever(name)) for name in names if RETRIEVER_KINDS[name].aside is None)
-        found: dict[str, tuple[float, float]] = {}
-        for name, own in bounded:
-            if isinstance(own, Bounded):
+        ends: dict[str, tuple[float, float]] = {}
+        for name, retriever in bounded:
+            if isinstance(retriever, Bounded):
                 scoped = self._scoped(name, query)
-                find = partial(own.ends, scoped)
-                found[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
-        return found
+                find = partial(retriever.ends, scoped)
+                ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
+        return ends
 
     def _scoped(self, name: str, query: Query) -> Query:
         """The query in the scope that a retriever searches."""
@@ -158,8 +158,8 @@ class Sources:
         names = list(names)
         if any(RETRIEVER_KINDS[name].layer for name in names):
             texts = list(dict.fromkeys(query.embedded for query in queries))
-            own = [(embedder, row) for embedder in self.usable() for row in embedded(embedder, texts)]
-            self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in own}
+            pairs = [(embedder, row) for embedder in self.usable() for row in embedded(embedder, texts)]
+            self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in pairs}
         for name in names:
             retriever = self._retriever(name)
             if isinstance(retriever, Foreseeing):
@@ -169,9 +169,9 @@ class Sources:
         """A retriever, all that configures it but its depth, and what is asked."""
         name = str(what[0])
         if name not in self._settings:
-            models = sorted({own.model for own in self.config.retrievers.values()})
-            own = replace(self.settings(name), depth=None).to_json()
-            self._settings[name] = json.dumps([self.config.name, own, models], sort_keys=True)
+            models = sorted({settings.model for settings in self.config.retrievers.values()})
+            settings = replace(self.settings(name), depth=None).to_json()
+            self._settings[name] = json.dumps([self.config.name, settings, models], sort_keys=True)
         return (self._settings[name], *what)
 
     def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
@@ -184,8 +184,8 @@ class Sources:
     ) -> list[Found]:
         retriever = self._retriever(name)
         if not RETRIEVER_KINDS[name].after:
-            found: list[Found] = retriever.retrieve(query, depth)
-            return found
+            retrieved: list[Found] = retriever.retrieve(query, depth)
+            return retrieved
         starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
         before = {other: lists[other] for other in starts if other in lists}
         followed: list[Found] = retriever.follow(query, depth, before)
@@ -223,8 +223,8 @@ class Sources:
 
     def approximate(self, names: Iterable[str]) -> str:
         """How the store finds what is near for these retrievers, where that may miss some; see `Readable`."""
-        own = self.config.retrievers
-        kinds = [RETRIEVER_KINDS[name] for name in names if name in own and own[name].similarity == COSINE]
+        configs = self.config.retrievers
+        kinds = [RETRIEVER_KINDS[name] for name in names if name in configs and configs[name].similarity == COSINE]
         layers = [kind.layer for kind in kinds if kind.compares and self.embedders]
         return self.store.approximate([space for layer in layers for space, _ in self.vectors(layer)])
 
@@ -284,9 +284,9 @@ class Sources:
 
     def _layer(self, embedder: Embedder, layer: str) -> Space:
         """The space of a layer, or that of the text when the store lacks l2."""
-        own = self._space(embedder, layer)
-        held = layer != "l2" or any(own == space for space, _ in self.store.spaces())
-        return own if held else self._space(embedder, "text")
+        wanted = self._space(embedder, layer)
+        held = layer != "l2" or any(wanted == space for space, _ in self.store.spaces())
+        return wanted if held else self._space(embedder, "text")
 
     def _embed(self, embedder: Embedder, text: str) -> Vectors:
         """The vector of a query, float32[dim], cached until the thread embeds another text."""

@@ -108,12 +108,12 @@ class Hit:
 def _relations(value: object) -> tuple[Relation, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
-    found = []
+    relations = []
     for item in value:
         if not isinstance(item, Mapping) or "type" not in item or "target" not in item:
             raise ValueError("not a relation")
         strength = item.get("strength")
-        found.append(
+        relations.append(
             Relation(
                 read_text(item["type"]),
                 read_text(item["target"]),
@@ -121,7 +121,7 @@ def _relations(value: object) -> tuple[Relation, ...]:
                 read_text(item.get("status") or ""),
             )
         )
-    return tuple(found)
+    return tuple(relations)
 
 
 FIELDS: dict[str, Reader] = {

@@ -107,14 +107,14 @@ class Filters:
         >>> Filters.of({"tags": "auth", "created_at": {"from": 5}}).to_json()
         {'created_at': {'from': 5.0}, 'tags': {'all': ['auth']}}
         """
-        found: dict[str, dict[str, object]] = {}
+        record: dict[str, dict[str, object]] = {}
         for clause in self.clauses:
-            (rule, *others), own = clause, found.setdefault(clause[0].field, {})
-            if others or rule.test in own or rule.test not in _tests(rule.field):
+            (rule, *others), tests = clause, record.setdefault(clause[0].field, {})
+            if others or rule.test in tests or rule.test not in _tests(rule.field):
                 return None
-            values = [bool(one) if rule.field == SUPERSEDED else one for one in rule.values]
-            own[rule.test] = values[0] if rule.test in RANGES else values
-        return found
+            values = [bool(value) if rule.field == SUPERSEDED else value for value in rule.values]
+            tests[rule.test] = values[0] if rule.test in RANGES else values
+        return record
 
     def __and__(self, other: Filters) -> Filters:
         """Combine two scopes to the entries that pass both."""
@@ -125,8 +125,8 @@ class Filters:
 
     def split(self, fields: Collection[str]) -> tuple[Filters, Filters]:
         """Split into the clauses that mention any other field and those that mention only these fields."""
-        own = tuple(clause for clause in self.clauses if all(rule.field in fields for rule in clause))
-        return Filters(tuple(clause for clause in self.clauses if clause not in own)), Filters(own)
+        inside = tuple(clause for clause in self.clauses if all(rule.field in fields for rule in clause))
+        return Filters(tuple(clause for clause in self.clauses if clause not in inside)), Filters(inside)
 
     def failed(self, entry: Entry) -> list[str]:
         """Describe every clause that the entry fails: its value, and what was wanted; see `Rule.admits`."""

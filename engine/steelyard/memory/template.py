@@ -91,10 +91,10 @@ def _problems(name: str | None, spec: str | None, conversion: str | None) -> lis
     """What is wrong with one replacement field; `name` is None for plain text."""
     if name is None:
         return []
-    found = []
+    problems = []
     if name not in TEMPLATE_FIELDS:
-        found.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
+        problems.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
     if spec or conversion:
         written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-        found.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
-    return found
+        problems.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
+    return problems

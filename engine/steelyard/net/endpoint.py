@@ -180,13 +180,13 @@ class Endpoint:
         return content.decode("utf-8", "replace")
 
     def _headers(self, sends: bool) -> Mapping[bytes | str, bytes | str]:
-        own: dict[bytes | str, bytes | str] = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        own["User-Agent"] = "steelyard"
+        headers: dict[bytes | str, bytes | str] = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers["User-Agent"] = "steelyard"
         if sends:
-            own["Content-Type"] = "application/json"
+            headers["Content-Type"] = "application/json"
         if self.key:
-            own["Authorization"] = f"Bearer {self.key.reveal()}"
-        return own
+            headers["Authorization"] = f"Bearer {self.key.reveal()}"
+        return headers
 
     @cached_property
     def _pool(self) -> httpcore.ConnectionPool:

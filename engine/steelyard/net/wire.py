@@ -131,16 +131,16 @@ def _addresses(host: str, port: int) -> list[Any]:
     """The addresses of a host, looked up in a thread that is left behind at the deadline: look-ups know no
     time-out.
     """
-    found: list[Any] = []
+    addresses: list[Any] = []
     failed: list[OSError] = []
 
     def look() -> None:
         try:
-            found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            addresses.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, UnicodeError) as error:
             failed.append(OSError(str(error)))
 
-    return _in_time(look, found, failed)
+    return _in_time(look, addresses, failed)
 
 
 def _in_time(call: Callable[[], None], found: list[Any], failed: list[OSError]) -> list[Any]:

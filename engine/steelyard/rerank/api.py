@@ -49,7 +49,7 @@ class ApiReranker:
 
     def score(self, query: str, documents: Sequence[Document]) -> Floats:
         """See CrossEncoder.score. Raises MachineError when the extra `api` is not installed."""
-        parts = [self._ask(query, documents[at : at + MOST]) for at in range(0, len(documents), MOST)]
+        parts = [self._ask(query, documents[start : start + MOST]) for start in range(0, len(documents), MOST)]
         return np.concatenate([np.zeros(0), *parts])
 
     def _ask(self, query: str, documents: Sequence[Document]) -> Floats:

@@ -48,7 +48,7 @@ class Prior:
         """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
         spans = [f"{option}={span.amount:g}{span.unit}" for option, span in self.first.items()]
         words = [(f"{option}={word}",) for option, valid in self.words.items() for word in valid[1:]]
-        return [f"{name}({', '.join(own)})" if (own := [*spans, *word]) else name for word in [(), *words]]
+        return [f"{name}({', '.join(options)})" if (options := [*spans, *word]) else name for word in [(), *words]]
 
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str]) -> Derived:
         """Compute the signal with these options and the defaults of the others."""

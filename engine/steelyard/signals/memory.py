@@ -84,7 +84,7 @@ def days_since(table: SignalTable, *dates: str) -> Floats:
     """float64[N]: days from the first of these dates that an entry has to the query's clock; NaN without any."""
     since = np.full(len(table.entries), np.nan)
     for name in reversed(dates):
-        own = table.about.numbers[name]
-        since = np.where(np.isnan(own), since, own)
+        times = table.about.numbers[name]
+        since = np.where(np.isnan(times), since, times)
     age: Floats = np.maximum((table.asked.numbers["clock"][table.query] - since[table.entry]) / DAY, 0.0)
     return age

@@ -34,8 +34,8 @@ def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     codes = asked.codes[asked.offsets[table.query[rows]] + within]
     wanted = table.entry[rows].astype(np.int64) * width + codes
-    at = np.searchsorted(held, wanted)
+    places = np.searchsorted(held, wanted)
     hit = np.zeros(len(wanted), dtype=bool)
-    inside = at < len(held)
-    hit[inside] = held[at[inside]] == wanted[inside]
+    inside = places < len(held)
+    hit[inside] = held[places[inside]] == wanted[inside]
     return np.bincount(rows[hit], minlength=len(table)).astype(np.int64)

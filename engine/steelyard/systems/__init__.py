@@ -77,16 +77,16 @@ def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
 
 def analyses(systems: Iterable[System]) -> list[Analysis]:
     """List what retrievers and scorers count of the words of entries in these systems, each once."""
-    found: dict[str, Analysis] = {}
+    by_key: dict[str, Analysis] = {}
     for system in systems:
         config = system.config()
         used = config.retrievers.keys() | config.effective.signals()
         kinds = {name: kind.counts for name, kind in RETRIEVER_KINDS.items()}
         kinds |= {name: kind.counts for name, kind in SCORER_KINDS.items()}
         for name in used & kinds.keys():
-            if (own := kinds[name](system.reading)) is not None:
-                found[own.key] = own
-    return list(found.values())
+            if (analysis := kinds[name](system.reading)) is not None:
+                by_key[analysis.key] = analysis
+    return list(by_key.values())
 
 
 def find_systems(names: list[str]) -> list[System]:
@@ -108,34 +108,34 @@ def plain_name(text: str) -> tuple[str, str]:
     >>> plain_name("spec_kit:js[graph.hops=1]")
     ('spec_kit:js', 'graph.hops=1')
     """
-    found = _WITH_PARAMETERS.fullmatch(text.strip())
-    return (found[1].rstrip(), found[2]) if found else (text, "")
+    match = _WITH_PARAMETERS.fullmatch(text.strip())
+    return (match[1].rstrip(), match[2]) if match else (text, "")
 
 
 def _numbers(text: str) -> dict[str, float]:
     """The parameters in brackets; ConfigError for what is not ``retriever.parameter=number``."""
-    found = {}
+    numbers = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
         try:
-            found[name.strip()] = parse_number(value.strip())
+            numbers[name.strip()] = parse_number(value.strip())
         except ValueError:
             raise ConfigError(
                 f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
             ) from None
-    return found
+    return numbers
 
 
 def written_name(config: SearchConfig) -> str:
     """How a command names the system of a configuration, with the parameters that are not the system's own."""
     usual = find_system(config.name).config().retrievers
-    own = [
+    changed = [
         f"{name}.{parameter}={number_text(value)}"
         for name, retriever in config.retrievers.items()
         for parameter, value in retriever.parameters.items()
         if name not in usual or value != usual[name].parameters.get(parameter)
     ]
-    return config.name.removesuffix(":documented") + (f"[{', '.join(own)}]" if own else "")
+    return config.name.removesuffix(":documented") + (f"[{', '.join(changed)}]" if changed else "")
 
 
 def find_system(name: str) -> System:

@@ -69,18 +69,20 @@ class System:
             For a limit below 1, a variable with a value of another kind, a threshold outside its range, and a
             threshold or direct search of a system that has none.
         """
-        own = self.searching
-        size = own.limit if limit is None else limit
+        searching = self.searching
+        size = searching.limit if limit is None else limit
         if size < 1:
-            raise ConfigError(f"limit {size} must be at least 1; leave it out for {self.name}'s own, {own.limit}")
+            raise ConfigError(
+                f"limit {size} must be at least 1; leave it out for {self.name}'s own, {searching.limit}"
+            )
         config = SearchConfig(
             self.name,
             self.profile,
             size,
             self._strategy(threshold, size),
-            {name: self._retriever(name, size, model) for name in own.retrievers},
-            own.finish(size),
-            keywords_only=own.keywords_only,
+            {name: self._retriever(name, size, model) for name in searching.retrievers},
+            searching.finish(size),
+            keywords_only=searching.keywords_only,
         )
         if direct:
             config = self._direct(config, threshold)
@@ -91,15 +93,19 @@ class System:
 
         Raises ConfigError for a parameter that none of its retrievers has, and for a value out of its range.
         """
-        own = self.searching
-        known = {f"{name}.{one.name}": one for name in own.retrievers for one in RETRIEVER_KINDS[name].parameters}
-        parameters = {name: dict(given) for name, given in own.parameters.items()}
+        searching = self.searching
+        known = {
+            f"{name}.{parameter.name}": parameter
+            for name in searching.retrievers
+            for parameter in RETRIEVER_KINDS[name].parameters
+        }
+        parameters = {name: dict(given) for name, given in searching.parameters.items()}
         for name, value in values.items():
             if name not in known:
                 hint = nearest(name, known) if known else "; it has none"
                 raise ConfigError(f"{self.name} has no parameter {shown(name)}{hint}")
             parameters.setdefault(name.partition(".")[0], {})[known[name].name] = known[name].checked(value)
-        return replace(self, searching=replace(own, parameters=parameters))
+        return replace(self, searching=replace(searching, parameters=parameters))
 
     def _direct(self, config: SearchConfig, threshold: float | None) -> SearchConfig:
         if self.searching.direct is None:
@@ -108,21 +114,21 @@ class System:
         return replace(config, strategy=strategy, finish=stages)
 
     def _strategy(self, threshold: float | None, limit: int) -> Expr:
-        own = self.searching
-        if threshold is not None and own.ask is None:
+        searching = self.searching
+        if threshold is not None and searching.ask is None:
             raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
         if threshold is not None and not -1 <= threshold <= 1:
             raise ConfigError(f"threshold {threshold} is not a similarity; it must lie between -1 and 1")
-        return own.strategy if own.ask is None else own.ask(threshold, limit)
+        return searching.strategy if searching.ask is None else searching.ask(threshold, limit)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
-        kind, own = RETRIEVER_KINDS[name], self.searching
+        kind, searching = RETRIEVER_KINDS[name], self.searching
         return RetrieverConfig(
-            depth=kind.depth(limit, own.depth(limit)),
-            field_weights=own.field_weights if kind.weighs_fields else {},
+            depth=kind.depth(limit, searching.depth(limit)),
+            field_weights=searching.field_weights if kind.weighs_fields else {},
             model=model if kind.layer else "",
-            filters=own.filters.get(name, "before_cut"),
-            similarity=own.similarity if kind.compares else COSINE,
-            after=tuple(other for other in kind.after if other in own.strategy.signals()),
-            parameters=own.parameters.get(name, {}),
+            filters=searching.filters.get(name, "before_cut"),
+            similarity=searching.similarity if kind.compares else COSINE,
+            after=tuple(other for other in kind.after if other in searching.strategy.signals()),
+            parameters=searching.parameters.get(name, {}),
         )

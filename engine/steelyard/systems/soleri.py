@@ -52,8 +52,8 @@ def soleri_tokens(text: str) -> list[str]:
     >>> soleri_tokens("The full-text search of v1.2.3")
     ['full-text', 'search']
     """
-    found = _NOT_TOKEN.sub(" ", text.lower()).split()
-    return [token for token in found if len(token) > 2 and token not in STOP_WORDS]
+    words = _NOT_TOKEN.sub(" ", text.lower()).split()
+    return [token for token in words if len(token) > 2 and token not in STOP_WORDS]
 
 
 def soleri_or(text: str) -> str:
@@ -64,8 +64,8 @@ def soleri_or(text: str) -> str:
     >>> soleri_or("how does JWT validation work")
     'jwt OR validation OR work'
     """
-    found = _LETTERS.findall(text.lower())
-    return " OR ".join([word for word in found if word not in STOP_WORDS] or found)
+    words = _LETTERS.findall(text.lower())
+    return " OR ".join([word for word in words if word not in STOP_WORDS] or words)
 
 
 def soleri_ascii_or(text: str) -> str:

@@ -81,17 +81,17 @@ def part(
     ends: Sequence[Ends] = (),
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
-    codes = _Codes.of([part for own in lists for part in own.values()])
+    codes = _Codes.of([part for by_name in lists for part in by_name.values()])
     ids = codes.ids
-    coded = [{name: codes.within(part) for name, part in own.items()} for own in lists]
-    unions = [_union(list(own.values()), len(ids)) for own in coded]
+    coded = [{name: codes.within(part) for name, part in by_name.items()} for by_name in lists]
+    unions = [_union(list(by_name.values()), len(ids)) for by_name in coded]
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
     columns, positions = _fill(lists, coded, unions, offsets)
     for name, score in scorers.items():
         parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
         columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
-    names = sorted({name for own in ends for name in own})
-    scales = {name: np.array([own.get(name, UNKNOWN) for own in ends], dtype=np.float64) for name in names}
+    names = sorted({name for pairs in ends for name in pairs})
+    scales = {name: np.array([pairs.get(name, UNKNOWN) for pairs in ends], dtype=np.float64) for name in names}
     return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)
 
 
@@ -122,7 +122,7 @@ def complete(
 def _together(parts: Sequence[Part]) -> Part:
     """One part of the same bits as if it had been made at once."""
     ids = sorted(set().union(*(part.entries for part in parts)))
-    code = {id_: at for at, id_ in enumerate(ids)}
+    code = {id_: i for i, id_ in enumerate(ids)}
     entry = [np.array([code[id_] for id_ in part.entries], dtype=np.int32)[part.entry] for part in parts]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
 
@@ -154,8 +154,8 @@ def _union(coded: Sequence[Ints], size: int) -> Ints:
     if 8 * sum(map(len, coded)) < size:
         return np.unique(np.concatenate([np.zeros(0, np.int32), *coded]))
     held = np.zeros(size, dtype=bool)
-    for own in coded:
-        held[own] = True
+    for codes in coded:
+        held[codes] = True
     return np.flatnonzero(held).astype(np.int32)
 
 
@@ -164,11 +164,11 @@ def _fill(
 ) -> tuple[dict[str, Floats], dict[str, Ints]]:
     """Columns and positions of all retrievers; NaN and 0 where an entry was not returned."""
     size = int(offsets[-1])
-    names = sorted({name for own in lists for name in own})
+    names = sorted({name for by_name in lists for name in by_name})
     columns = {name: np.full(size, np.nan) for name in names}
     positions = {name: np.zeros(size, dtype=np.int32) for name in names}
-    for begin, own, codes, union in zip(offsets, lists, coded, unions, strict=False):
-        for name, part in own.items():
+    for begin, by_name, codes, union in zip(offsets, lists, coded, unions, strict=False):
+        for name, part in by_name.items():
             whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
             rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
             columns[name][rows] = _finite(name, _scores(part))
@@ -191,7 +191,7 @@ class _Codes:
     @classmethod
     def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
         whole = {id(part.ids): part.ids for part in lists if isinstance(part, Listed)}
-        others = {found.id for part in lists if not isinstance(part, Listed) for found in part}
+        others = {item.id for part in lists if not isinstance(part, Listed) for item in part}
         if others or not whole:
             return cls(sorted(others.union(*whole.values())))
         key = frozenset(whole)
@@ -207,12 +207,12 @@ class _Codes:
 
     @cached_property
     def code(self) -> dict[str, int]:
-        return {id_: at for at, id_ in enumerate(self.ids)}
+        return {id_: i for i, id_ in enumerate(self.ids)}
 
     def within(self, part: Sequence[Found]) -> Ints:
         """int32[n]: the places of the ids of a list, as it lists them."""
         if not isinstance(part, Listed):
-            return np.array([self.code[found.id] for found in part], dtype=np.int32)
+            return np.array([self.code[item.id] for item in part], dtype=np.int32)
         if id(part.ids) not in self._whole:
             same = len(part.ids) == len(self.ids)  # a part of the ids, and as many
             places = range(len(self.ids)) if same else (self.code[id_] for id_ in part.ids)
@@ -221,11 +221,11 @@ class _Codes:
 
 
 def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.scores if isinstance(part, Listed) else [found.score for found in part]
+    return part.scores if isinstance(part, Listed) else [item.score for item in part]
 
 
 def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.positions if isinstance(part, Listed) else [found.position for found in part]
+    return part.positions if isinstance(part, Listed) else [item.position for item in part]
 
 
 def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers

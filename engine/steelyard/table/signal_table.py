@@ -95,8 +95,8 @@ class Labels:
     def of(cls, labels: Iterable[str]) -> Labels:
         """Encode labels, keeping their order."""
         codes: dict[str, int] = {}
-        found = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
-        return cls(found, tuple(codes))
+        encoded = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
+        return cls(encoded, tuple(codes))
 
     def __iter__(self) -> Iterator[str]:
         return (self.words[code] for code in self.codes.tolist())
@@ -108,7 +108,7 @@ class Labels:
 
     def in_terms_of(self, other: Labels) -> Ints:
         """Translate these labels to the vocabulary of `other`; int32[n], -1 for words it does not contain."""
-        code = {word: at for at, word in enumerate(other.words)}
+        code = {word: i for i, word in enumerate(other.words)}
         return np.array([code.get(word, -1) for word in self.words] or [-1], dtype=np.int32)[self.codes]
 
 
@@ -145,7 +145,7 @@ def query_facts(
     the scores of retrievers, float64[Q, 2] by signal.
     """
     labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
-    scales = {f"{end} {name}": own[:, at] for name, own in ends.items() for at, end in enumerate(ENDS)}
+    scales = {f"{end} {name}": values[:, i] for name, values in ends.items() for i, end in enumerate(ENDS)}
     numbers = {"clock": np.array(clocks, dtype=np.float64)} | scales
     return Facts(numbers, labels, TagSets.of((q.tags for q in queries), tag_codes))
 
@@ -214,17 +214,17 @@ class SignalTable:
             return rows
         first = self.query.astype(np.int64) * len(self.entries)
         keys, wanted = first + self.entry, first + self.directory[self.entry]
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(self) - 1, 0))
-        found: Indices = np.where(keys[at] == wanted, at, -1) if len(self) else rows
-        return found
+        places = np.minimum(np.searchsorted(keys, wanted), max(len(self) - 1, 0))
+        home: Indices = np.where(keys[places] == wanted, places, -1) if len(self) else rows
+        return home
 
     @cached_property
     def exists(self) -> Bools:
         """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
-        found = np.zeros(len(self), dtype=bool)
+        rows = np.zeros(len(self), dtype=bool)
         for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
-            found |= ~np.isnan(self.columns[name])
-        return found
+            rows |= ~np.isnan(self.columns[name])
+        return rows
 
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
@@ -255,12 +255,12 @@ class SignalTable:
             For a depth below 1 or beyond the recorded depth.
         """
         key = ("depths", *sorted(depths.items()))
-        found: SignalTable | None = self.derived.get(key)
-        if found is None:
-            found = self._masked(depths)
-            if found is not self and len(self) <= KEPT_ROWS:  # another strategy finds there what this one computes
-                self.derived[key] = found
-        return found
+        masked: SignalTable | None = self.derived.get(key)
+        if masked is None:
+            masked = self._masked(depths)
+            if masked is not self and len(self) <= KEPT_ROWS:  # another strategy finds there what this computes
+                self.derived[key] = masked
+        return masked
 
     def _masked(self, depths: Mapping[str, int | None]) -> SignalTable:
         recorded = self.fingerprint.get("max_depth", {})
@@ -302,7 +302,7 @@ def _facts_of(facts: Facts, begin: int, end: int) -> Facts:
     ends = facts.tags.offsets[begin : end + 1]
     return Facts(
         {name: values[begin:end] for name, values in facts.numbers.items()},
-        {name: Labels(own.codes[begin:end], own.words) for name, own in facts.labels.items()},
+        {name: Labels(labels.codes[begin:end], labels.words) for name, labels in facts.labels.items()},
         TagSets(ends - ends[0], facts.tags.codes[ends[0] : ends[-1]]),
     )
 
@@ -326,12 +326,12 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     of, among, known = table.derived.get(key, (None, None, None))
     if of is values and np.array_equal(among, rows):
         return np.asarray(known)
-    at = np.flatnonzero(rows)
-    query = table.query[at]
-    offsets = np.searchsorted(at, table.offsets)
+    places = np.flatnonzero(rows)
+    query = table.query[places]
+    offsets = np.searchsorted(places, table.offsets)
     ranked = np.full(len(table), np.nan)
-    ranked[at[best_first(offsets, values[at])]] = np.arange(len(at)) - offsets[query] + 1
-    if len(table) <= KEPT_ROWS and any(values is own for own in table.columns.values()):
+    ranked[places[best_first(offsets, values[places])]] = np.arange(len(places)) - offsets[query] + 1
+    if len(table) <= KEPT_ROWS and any(values is column for column in table.columns.values()):
         table.derived[key] = values, rows, ranked
     return ranked
 
@@ -367,12 +367,12 @@ def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats,
     Each query is reduced over its own contiguous rows, so its result does not depend on other queries.
     A query without any of the rows gets `empty`.
     """
-    at = np.flatnonzero(rows)
-    counts = np.bincount(table.query[at], minlength=len(table.queries))
+    places = np.flatnonzero(rows)
+    counts = np.bincount(table.query[places], minlength=len(table.queries))
     result = np.full(len(table.queries), empty)
-    if len(at):
+    if len(places):
         begin = np.concatenate(([0], np.cumsum(counts)[:-1]))[counts > 0]
-        result[counts > 0] = reduce.reduceat(values[at], begin)
+        result[counts > 0] = reduce.reduceat(values[places], begin)
     return result
 
 

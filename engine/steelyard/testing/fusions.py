@@ -121,10 +121,10 @@ class FusionContract:
         """What the search for weights rests on: a plan's columns and rows stay when weights change."""
         read = parse_strategy(strategy)
         for table in _tables():
-            one, two = (
+            plain, moved = (
                 compile_plan(table, read.with_weights([weight + add for weight in read.weights])) for add in (0, 2)
             )
-            for first, second in zip(one.branches, two.branches, strict=True):
+            for first, second in zip(plain.branches, moved.branches, strict=True):
                 assert same_bits(first.rows, second.rows)
                 for left, right in zip(first.columns, second.columns, strict=True):
                     assert same_bits(left.values, right.values)
@@ -135,17 +135,17 @@ class FusionContract:
         Variants keep its children and weights, print and parse back, and differ.
         """
         read = parse_strategy(strategy)
-        own = list(read.variants())
+        variants = list(read.variants())
 
-        assert read in own
-        assert len(set(own)) == len(own)
-        assert all(one.weights == read.weights and parse_strategy(str(one)) == one for one in own)
+        assert read in variants
+        assert len(set(variants)) == len(variants)
+        assert all(other.weights == read.weights and parse_strategy(str(other)) == other for other in variants)
         if not isinstance(read, Signal):
-            assert all(one.children() == read.children() for one in own)
-        assert set(own) <= set(near_variants(read))
+            assert all(other.children() == read.children() for other in variants)
+        assert set(variants) <= set(near_variants(read))
         around = parse_strategy(f"rrf({read}, fts)")
-        tried = {one.children()[0] for one in near_variants(around)}
-        assert set(own) <= tried
+        tried = {other.children()[0] for other in near_variants(around)}
+        assert set(variants) <= tried
 
     def test_every_combination_of_variants_is_tried(self, strategy: str) -> None:
         """As many as the product of what each of its parts has."""
@@ -193,11 +193,11 @@ class FusionContract:
         for seed, table in zip(SEEDS, _tables(), strict=True):
             rng = np.random.default_rng(seed)
             masked = table.at_depth({name: int(rng.integers(1, 12)) for name in table.positions})
-            found = np.any([~np.isnan(masked.columns[name]) for name in masked.positions], axis=0)
+            rows = np.any([~np.isnan(masked.columns[name]) for name in masked.positions], axis=0)
             scores = fuse(masked, read)
 
-            assert same_bits(scores[found], fuse(select_rows(masked, found), read))
-            assert np.isnan(scores[~found]).all()
+            assert same_bits(scores[rows], fuse(select_rows(masked, rows), read))
+            assert np.isnan(scores[~rows]).all()
 
     def test_what_is_not_needed_is_not_read(self, strategy: str) -> None:
         """A query keeps its scores without the signals that `needs` says it can do without."""

@@ -136,9 +136,9 @@ class ReadableContract:
         """A cut of two finds two in scope, although better ones stand outside; ties are by id."""
         store.upsert([Entry(f"x{i}", text="apple", project="p0") for i in range(5)])
         store.upsert([Entry(id_, text="apple and much more beside it", project="p1") for id_ in "cab"])
-        found = store.keyword(INDEX, '"apple"', [1.0, 1.0], P1, 2)
+        hits = store.keyword(INDEX, '"apple"', [1.0, 1.0], P1, 2)
 
-        assert [(f.id, f.position) for f in found] == [("a", 1), ("b", 2)]
+        assert [(f.id, f.position) for f in hits] == [("a", 1), ("b", 2)]
 
     def test_a_field_counts_by_its_weight(self, store: Fillable) -> None:
         """Larger is better, and a field of weight 0 still finds."""
@@ -162,20 +162,20 @@ class ReadableContract:
         """cos((1,0), (1,0)) = 1, cos((1,0), (3,4)) = 3/5, cos((1,0), (-1,0)) = -1."""
         store.upsert(Entry(id_) for id_ in "abc")
         store.put_vectors(SPACE, ["c", "b", "a"], rows((2, 0), (3, 4), (-1, 0)))
-        found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True)
+        hits = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True)
 
-        assert [(f.id, f.position) for f in found] == [("c", 1), ("b", 2), ("a", 3)]
-        assert np.allclose([f.score for f in found], [1.0, 0.6, -1.0], atol=1e-6)
+        assert [(f.id, f.position) for f in hits] == [("c", 1), ("b", 2), ("a", 3)]
+        assert np.allclose([f.score for f in hits], [1.0, 0.6, -1.0], atol=1e-6)
         assert store.nearest(SPACE, rows((0, 0))[0], EVERYTHING, 9, True) == []
 
     def test_nearest_entries_by_distance(self, store: Fillable) -> None:
         """1 - |(1,0) - (2,0)| = 0, 1 - |(1,0) - (-1,0)| = -1, 1 - |(1,0) - (3,4)| = 1 - sqrt(20)."""
         store.upsert(Entry(id_) for id_ in "abc")
         store.put_vectors(SPACE, ["c", "b", "a"], rows((2, 0), (3, 4), (-1, 0)))
-        found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True, "l2")
+        hits = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, 9, True, "l2")
 
-        assert [(f.id, f.position) for f in found] == [("c", 1), ("a", 2), ("b", 3)]
-        assert np.allclose([f.score for f in found], [0.0, -1.0, 1 - 20**0.5], atol=1e-6)
+        assert [(f.id, f.position) for f in hits] == [("c", 1), ("a", 2), ("b", 3)]
+        assert np.allclose([f.score for f in hits], [0.0, -1.0, 1 - 20**0.5], atol=1e-6)
         assert store.nearest(SPACE, rows((0, 0))[0], EVERYTHING, 9, True, "l2") == []
 
     def test_equal_neighbours_are_cut_by_id(self, store: Fillable) -> None:
@@ -185,8 +185,8 @@ class ReadableContract:
         store.put_vectors(SPACE, ids[::-1], rows(*[(1, 1)] * 20))
 
         for depth, metric in product((1, 7, 20), ("cosine", "l2")):
-            found = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, depth, True, metric)
-            assert [f.id for f in found] == ids[:depth]
+            hits = store.nearest(SPACE, rows((1, 0))[0], EVERYTHING, depth, True, metric)
+            assert [f.id for f in hits] == ids[:depth]
 
     def test_a_scope_acts_before_or_after_the_cut(self, store: Fillable) -> None:
         """Before: the list is full. After: it is short and keeps the positions it had."""

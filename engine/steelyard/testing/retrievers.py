@@ -34,13 +34,13 @@ def sample_entries() -> list[Entry]:
     """Thirty entries of which several say the same, in two projects and three types."""
     return [
         Entry(
-            id=f"{'zam'[at % 3]}{at:02}",
-            title=WORDS[at % 8],
-            text=f"{WORDS[at % 5]} {WORDS[(at // 4) % 8]} {WORDS[at % 2]}",
-            project=f"p{at % 2}",
-            type=f"t{at % 3}",
+            id=f"{'zam'[i % 3]}{i:02}",
+            title=WORDS[i % 8],
+            text=f"{WORDS[i % 5]} {WORDS[(i // 4) % 8]} {WORDS[i % 2]}",
+            project=f"p{i % 2}",
+            type=f"t{i % 3}",
         )
-        for at in range(30)
+        for i in range(30)
     ]
 
 
@@ -55,11 +55,11 @@ class RetrieverContract:
     def test_lists_are_finite_ordered_and_without_repeats(self, retriever: Retriever) -> None:
         """Score descending, then id ascending by bytes."""
         for query in self._queries():
-            found = retriever.retrieve(query, None)
+            hits = retriever.retrieve(query, None)
 
-            assert all(math.isfinite(f.score) for f in found)
-            assert len({f.id for f in found}) == len(found)
-            assert list(found) == sorted(found, key=lambda f: (-f.score, f.id.encode()))
+            assert all(math.isfinite(f.score) for f in hits)
+            assert len({f.id for f in hits}) == len(hits)
+            assert list(hits) == sorted(hits, key=lambda f: (-f.score, f.id.encode()))
 
     def test_something_is_found(self, retriever: Retriever) -> None:
         """Otherwise the other promises say nothing."""
@@ -86,8 +86,8 @@ class RetrieverContract:
         """Every filter holds for every entry."""
         entries = {entry.id: entry for entry in sample_entries()}
         for query in self._queries():
-            for found in retriever.retrieve(query, None):
-                entry = entries[found.id]
+            for hit in retriever.retrieve(query, None):
+                entry = entries[hit.id]
                 assert not query.filters.failed(entry)
 
     def test_the_same_query_gives_the_same_list(self, retriever: Retriever) -> None:
@@ -102,10 +102,10 @@ class RetrieverContract:
         """No query syntax leaks through: a list comes back, or a ConfigError."""
         for text in HOSTILE:
             try:
-                found = retriever.retrieve(Query(text), 10)
+                hits = retriever.retrieve(Query(text), 10)
             except ConfigError:
                 continue
-            assert len(found) <= 10
+            assert len(hits) <= 10
 
     def _queries(self) -> list[Query]:
         return [Query(text, filters=scope) for text in QUERIES for scope in SCOPES]

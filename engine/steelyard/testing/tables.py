@@ -34,11 +34,11 @@ def random_table(
     With `ties` scores come from a few values; without, no two scores, dates or importances of a
     query are equal.
     """
-    corpus = [_entry(rng, at, ties) for at in range(entries)]
-    asked = [_query(rng, at) for at in range(queries)]
+    corpus = [_entry(rng, i, ties) for i in range(entries)]
+    asked = [_query(rng, i) for i in range(queries)]
     lists = [_lists(rng, corpus, sorted(RETRIEVERS & set(columns)), ties) for _ in asked]
     numbers = {name: _scores(rng, queries * entries, ties) for name in sorted(set(columns) - RETRIEVERS)}
-    place = {entry.id: at for at, entry in enumerate(corpus)}
+    place = {entry.id: i for i, entry in enumerate(corpus)}
 
     def score(name: str, query: Query, ids: Sequence[str]) -> Floats:
         return numbers[name][[int(query.id[1:]) * entries + place[id_] for id_ in ids]]
@@ -99,11 +99,11 @@ def _lists(
     silent = rng.random() < 0.15
     for name in names:
         size = 0 if silent or rng.random() < 0.15 else int(rng.integers(1, len(corpus) + 1))
-        ids = [corpus[at].id for at in rng.choice(len(corpus), size=size, replace=False)]
+        ids = [corpus[i].id for i in rng.choice(len(corpus), size=size, replace=False)]
         scores = _scores(rng, size, ties).tolist()
-        best = sorted(zip(ids, scores, strict=True), key=lambda found: (-found[1], found[0]))
+        best = sorted(zip(ids, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
         step = int(rng.integers(1, 3))
-        lists[name] = [Found(id_, score, 1 + at * step) for at, (id_, score) in enumerate(best)]
+        lists[name] = [Found(id_, score, 1 + i * step) for i, (id_, score) in enumerate(best)]
     return lists
 
 
@@ -132,11 +132,11 @@ def select_rows(table: SignalTable, kept: Bools) -> SignalTable:
 
 def select_queries(table: SignalTable, chosen: Sequence[int]) -> SignalTable:
     """The table of these queries alone, in ascending order of their places."""
-    at = np.array(chosen, dtype=np.int64)
-    rows = select_rows(table, np.isin(table.query, at))
-    ends = np.concatenate(([0], np.cumsum(np.diff(table.offsets)[at]))).astype(np.int64)
+    places = np.array(chosen, dtype=np.int64)
+    rows = select_rows(table, np.isin(table.query, places))
+    ends = np.concatenate(([0], np.cumsum(np.diff(table.offsets)[places]))).astype(np.int64)
     return replace(
-        rows, queries=tuple(table.queries[i] for i in chosen), offsets=ends, asked=_facts(table.asked, at)
+        rows, queries=tuple(table.queries[i] for i in chosen), offsets=ends, asked=_facts(table.asked, places)
     )
 
 
@@ -157,10 +157,10 @@ def renamed(table: SignalTable, names: NDArray[np.int64]) -> tuple[SignalTable, 
     return moved, before
 
 
-def _facts(facts: Facts, at: NDArray[np.int64]) -> Facts:
-    sets = [facts.tags.codes[facts.tags.offsets[i] : facts.tags.offsets[i + 1]] for i in at]
+def _facts(facts: Facts, places: NDArray[np.int64]) -> Facts:
+    sets = [facts.tags.codes[facts.tags.offsets[i] : facts.tags.offsets[i + 1]] for i in places]
     ends = np.concatenate(([0], np.cumsum([len(codes) for codes in sets]))).astype(np.int64)
     tags = TagSets(ends, np.concatenate([np.zeros(0, np.int32), *sets]))
-    numbers = {name: values[at] for name, values in facts.numbers.items()}
-    labels = {name: Labels(own.codes[at], own.words) for name, own in facts.labels.items()}
+    numbers = {name: values[places] for name, values in facts.numbers.items()}
+    labels = {name: Labels(coded.codes[places], coded.words) for name, coded in facts.labels.items()}
     return Facts(numbers, labels, tags)

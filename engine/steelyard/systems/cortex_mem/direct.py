@@ -61,8 +61,8 @@ def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
     shown = []
     for row in rows(found):
         part = snippet(row.text, found.query.text)
-        own = {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
-        shown.append(_shown(row) | own | ({"content": row.text} if content else {}))
+        excerpt = {"snippet": part.text, "highlights": [list(span) for span in part.highlights]}
+        shown.append(_shown(row) | excerpt | ({"content": row.text} if content else {}))
     return shown
 
 

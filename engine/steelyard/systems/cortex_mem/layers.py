@@ -85,7 +85,7 @@ def with_layers(entries: Iterable[Entry], summarise: Summarise) -> list[Entry]:
         else:
             made.append(entry)
             files.setdefault(home, []).append(entry)
-    return made + [_summarised(directory(uri), own, summarise) for uri, own in files.items()]
+    return made + [_summarised(directory(uri), members, summarise) for uri, members in files.items()]
 
 
 def directory(uri: str) -> Entry:
@@ -99,7 +99,7 @@ def id_of(uri: str) -> str:
     >>> id_of("cortex://user/my notes.md")
     'cortex://user/my%20notes.md'
     """
-    return re.sub(r"\s", lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), uri)
+    return re.sub(r"\s", lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), uri)
 
 
 def _summarised(entry: Entry, files: Iterable[Entry], summarise: Summarise) -> Entry:

@@ -68,7 +68,7 @@ def accepted(answer: str, query: str) -> str:
 
 def profile_of(store: Readable) -> str:
     """The entries ``cortex://user/.../profile``, then those of the agent; 2000 characters at most."""
-    scopes = (Filters.of({"uri": {"prefix": f"cortex://{own}/"}}) for own in ("user", "agent"))
+    scopes = (Filters.of({"uri": {"prefix": f"cortex://{owner}/"}}) for owner in ("user", "agent"))
     entries = (entry for scope in scopes for entry in store.entries(scope) if _is_profile(entry.uri))
     texts = (entry.text or entry.l1 or entry.l0 for entry in entries)
     return "\n".join(filter(None, texts))[:PROFILE]

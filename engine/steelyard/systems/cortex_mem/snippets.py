@@ -46,11 +46,11 @@ def snippet_shipped(text: str, query: str) -> str:
 
     It may be longer than 200 characters, and a query whose words stand apart has no match.
     """
-    at = text.lower().find(query.lower())
-    if at < 0:
+    start = text.lower().find(query.lower())
+    if start < 0:
         return beginning(text)
-    first = max(0, at - CONTEXT)
-    return ("..." if first else "") + text[first : min(len(text), at + len(query) + CONTEXT)]
+    first = max(0, start - CONTEXT)
+    return ("..." if first else "") + text[first : min(len(text), start + len(query) + CONTEXT)]
 
 
 def beginning(text: str) -> str:
@@ -61,13 +61,13 @@ def beginning(text: str) -> str:
 def _match(text: str, query: str) -> tuple[int, int] | None:
     """Where the query stands, else the first of its words; None without either."""
     whole = query.strip()
-    found = re.search(re.escape(whole), text, re.IGNORECASE) if whole else None
-    if found is None or len(whole) > LONGEST:
+    match = re.search(re.escape(whole), text, re.IGNORECASE) if whole else None
+    if match is None or len(whole) > LONGEST:
         spans = _highlights(text, query)
         return spans[0] if spans else None
-    return found.span()
+    return match.span()
 
 
 def _highlights(text: str, query: str) -> tuple[tuple[int, int], ...]:
     words = {word.lower() for word in _WORD.findall(query)}
-    return tuple(found.span() for found in _WORD.finditer(text) if found.group().lower() in words)
+    return tuple(match.span() for match in _WORD.finditer(text) if match.group().lower() in words)

@@ -126,8 +126,8 @@ def expand(query: str) -> str:
     >>> expand("tf-idf weights")
     'tf-idf weights Term Frequency Inverse Document Frequency tfidf'
     """
-    found = dict.fromkeys(text for term in _BLANKS.split(query) for text in _expansions(term))
-    return " ".join((query, *found))
+    expansions = dict.fromkeys(text for term in _BLANKS.split(query) for text in _expansions(term))
+    return " ".join((query, *expansions))
 
 
 def correct(query: str) -> str:
@@ -178,7 +178,7 @@ def _pointed_to(term: str) -> Iterator[str]:
 
     words, names = _spelled()
     edits = cdist([term.lower()], words, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
-    near = {names[at] for at in (edits <= MAX_EDITS).nonzero()[0]}
+    near = {names[i] for i in (edits <= MAX_EDITS).nonzero()[0]}
     return (name for name in ACRONYMS if name in near)
 
 

@@ -51,8 +51,8 @@ def _without_bm25(config: SearchConfig) -> SearchConfig:
     """FTS5 stands in; what starts from BM25's list starts from FTS5's."""
     left = {name: settings for name, settings in config.retrievers.items() if name != "bm25"}
     moved = {
-        name: replace(own, after=tuple("fts" if other == "bm25" else other for other in own.after))
-        for name, own in left.items()
+        name: replace(settings, after=tuple("fts" if other == "bm25" else other for other in settings.after))
+        for name, settings in left.items()
     }
     return replace(config.standing_in({"bm25": "fts"}), retrievers=moved)
 

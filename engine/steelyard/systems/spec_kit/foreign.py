@@ -64,10 +64,10 @@ def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
         problems.append("crossEncoder.lengthPenalty differs from the document's, which the signal length has")
     if problems:
         raise ConfigError("; ".join(problems))
-    found = f", {number_text(graph)}*graph" if graph else ""
+    term = f", {number_text(graph)}*graph" if graph else ""
     extra = f", bonus=times({number_text(bonus)})" if bonus else ""
     factors = FACTORS if types == DOCUMENT_TYPES else FACTORS.replace(" document_type", " 0*document_type")
-    fused = f"rrf(vector, bm25{found}, k={number_text(k)}{extra})"
+    fused = f"rrf(vector, bm25{term}, k={number_text(k)}{extra})"
     return replace(
         find_system("spec_kit").config().with_strategy(parse_strategy(f"boost({fused}, {factors})")),
         rerank=RerankConfig("auto", p95, ttl, int(size)),
@@ -104,7 +104,7 @@ def write_foreign(config: SearchConfig) -> dict[str, Any]:
 
 def _weights(items: Iterable[Item]) -> dict[str, float]:
     """The weights of the terms that have one, by what they are written as."""
-    return {str(one.call): 1.0 if one.weight is None else one.weight for one in items if one.weight != 0}
+    return {str(item.call): 1.0 if item.weight is None else item.weight for item in items if item.weight != 0}
 
 
 def _unsaid(fused: Call) -> list[str]:
@@ -112,18 +112,18 @@ def _unsaid(fused: Call) -> list[str]:
     if fused.name != "rrf":
         return [f"{fused.name}(...)" if fused.items else f"{fused} alone"]
     weights, bonus = _weights(fused.items), dict(fused.options).get("bonus")
-    found = [name for name in weights if name not in ("vector", "bm25", "graph")]
-    found += ["a list with the weight 0, or twice"] if len(weights) < len(fused.items) else []
-    found += [f"a fusion without {name}" for name in ("vector", "bm25") if name not in weights]
-    found += [f"{number_text(weights[n])}*{n}" for n in ("vector", "bm25") if weights.get(n, 1.0) != 1.0]
+    unsaid = [name for name in weights if name not in ("vector", "bm25", "graph")]
+    unsaid += ["a list with the weight 0, or twice"] if len(weights) < len(fused.items) else []
+    unsaid += [f"a fusion without {name}" for name in ("vector", "bm25") if name not in weights]
+    unsaid += [f"{number_text(weights[n])}*{n}" for n in ("vector", "bm25") if weights.get(n, 1.0) != 1.0]
     times = isinstance(bonus, Item) and bonus.call.name in ("times", "none")
-    return found if bonus is None or times else [*found, f"bonus={bonus}"]
+    return unsaid if bonus is None or times else [*unsaid, f"bonus={bonus}"]
 
 
 def _unsaid_factors(weights: Mapping[str, float]) -> list[str]:
-    own = ("promised", "document_type")
-    found = [f"{number_text(w)}*{name}" for name, w in weights.items() if name not in own or w != 1.0]
-    return found if "promised" in weights else [*found, "a score without promised"]
+    said = ("promised", "document_type")
+    unsaid = [f"{number_text(w)}*{name}" for name, w in weights.items() if name not in said or w != 1.0]
+    return unsaid if "promised" in weights else [*unsaid, "a score without promised"]
 
 
 def _fused(call: Call) -> dict[str, float]:

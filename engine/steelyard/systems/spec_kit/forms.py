@@ -37,8 +37,8 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
     A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where
     it does; its `score` is that before, as of the results behind it.
     """
-    asked = {name: own for name, own in RANKS.items() if own != "fts" or own in whole.table.columns}
-    places = {name: whole.place(hit, own) for name, own in asked.items()}
+    asked = {name: source for name, source in RANKS.items() if source != "fts" or source in whole.table.columns}
+    places = {name: whole.place(hit, source) for name, source in asked.items()}
     sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
     shown = result(hit) | places
     shown |= {
@@ -66,10 +66,10 @@ def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
         return {}
     facts = whole.table.about is not NO_FACTS
     penalty = float(PRIORS["length"](whole.table, {}).values[row]) if facts else 1.0
-    own = {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty}
+    factors = {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty}
     last = [stage for stage in whole.finish if stage.RESCORES][-1]
     fused = {"score": float(whole.fused[row])} if isinstance(last, Rerank) else {}
-    return own | fused | {"finalScore": own["crossEncoderScore"] * penalty}
+    return factors | fused | {"finalScore": factors["crossEncoderScore"] * penalty}
 
 
 def snippet_around(text: str, words: str) -> str:
@@ -79,6 +79,6 @@ def snippet_around(text: str, words: str) -> str:
     'We keep sessions as random tokens.'
     """
     lower = text.lower()
-    found = [at for word in words.lower().split() if len(word) > 2 and (at := lower.find(word)) >= 0]
-    begin = max(0, min(found, default=0) - SNIPPET // 4)
+    places = [place for word in words.lower().split() if len(word) > 2 and (place := lower.find(word)) >= 0]
+    begin = max(0, min(places, default=0) - SNIPPET // 4)
     return text[begin : begin + SNIPPET]

@@ -58,8 +58,8 @@ def porter_stem(word: str) -> str:
     >>> porter_stem("authentication")
     'authent'
     """
-    found: str = _porter.stemWord(word)
-    return found
+    stem: str = _porter.stemWord(word)
+    return stem
 
 
 def stem_shipped(word: str) -> str:
