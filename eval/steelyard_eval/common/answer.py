@@ -66,16 +66,16 @@ def name_of(label: str) -> str:
 def chosen(record: ResultsDocument) -> str:
     """The label of the configuration that a recommendation chose; empty where there is none."""
     strategy = (record.get("chosen") or {}).get("strategy")
-    same = (one["label"] for one in record["configurations"] if strategy and one["strategy"] == strategy)
+    same = (row["label"] for row in record["configurations"] if strategy and row["strategy"] == strategy)
     return next(same, "")
 
 
 def place_of_choice(record: ResultsDocument) -> str:
     """Why what is worth a try is not the first row of a recommendation; empty for all else."""
     labels = [row["label"] for row in record.get("leaderboard", ())]
-    at = labels.index(chosen(record)) if record.get("verdict") == "try" and chosen(record) in labels else 0
+    index = labels.index(chosen(record)) if record.get("verdict") == "try" and chosen(record) in labels else 0
     why = "where labels are few, what public collections showed decides with them"
-    return f"What was chosen is row {at + 1} here: {why} (docs/start.md)." if at else ""
+    return f"What was chosen is row {index + 1} here: {why} (docs/start.md)." if index else ""
 
 
 def in_terminal(record: AnsweredDocument) -> str:

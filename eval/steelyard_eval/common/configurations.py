@@ -133,8 +133,8 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
     >>> read_configuration("mine=rrf(fts, vector)").label, read_configuration("w.json").kind
     ('mine', 'weights')
     """
-    own, text = parted(text)
-    label = label or own
+    prefix, text = parted(text)
+    label = label or prefix
     if kind := lists_alone(text):
         raise refuse_lists(shown(label or text), kind)
     if text.endswith(".json"):
@@ -182,13 +182,13 @@ def separate(text: str) -> list[str]:
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
     """
     parts, depth, start = [], 0, 0
-    for at, character in enumerate(text):
+    for i, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
         plain = "://" not in text and PREFIX not in text
-        comma = character == "," and (plain or text[at + 1 : at + 2].isspace())
+        comma = character == "," and (plain or text[i + 1 : i + 2].isspace())
         if not depth and (comma or character == ";"):
-            parts.append(text[start:at])
-            start = at + 1
+            parts.append(text[start:i])
+            start = i + 1
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 

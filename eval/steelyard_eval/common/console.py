@@ -84,7 +84,7 @@ def table(
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    longest = [max((len(line[at]) for line in cells), default=0) for at in range(len(heads))]
+    longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
@@ -92,7 +92,7 @@ def table(
         room = most or width()
         floor = [max(FOLDED, NAMES * room // 100), *[FOLDED] * (len(heads) - 1)]
         least = [
-            size if numbers else min(size, own) for size, numbers, own in zip(longest, right, floor, strict=True)
+            size if numbers else min(size, fold) for size, numbers, fold in zip(longest, right, floor, strict=True)
         ]
         pages = _pages(widths, list(map(max, words, least)), room, keys)
     return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page)) for page, sizes in pages)
@@ -109,27 +109,27 @@ def brief(strategy: str) -> str:
     >>> brief("recency(half_life=68.96756393652842h)")
     'recency(half_life=68.97h)'
     """
-    return re.sub(r"\d+\.\d{3,}(?=[dh]\b)", lambda found: f"{float(found[0]):.4g}", strategy)
+    return re.sub(r"\d+\.\d{3,}(?=[dh]\b)", lambda match: f"{float(match[0]):.4g}", strategy)
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Narrow the widest column that can be folded, one character at a time, until the table fits."""
-    found = list(widths)
-    while _total(found) > room and any(map(gt, found, least)):
-        widest = max((at for at in range(len(found)) if found[at] > least[at]), key=found.__getitem__)
-        found[widest] -= 1
-    return found
+    sizes = list(widths)
+    while _total(sizes) > room and any(map(gt, sizes, least)):
+        widest = max((i for i in range(len(sizes)) if sizes[i] > least[i]), key=sizes.__getitem__)
+        sizes[widest] -= 1
+    return sizes
 
 
 def _pages(widths: Sequence[int], least: Sequence[int], room: int, keys: int) -> list[tuple[list[int], list[int]]]:
     """The columns of each page with their widths; the first `keys` columns are on every page."""
     first = list(range(keys))
     pages = [first]
-    for at in range(keys, len(widths)):
-        if len(pages[-1]) > keys and _total([least[one] for one in (*pages[-1], at)]) > room:
+    for i in range(keys, len(widths)):
+        if len(pages[-1]) > keys and _total([least[j] for j in (*pages[-1], i)]) > room:
             pages.append(first)
-        pages[-1] = [*pages[-1], at]
-    return [(page, _shrunk([widths[at] for at in page], [least[at] for at in page], room)) for page in pages]
+        pages[-1] = [*pages[-1], i]
+    return [(page, _shrunk([widths[i] for i in page], [least[i] for i in page], room)) for page in pages]
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -143,12 +143,12 @@ def _page(
     right: Sequence[bool],
     page: Sequence[int],
 ) -> Iterator[str]:
-    aligned = [right[at] for at in page]
-    for line in _lines([heads[at] for at in page], sizes, aligned):
+    aligned = [right[column] for column in page]
+    for line in _lines([heads[column] for column in page], sizes, aligned):
         yield painted(line)
     yield "  ".join("-" * size for size in sizes)
     for row in cells:
-        yield from _lines([row[at] for at in page], sizes, aligned, coloured=True)
+        yield from _lines([row[column] for column in page], sizes, aligned, coloured=True)
 
 
 def _lines(

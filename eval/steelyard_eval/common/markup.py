@@ -171,8 +171,8 @@ def spans(numbers: Sequence[int]) -> list[str]:
     >>> spans([1, 2, 3, 5, 7, 8])
     ['1 to 3', '5', '7 to 8']
     """
-    begins = [own for own in numbers if own - 1 not in numbers]
-    lasts = [own for own in numbers if own + 1 not in numbers]
+    begins = [n for n in numbers if n - 1 not in numbers]
+    lasts = [n for n in numbers if n + 1 not in numbers]
     return [str(a) if a == b else f"{a} to {b}" for a, b in zip(begins, lasts, strict=True)]
 
 

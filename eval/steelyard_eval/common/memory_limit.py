@@ -33,8 +33,8 @@ def read_size(text: str) -> int:
     >>> read_size("2G") == 2 * 2**30
     True
     """
-    found = SIZE.fullmatch(text)
-    size = int(found[1]) * 2 ** {"M": 20, "G": 30}[found[2].upper()] if found else 0
+    match = SIZE.fullmatch(text)
+    size = int(match[1]) * 2 ** {"M": 20, "G": 30}[match[2].upper()] if match else 0
     if size < LEAST:
         raise ValueError(f"write it as 800M or 4G, {LEAST >> 20}M or more")
     return size
@@ -46,9 +46,9 @@ def bounded(size: int | None) -> Iterator[None]:
 
     A quarter of a size that was asked for is for what vaults keep in memory, unless the environment says how much.
     """
-    own = size is not None and VARIABLE not in os.environ
+    exported = size is not None and VARIABLE not in os.environ
     before = resource.getrlimit(resource.RLIMIT_DATA) if resource else (0, 0)
-    if size is not None and own:
+    if size is not None and exported:
         os.environ[VARIABLE] = str(size >> 22)
     try:
         if resource and (size is not None or before[0] == resource.RLIM_INFINITY):
@@ -57,5 +57,5 @@ def bounded(size: int | None) -> Iterator[None]:
     finally:
         if resource:
             resource.setrlimit(resource.RLIMIT_DATA, before)
-        if own:
+        if exported:
             os.environ.pop(VARIABLE, None)

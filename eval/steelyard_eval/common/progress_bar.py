@@ -56,10 +56,10 @@ def _lines(items: Sequence[T], label: str, clock: Callable[[], float] = time.mon
     """A line on stderr every ten seconds, each between two items."""
     begin = clock()
     due = begin + EVERY
-    for at, item in enumerate(items):
+    for done, item in enumerate(items):
         now = clock()
         if now >= due:
             due = now + EVERY
-            left = f", about {(now - begin) / at * (len(items) - at):.0f} s left" if at else ""
-            print(f"{label}: {at} of {len(items)}{left}", file=sys.stderr, flush=True)  # noqa: T201 -- progress
+            left = f", about {(now - begin) / done * (len(items) - done):.0f} s left" if done else ""
+            print(f"{label}: {done} of {len(items)}{left}", file=sys.stderr, flush=True)  # noqa: T201 -- progress
         yield item

@@ -146,5 +146,5 @@ class Reported(Result, Generic[DocumentT]):
 
 def frame_html(frame: pd.DataFrame) -> str:
     """A frame as an HTML table, every text in it escaped."""
-    found: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
-    return found
+    table: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+    return table

@@ -67,10 +67,10 @@ def agreement(lists: Lists) -> AgreementPart:
     pairs = [Agreement.of(one, other, lists) for one, other in combinations(lists, 2)]
     return {
         "agreement": [
-            cast(AgreementRecord, vars(one))
-            for one in sorted(pairs, key=lambda one: (one.rbo, one.one, one.other))
+            cast(AgreementRecord, vars(pair))
+            for pair in sorted(pairs, key=lambda pair: (pair.rbo, pair.one, pair.other))
         ],
-        "disagreement": 1 - float(np.mean([one.rbo for one in pairs])) if pairs else None,
+        "disagreement": 1 - float(np.mean([pair.rbo for pair in pairs])) if pairs else None,
     }
 
 

@@ -111,7 +111,7 @@ def _inner(items: list[Any], usual: bool) -> str | None:
     for wrap in ("", *outer):
         for key in KEYS:
             inside = (item.get(wrap) if wrap else item for item in items)  # looked at up to the first without one
-            if all(isinstance(one, dict) and isinstance(one.get(key), str | int) for one in inside):
+            if all(isinstance(value, dict) and isinstance(value.get(key), str | int) for value in inside):
                 return f".{wrap}.{key}" if wrap else f".{key}"
     return None
 

@@ -141,7 +141,7 @@ class Arena:
             return cls(
                 dataset, Setting(limit, str(table.fingerprint["model"]), recorded_lists(table)), table, None
             )
-        if not any(isinstance(one, Named) for one in named):
+        if not any(isinstance(contender, Named) for contender in named):
             return cls(dataset, Setting(limit), None, None)
         opened = space() if callable(space) else space
         return cls(dataset, Setting(limit, opened.model), None, opened)
@@ -167,15 +167,15 @@ class Arena:
     ) -> list[ArenaRow]:
         """Run the contenders and return a row for each, in order; `nothing` are queries that nothing answers."""
         configs: list[tuple[Contender, list[str]]] = []
-        for one in named:
-            if isinstance(one, Named):
-                row = Contender(one.label, one.config(self.setting), one.kind)
+        for contender in named:
+            if isinstance(contender, Named):
+                row = Contender(contender.label, contender.config(self.setting), contender.kind)
                 configs.append(usable(self.space, row) if self.space else (row, []))
         rows = {row.label: row for row in self._replayed(configs, queries, timed, nothing)}
-        for one in named:
-            if isinstance(one, ListContender):
-                rows[one.label] = self._asked(one, queries, timed, nothing)
-        return [rows[one.label] for one in named]
+        for contender in named:
+            if isinstance(contender, ListContender):
+                rows[contender.label] = self._asked(contender, queries, timed, nothing)
+        return [rows[contender.label] for contender in named]
 
     def notices(self, rows: Sequence[ArenaRow], timed: bool) -> list[str]:
         """Make the notices on how the contenders ran."""
@@ -188,14 +188,14 @@ class Arena:
         ]
 
     def _asked(
-        self, one: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
+        self, contender: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
     ) -> ArenaRow:
         every, size = _once(queries, nothing), self.setting.size
-        found = one.answers(every, size, self.dataset.entries)
-        own, silent = (found.ranked(every, size, part) for part in (queries, nothing))
-        taken = Latencies(found.taken[: len(queries)]) if timed and found.taken else None
-        notices = tuple(found.notices)
-        return ArenaRow(one, ShownLists(own), notices, taken=taken, silent=silent if nothing else None)
+        answers = contender.answers(every, size, self.dataset.entries)
+        ranked, silent = (answers.ranked(every, size, part) for part in (queries, nothing))
+        taken = Latencies(answers.taken[: len(queries)]) if timed and answers.taken else None
+        notices = tuple(answers.notices)
+        return ArenaRow(contender, ShownLists(ranked), notices, taken=taken, silent=silent if nothing else None)
 
     def _replayed(
         self,
@@ -206,7 +206,7 @@ class Arena:
     ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
         groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
-        members = ([configs[at] for at in group] for group in groups)
+        members = ([configs[i] for i in group] for group in groups)
         return [row for group in members for row in self._group(group, queries, timed, nothing)]
 
     def _group(
@@ -219,7 +219,7 @@ class Arena:
         every = self._table([row for row, _ in members], _once(queries, nothing))
         table = only(every, [query.id for query in queries])
         others = only(every, [query.id for query in nothing]) if nothing else None
-        found = []
+        rows = []
         for row, notices in bar("timing live search")(members) if self.space and timed else members:
             run = replay(table, row.config)
             calls = None if self.setting.lists is not None else int(run.embedded.sum())
@@ -230,8 +230,8 @@ class Arena:
             notes = (*notices, *_degraded(row.label, summary), *moved)
             whole = _unfloored(table, row.config)
             silent = None if others is None else replay(others, row.config).ranked
-            found.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole, silent))
-        return found
+            rows.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole, silent))
+        return rows
 
     def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
         if self.table is not None:
@@ -251,12 +251,12 @@ class Arena:
     def _shared_recipe(self, configs: Sequence[Contender]) -> list[str]:
         """A notice when systems with other templates share the recorded vectors of one template."""
         recipe = self.space.embedder.recipe if self.space and self.space.embedder else None
-        own = {
+        recipes = {
             row.label: find_system(row.config.name).reading.recipe
             for row in configs
             if "vector" in row.config.retrievers
         }
-        others = [label for label, documented in own.items() if recipe is not None and documented != recipe]
+        others = [label for label, documented in recipes.items() if recipe is not None and documented != recipe]
         if not others:
             return []
         return [
@@ -265,10 +265,10 @@ class Arena:
 
     def _unclassified(self, configs: Sequence[Contender]) -> list[str]:
         """A notice on strategies by intent of systems that classify nothing, where nobody gives the intents."""
-        own = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
-        if not own or intents_of(self.dataset, self.table) != CLASSIFIED:
+        rows = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
+        if not rows or intents_of(self.dataset, self.table) != CLASSIFIED:
             return []
-        labels = "; ".join(row.label for row in own)
+        labels = "; ".join(row.label for row in rows)
         return [f"{labels}: nothing classifies queries there, so all take the default; see --intents given"]
 
     def _cached(self, timed: bool) -> list[str]:

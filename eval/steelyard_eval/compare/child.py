@@ -66,18 +66,18 @@ def started(command: Sequence[str]) -> Iterator[Child]:
 
 def _opened_descendants(number: int) -> list[int]:
     """Handles of what a process started and is running, and of what these did; none where the system has none."""
-    found: list[int] = []
+    handles: list[int] = []
     waiting = [number] if hasattr(os, "pidfd_open") else []
-    while waiting and len(found) < MOST_FAMILY:
-        one = waiting.pop()
+    while waiting and len(handles) < MOST_FAMILY:
+        parent = waiting.pop()
         with suppress(OSError):
-            for task in Path(f"/proc/{one}/task").iterdir():
-                own = [int(child) for child in (task / "children").read_bytes().split()]
-                waiting += own
-                for child in own:
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                children = [int(child) for child in (task / "children").read_bytes().split()]
+                waiting += children
+                for child in children:
                     with suppress(ProcessLookupError):
-                        found.append(os.pidfd_open(child))
-    return found
+                        handles.append(os.pidfd_open(child))
+    return handles
 
 
 class Child:

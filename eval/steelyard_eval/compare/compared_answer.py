@@ -36,7 +36,7 @@ def answer(
     gain = Gain(top["delta"], low or 0.0, high or 0.0, top.get("worse") if known else None)
     change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
     sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
-    formula = next((one["strategy"] for one in record["configurations"] if one["label"] == label), "")
+    formula = next((row["strategy"] for row in record["configurations"] if row["label"] == label), "")
     shown = formula if verdict != "worse" and formula != label else ""
     return Conclusion(
         sentence, _steps(verdict, label, baseline, dataset, words or {}), shown, top.get("why") or ""
@@ -44,7 +44,7 @@ def answer(
 
 
 def _alone(record: ResultsDocument, metric: str) -> str:
-    means = {one["label"]: one["mean"] for one in record["results"] if one["metric"] == metric}
+    means = {row["label"]: row["mean"] for row in record["results"] if row["metric"] == metric}
     if not means:
         return f"No configuration has a value of {metric}."
     told = "; ".join(f"{label[:NAME]} has {mean:.3f} {metric}" for label, mean in means.items())

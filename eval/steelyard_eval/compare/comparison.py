@@ -77,8 +77,8 @@ def compare(
     lists = recorded_lists(table)
     names = separate(metrics) if isinstance(metrics, str) else metrics
     readers = read_all(usual(lists) if contenders is None else contenders, lists or ())
-    found = together(partial(parse_measures, names), partial(distinct, readers))
-    asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", found)
+    parsed = together(partial(parse_measures, names), partial(distinct, readers))
+    asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
     measures = _with_judged(asked)
     base, named = with_baseline(named, baseline, lists or ())
     chosen = dataset.split(split)
@@ -93,8 +93,8 @@ def compare(
     values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:
         files = _write_runs(folder, rows) if folder else {}
-        own = {query.id: dataset.qrels[query.id] for query in queries}
-        verified = verify_runs(files, own, values, measures) if verify and queries else None
+        qrels = {query.id: dataset.qrels[query.id] for query in queries}
+        verified = verify_runs(files, qrels, values, measures) if verify and queries else None
     case = ComparisonCase(
         dataset=dataset,
         arena=arena,
@@ -136,7 +136,7 @@ def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> di
 def _write_runs(folder: Path, rows: Sequence[ArenaRow]) -> dict[str, Path]:
     """Write a file for each contender, named by `Row.tag` with a number if needed; return the files by label."""
     tags = [row.tag for row in rows]
-    names = [f"{tag}.{tags[:at].count(tag) + 1}" if tags.count(tag) > 1 else tag for at, tag in enumerate(tags)]
+    names = [f"{tag}.{tags[:i].count(tag) + 1}" if tags.count(tag) > 1 else tag for i, tag in enumerate(tags)]
     files = {}
     for row, name in zip(rows, names, strict=True):
         lists = row.ranked

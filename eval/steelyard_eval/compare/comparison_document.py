@@ -89,27 +89,27 @@ class ComparisonCase:
     @cached_property
     def tests(self) -> list[ComparedRecord]:
         """A row for every challenger; none without judgments."""
-        own = {label: found[self.primary] for label, found in self.values.items() if found}
-        challengers = {label: values for label, values in own.items() if label != self.baseline}
+        primary = {label: metrics[self.primary] for label, metrics in self.values.items() if metrics}
+        challengers = {label: values for label, values in primary.items() if label != self.baseline}
         if not challengers:
             return []
-        found = compare_all(challengers, own[self.baseline], unit_numbers(self.queries).tolist(), seed=self.seed)
-        units = len(set(unit_numbers(self.queries).tolist()))
-        rows = tested(found, self.baseline, self.primary)
-        for row, outcome in zip(rows, found.values(), strict=True):
-            row["worse"] = Gain.within(Interval(outcome.delta, outcome.low, outcome.high), units).worse
+        units = unit_numbers(self.queries).tolist()
+        outcomes = compare_all(challengers, primary[self.baseline], units, seed=self.seed)
+        rows = tested(outcomes, self.baseline, self.primary)
+        for row, outcome in zip(rows, outcomes.values(), strict=True):
+            row["worse"] = Gain.within(Interval(outcome.delta, outcome.low, outcome.high), len(set(units))).worse
         return rows
 
 
 def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
     """A row for each challenger, by its label."""
     about = {"baseline": baseline, "metric": metric}
-    return [cast(ComparedRecord, {"challenger": label, **about, **asdict(one)}) for label, one in found.items()]
+    return [cast(ComparedRecord, {"challenger": label, **about, **asdict(test)}) for label, test in found.items()]
 
 
 def document(case: ComparisonCase) -> ResultsDocument:
     """The JSON document; without judgments it has how far the lists agree in place of means and tests."""
-    own = {label: found[case.primary] for label, found in case.values.items() if found}
+    values = {label: metrics[case.primary] for label, metrics in case.values.items() if metrics}
     record: ResultsDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -127,7 +127,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
         "configurations": [{**row.about(), "empty": row.empty} for row in case.rows],
         "results": _results(case),
         "comparisons": case.tests,
-        "per_query": query_rows(case.queries, own),
+        "per_query": query_rows(case.queries, values),
         "rankings": _rankings(case) if case.queries else {},
         "timing": [row.timing() for row in case.rows],
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
@@ -140,7 +140,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
     if not case.queries:
         said, alike = _alike(case)
         return {**record, **said, **alike}
-    words = {one.label: _word(one) for one in case.named}
+    words = {contender.label: _word(contender) for contender in case.named}
     return {**record, **answer(record, case.dataset, words).to_json()}
 
 
@@ -171,20 +171,20 @@ def _empty(rows: Sequence[ArenaRow]) -> list[str]:
 
 
 def _warnings(case: ComparisonCase) -> list[str]:
-    own, judged = (
-        {label: found[name] for label, found in case.values.items() if name in found}
+    values, judged = (
+        {label: metrics[name] for label, metrics in case.values.items() if name in metrics}
         for name in (case.primary, str(JUDGED))
     )
     near = alike(case.dataset, case.queries)
-    return warnings(case.queries, own, judged, case.baseline, case.tests, case.arena.model, near)
+    return warnings(case.queries, values, judged, case.baseline, case.tests, case.arena.model, near)
 
 
 def _alike(case: ComparisonCase) -> tuple[AnsweredDocument, AgreementPart]:
     """How far the lists agree, and what to label first, for queries without judgments."""
-    found = agreement({row.label: row.ranked.lists() for row in case.rows})
-    told = f"Keep {case.baseline} for now: {in_words(found['disagreement'])}."
+    part = agreement({row.label: row.ranked.lists() for row in case.rows})
+    told = f"Keep {case.baseline} for now: {in_words(part['disagreement'])}."
     step = judging(case.dataset, case.dataset.first_pairs)
-    return Conclusion(told, (step,)).to_json(), found
+    return Conclusion(told, (step,)).to_json(), part
 
 
 def _results(case: ComparisonCase) -> list[ResultRecord]:
@@ -214,15 +214,15 @@ def result_of(about: ContenderRecord, metric: str, interval: Interval, queries: 
 
 def _rankings(case: ComparisonCase) -> RankingsRecord:
     """The lists of the baseline, then of the others, best first."""
-    own: dict[str, ShownLists] = {row.label: row.lists for row in case.rows}
-    means = {label: float(found[case.primary].mean()) for label, found in case.values.items()}
+    lists: dict[str, ShownLists] = {row.label: row.lists for row in case.rows}
+    means = {label: float(metrics[case.primary].mean()) for label, metrics in case.values.items()}
     labels = ordered(means, [case.baseline])
-    return rankings(case.dataset, case.queries, [(label, partial(own.__getitem__, label)) for label in labels])
+    return rankings(case.dataset, case.queries, [(label, partial(lists.__getitem__, label)) for label in labels])
 
 
 def _command(case: ComparisonCase) -> str | None:
     """The command that compares the same; None where a contender is known in Python alone."""
-    words = [_word(one) for one in case.named]
+    words = [_word(contender) for contender in case.named]
     if None in words:
         return None
     space = case.arena.space

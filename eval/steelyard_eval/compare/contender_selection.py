@@ -22,7 +22,7 @@ def with_baseline(
     named: list[Named | ListContender], given: Given | int | None, lists: Collection[str]
 ) -> tuple[str, list[Named | ListContender]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them."""
-    labels = [one.label for one in named]
+    labels = [contender.label for contender in named]
     if given is None:
         return labels[0], named
     if isinstance(given, int):

@@ -78,14 +78,14 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
     ('mine', 'system', 'strategy')
     """
     if isinstance(given, str | Path):
-        own, text = parted(str(given))
+        prefix, text = parted(str(given))
         kind = lists_alone(text)
         if kind == "run":
-            return of_run(label or own or Path(text).name, Path(text))
+            return of_run(label or prefix or Path(text).name, Path(text))
         if kind:
             given = McpSearch.of(text) if text.startswith(PREFIX) else HttpSearch.of(text)
-            return read(given, label or own)
-        return read_configuration(text, label or own, lists)
+            return read(given, label or prefix)
+        return read_configuration(text, label or prefix, lists)
     if isinstance(given, SearchConfig):
         return Named(label or given.name, "weights", given)
     if isinstance(given, Named | ListContender):
@@ -113,10 +113,10 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
 
 def read_config(given: Given, lists: Collection[str] = ()) -> Named:
     """Read a contender that is a configuration; ConfigError for one that has lists alone."""
-    found = read(given, lists=lists)
-    if isinstance(found, Named):
-        return found
-    raise refuse_lists(found.label, found.kind)
+    named = read(given, lists=lists)
+    if isinstance(named, Named):
+        return named
+    raise refuse_lists(named.label, named.kind)
 
 
 def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
@@ -135,14 +135,14 @@ def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callab
 
 def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Named | ListContender]:
     """Read the contenders and check that labels are distinct; ConfigError lists every fault at once."""
-    found = together(*readers)
-    labels = [one.label for one in found]
+    contenders = together(*readers)
+    labels = [contender.label for contender in contenders]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
         raise ConfigError(f"{', '.join(twice)} is named twice; write label= before one of them")
-    if not found:
+    if not contenders:
         raise ConfigError("there is nothing to compare; name a system or a strategy")
-    return found
+    return contenders
 
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
@@ -172,10 +172,10 @@ def _check_model(space: Workspace, row: Contender) -> None:
     models = {settings.model for settings in row.config.retrievers.values() if settings.model}
     if not (others := sorted(models - {space.model})):
         return
-    own = space.dataset
-    known = f"recorded:{others[0]}" if others[0] in own.query_vectors else others[0]
+    dataset = space.dataset
+    known = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0]
     use = f"use --embedder {known}, or " if known.partition(":")[0] in EMBEDDERS else ""
     raise ConfigError(
-        f"{row.label} was tuned with the vectors of {', '.join(others)}, and {own.name} is searched with "
-        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {own.name}"
+        f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.name} is searched with "
+        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.name}"
     )

@@ -119,8 +119,8 @@ class HttpSearch:
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:
         """The keys in the address."""
-        found = (unquote(one["value"]) for one in _KEYED.finditer(self.url) if "{" not in one["value"])
-        return tuple(Secret(value, "a key in the address of the endpoint") for value in found)
+        keys = (unquote(match["value"]) for match in _KEYED.finditer(self.url) if "{" not in match["value"])
+        return tuple(Secret(value, "a key in the address of the endpoint") for value in keys)
 
 
 def key_names() -> str:
@@ -134,7 +134,7 @@ def masked(url: str) -> str:
     >>> masked("http://h/search?q={query}&api_key=abc&size=3")
     'http://h/search?q={query}&api_key=***&size=3'
     """
-    return _KEYED.sub(lambda one: one[0] if "{" in one["value"] else f"{one['name']}={MASK}", url)
+    return _KEYED.sub(lambda match: match[0] if "{" in match["value"] else f"{match['name']}={MASK}", url)
 
 
 def holds_key(text: str) -> bool:

@@ -61,24 +61,24 @@ class Missed:
 def known_items(dataset: Dataset, seed: int = 0) -> list[KnownItem]:
     """A sentence of each of `ASKED` entries, drawn by the seed; entries without one are left out."""
     rng = np.random.default_rng(seed)
-    found: list[KnownItem] = []
-    for at in rng.permutation(len(dataset.entries)).tolist():
-        if len(found) == ASKED:
+    items: list[KnownItem] = []
+    for i in rng.permutation(len(dataset.entries)).tolist():
+        if len(items) == ASKED:
             break
-        entry = dataset.entries[at]
+        entry = dataset.entries[i]
         if sentences := list(_sentences(entry)):
             field, part, text = sentences[int(rng.integers(len(sentences)))]
-            found.append(KnownItem(text, entry.id, (f"field {field}", f"the {part} of {field}", *_kinds(entry))))
-    return found
+            items.append(KnownItem(text, entry.id, (f"field {field}", f"the {part} of {field}", *_kinds(entry))))
+    return items
 
 
 def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
     """Every sentence with its field and the third of the field that it stands in."""
     for field in FIELDS:
         parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
-        for at, part in enumerate(parts):
+        for i, part in enumerate(parts):
             if len(part.split()) >= WORDS:
-                yield field, PLACED[3 * at // len(parts)], " ".join(part.split()[:LONGEST])
+                yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:LONGEST])
 
 
 def _texts(entry: Entry) -> list[str]:
@@ -111,33 +111,33 @@ def ask_known_items(
     seed : of the drawing.
     """
     items = known_items(dataset, seed)
-    queries = [Query(text=item.sentence, id=f"known-{at}") for at, item in enumerate(items)]
+    queries = [Query(text=item.sentence, id=f"known-{i}") for i, item in enumerate(items)]
     asked = replace(dataset, queries=tuple(queries), qrels={}, query_vectors={})
     kind = "none" if embedder in ("auto", "recorded") and dataset.query_vectors else embedder
     opened = workspace or (lambda: Workspace.open(asked, kind))
-    one = read(dataset.system or "bm25" if given is None else given)
-    if one.kind in ("run", "frame"):
+    contender = read(dataset.system or "bm25" if given is None else given)
+    if contender.kind in ("run", "frame"):
         raise ConfigError(
-            f"{one.label} is {ONLY_LISTS[one.kind]}, which answers no new question; name what searches"
+            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which answers no new question; name what searches"
         )
     lists: Sequence[Sequence[str]] = [[] for _ in items]
     if items:
-        (row,) = Arena.of(asked, [one], PLACES, None, opened).run([one], queries, timed=False)
+        (row,) = Arena.of(asked, [contender], PLACES, None, opened).run([contender], queries, timed=False)
         lists = row.ranked.lists()
     texts = {entry.id: _texts(entry) for entry in dataset.entries}
     missed = [
-        not any(item.sentence in text for id_ in own[:PLACES] for text in texts.get(id_, ()))
-        for item, own in zip(items, lists, strict=True)
+        not any(item.sentence in text for id_ in ids[:PLACES] for text in texts.get(id_, ()))
+        for item, ids in zip(items, lists, strict=True)
     ]
-    found = {
-        "contender": one.label,
+    record = {
+        "contender": contender.label,
         "asked": len(items),
         "missed": sum(missed),
         "kinds": [asdict(kind) for kind in _by_kind(items, missed)],
         "examples": [item.entry for item, lost in zip(items, missed, strict=True) if lost][:PLACES],
         "vectors": broken_vectors(dataset),
     }
-    return {**found, "sentence": " ".join(_told(found))}
+    return {**record, "sentence": " ".join(_told(record))}
 
 
 def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[Missed]:

@@ -31,12 +31,12 @@ class Latencies:
         if not self.searches:
             return {}
         p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
-        found: TimingRecord = {"p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
+        record: TimingRecord = {"p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
         if self.layers:
-            found["layers"] = {name: _percentiles(taken) for name, taken in self.layers.items()}
+            record["layers"] = {name: _percentiles(taken) for name, taken in self.layers.items()}
         if self.degraded:
-            found["degraded"] = self.degraded
-        return found
+            record["degraded"] = self.degraded
+        return record
 
 
 def _percentiles(taken: Sequence[float]) -> Percentiles:

@@ -92,8 +92,8 @@ class AnsweredLists:
     def ranked(self, queries: Sequence[Query], limit: int, part: Sequence[Query] | None = None) -> Ranked:
         """The lists of the queries that were asked, or of a part of these, cut at a limit."""
         lists = dict(zip((query.id for query in queries), self.lists, strict=True))
-        own = [query.id for query in (queries if part is None else part)]
-        return Ranked.of(own, [[id_ for id_, _ in lists[query][:limit]] for query in own])
+        ids = [query.id for query in (queries if part is None else part)]
+        return Ranked.of(ids, [[id_ for id_, _ in lists[query][:limit]] for query in ids])
 
 
 @dataclass(frozen=True)
@@ -111,25 +111,25 @@ class ListContender:
 
     def answers(self, queries: Sequence[Query], limit: int, entries: Sequence[Entry]) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
-        found = self.ask(self.label, queries, limit, entries)
-        lists = [_firsts(own) for own in found.lists]
-        repeated = sum(map(len, found.lists)) - sum(map(len, lists))
-        notices = [*found.notices, *_unknown(self.label, lists, entries)]
+        answers = self.ask(self.label, queries, limit, entries)
+        lists = [_firsts(places) for places in answers.lists]
+        repeated = sum(map(len, answers.lists)) - sum(map(len, lists))
+        notices = [*answers.notices, *_unknown(self.label, lists, entries)]
         if repeated:
             notices.append(f"{self.label}: {repeated} places repeat an entry of their list and are dropped")
-        return AnsweredLists(lists, notices, found.taken)
+        return AnsweredLists(lists, notices, answers.taken)
 
 
 def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[str]:
     """A notice when lists hold ids that the corpus does not have: they are never relevant."""
     known = {entry.id for entry in entries}
-    found = {id_: None for own in lists for id_, _ in own}
-    odd = [id_ for id_ in found if id_ not in known]
+    ids = {id_: None for places in lists for id_, _ in places}
+    odd = [id_ for id_ in ids if id_ not in known]
     if not odd:
         return []
     named = ", ".join(shown(id_, 40) for id_ in odd[:EXAMPLES]) + (", ..." if len(odd) > EXAMPLES else "")
     return [
-        f"{label}: {len(odd)} of its {len(found)} ids are of no entry of this corpus and count as misses: {named}"
+        f"{label}: {len(odd)} of its {len(ids)} ids are of no entry of this corpus and count as misses: {named}"
     ]
 
 
@@ -149,34 +149,34 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     names = {}
     usual = next(
-        (own for own in HABITS if {*own} & {*map(str, frame.columns)} - {"query", "score"}), tuple(COLUMNS)
+        (habit for habit in HABITS if {*habit} & {*map(str, frame.columns)} - {"query", "score"}), tuple(COLUMNS)
     )
     for meaning, valid in COLUMNS.items():
-        found = [name for name in valid if name in frame.columns]
-        if not found:
-            own = ", ".join(shown(name, 40) for name in frame)
+        present = [name for name in valid if name in frame.columns]
+        if not present:
+            columns = ", ".join(shown(name, 40) for name in frame)
             wanted = usual[list(COLUMNS).index(meaning)]
             raise ConfigError(
-                f"{label}: the table has no column {wanted!r} for the {meaning} of a row; it has {own}"
+                f"{label}: the table has no column {wanted!r} for the {meaning} of a row; it has {columns}"
             )
-        column = frame[found[0]]
+        column = frame[present[0]]
         if getattr(column, "ndim", 1) != 1:
-            raise ConfigError(f"{label}: the table has several columns {found[0]!r}; leave one of them")
+            raise ConfigError(f"{label}: the table has several columns {present[0]!r}; leave one of them")
         names[meaning] = list(column)
     lists: dict[str, list[Scored]] = {}
     for query, entry, score in zip(*names.values(), strict=True):
         lists.setdefault(_id(label, query), []).append((_id(label, entry), _score(label, score)))
-    return lists_of(label, "frame", "a table of lists", {q: best_first(own) for q, own in lists.items()})
+    return lists_of(label, "frame", "a table of lists", {q: best_first(places) for q, places in lists.items()})
 
 
 def of_scores(label: str, run: HasScores) -> ListContender:
     """A run of ranx, or anything else whose `to_dict` gives the scores of documents by query."""
-    found = run.to_dict()
-    if not isinstance(found, Mapping) or not all(isinstance(own, Mapping) for own in found.values()):
-        raise ConfigError(f"{label} is a run of {shown(found)}; to_dict() gives the scores of documents by query")
+    scores = run.to_dict()
+    if not isinstance(scores, Mapping) or not all(isinstance(hits, Mapping) for hits in scores.values()):
+        raise ConfigError(f"{label} is a run of {shown(scores)}; to_dict() gives the scores of documents by query")
     lists = {
-        _id(label, query): best_first([(_id(label, id_), _score(label, score)) for id_, score in own.items()])
-        for query, own in found.items()
+        _id(label, query): best_first([(_id(label, id_), _score(label, score)) for id_, score in hits.items()])
+        for query, hits in scores.items()
     }
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
 
@@ -192,12 +192,12 @@ def _transformed(
     import pandas as pd
 
     topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in queries])
-    found = transformer.transform(topics)
-    if not hasattr(found, "columns"):
+    frame = transformer.transform(topics)
+    if not hasattr(frame, "columns"):
         raise ConfigError(
-            f"{label} returned {shown(found)}; a transformer returns a table with qid, docno and score"
+            f"{label} returned {shown(frame)}; a transformer returns a table with qid, docno and score"
         )
-    answers = of_frame(label, found).answers(queries, limit, entries)
+    answers = of_frame(label, frame).answers(queries, limit, entries)
     return replace(answers, notices=[*answers.notices, *_unscoped(label, queries)])
 
 
@@ -217,8 +217,8 @@ def _looked_up(
     missing = sum(query.id not in lists for query in queries)
     notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
     if missing == len(queries) and lists:
-        own = ", ".join(shown(id_, 40) for id_ in list(lists)[:EXAMPLES])
-        notice += f"; its queries are named {own}, the data set's {shown(queries[0].id, 40)}, ..."
+        names = ", ".join(shown(id_, 40) for id_ in list(lists)[:EXAMPLES])
+        notice += f"; its queries are named {names}, the data set's {shown(queries[0].id, 40)}, ..."
     return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
 
 
@@ -227,8 +227,8 @@ def _searched(
 ) -> AnsweredLists:
     if isinstance(search, Opened):
         with search.opened(entries) as session:
-            found = _searched(session, label, queries, limit, entries)
-            return replace(found, notices=[*found.notices, *(f"{label}: {one}" for one in session.notices)])
+            answers = _searched(session, label, queries, limit, entries)
+            return replace(answers, notices=[*answers.notices, *(f"{label}: {text}" for text in session.notices)])
     lists, taken = [], []
     for query in bar(f"asking {label}")(queries):
         begin = time.perf_counter()
@@ -250,7 +250,7 @@ def _read_answer(label: str, answer: object) -> list[Scored]:
         raise ConfigError(f"{label} returned {shown(answer)}; it must return ids, or pairs of id and score")
     items = list(answer)
     if all(isinstance(item, str | int) for item in items):
-        return [(_id(label, item), float(len(items) - at)) for at, item in enumerate(items)]
+        return [(_id(label, item), float(len(items) - i)) for i, item in enumerate(items)]
     if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
         return [(_id(label, id_), _score(label, score)) for id_, score in items]
     wrong = next(item for item in items if not isinstance(item, str | int))

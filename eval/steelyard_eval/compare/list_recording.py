@@ -52,18 +52,18 @@ def record_lists(
     """
     _check_names(lists)
     queries = dataset.asked(dataset.split(split))
-    answers = {name: one.answers(queries, DEPTH, dataset.entries) for name, one in lists.items()}
-    for name, found in answers.items():
-        _check_order(name, queries, found)
+    answers = {name: contender.answers(queries, DEPTH, dataset.entries) for name, contender in lists.items()}
+    for name, answer in answers.items():
+        _check_order(name, queries, answer)
     known = {entry.id: entry for entry in dataset.entries}
     table = join(
         queries,
         [dataset.clock(query) for query in queries],
-        [{name: _found(found, at) for name, found in answers.items()} for at in range(len(queries))],
+        [{name: _found(answer, i) for name, answer in answers.items()} for i in range(len(queries))],
         {},
         lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids],
     )
-    notices = [notice for found in answers.values() for notice in found.notices]
+    notices = [notice for answer in answers.values() for notice in answer.notices]
     strange = sum(id_ not in known for id_ in table.entries)
     notices += [f"{strange} entries of the lists are not in {dataset.name}"] if strange else []
     return replace(table, fingerprint=_fingerprint(dataset, answers)), notices
@@ -77,10 +77,10 @@ def save_lists(
     `lists` names each list: ``"bm25=a.run, mine=b.run"``, or a mapping of names to contenders that are lists.
     See `record_lists` for the errors.
     """
-    found = distinct(read_all(lists))
-    named = {one.label: one for one in found if isinstance(one, ListContender)}
-    if len(named) < len(found):
-        others = "; ".join(one.label for one in found if one.label not in named)
+    contenders = distinct(read_all(lists))
+    named = {contender.label: contender for contender in contenders if isinstance(contender, ListContender)}
+    if len(named) < len(contenders):
+        others = "; ".join(contender.label for contender in contenders if contender.label not in named)
         raise ConfigError(f"{others}: our own engine would have to search for it; name TREC runs, URLs or tables")
     table, notices = record_lists(dataset, named, split)
     save(table, out)
@@ -99,10 +99,10 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
             raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
-def _check_order(name: str, queries: Sequence[Query], found: AnsweredLists) -> None:
+def _check_order(name: str, queries: Sequence[Query], answers: AnsweredLists) -> None:
     """Refuse lists whose scores rise, because the scores of a recording determine the order."""
-    for query, own in zip(queries, found.lists, strict=True):
-        scores = [score for _, score in own]
+    for query, places in zip(queries, answers.lists, strict=True):
+        scores = [score for _, score in places]
         if any(later > earlier for earlier, later in itertools.pairwise(scores)):
             raise DataError(
                 f"list {name}, query {shown(query.id)}: scores rise down the list; a larger score must be better, "
@@ -110,14 +110,14 @@ def _check_order(name: str, queries: Sequence[Query], found: AnsweredLists) -> N
             )
 
 
-def _found(found: AnsweredLists, at: int) -> list[Found]:
-    return [Found(id_, score, place) for place, (id_, score) in enumerate(found.lists[at], 1)]
+def _found(answers: AnsweredLists, i: int) -> list[Found]:
+    return [Found(id_, score, place) for place, (id_, score) in enumerate(answers.lists[i], 1)]
 
 
 def _fingerprint(dataset: Dataset, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
     retrievers = {name: RetrieverConfig() for name in answers}
     config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
-    hashes = {name: sha256(canonical(found.lists).encode()).hexdigest() for name, found in answers.items()}
-    depth = {name: max(1, *map(len, found.lists)) for name, found in answers.items()}
+    hashes = {name: sha256(canonical(answer.lists).encode()).hexdigest() for name, answer in answers.items()}
+    depth = {name: max(1, *map(len, answer.lists)) for name, answer in answers.items()}
     fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
     return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": "", "intents": dataset.intents or CLASSIFIED}

@@ -156,16 +156,16 @@ class McpSearch:
     @cached_property
     def _keyed(self) -> list[tuple[str, str]]:
         """The words of the command, each as what is no key of it, and the key."""
-        found, flag = list[tuple[str, str]](), False
+        pairs, flag = list[tuple[str, str]](), False
         for word in self.words:
             plain = ("", word) if flag and not word.startswith("-") else (word, "")
             if header := _HEADER.fullmatch(word):
                 plain = header[1], header[2]
             elif assigned := _ASSIGNED.fullmatch(word):
                 plain = f"{assigned[1]}=", assigned[2]
-            found.append(plain)
+            pairs.append(plain)
             flag = _FLAG.fullmatch(word) is not None
-        return found
+        return pairs
 
     def hidden(self, text: str) -> str:
         """The text without the keys of the command."""
@@ -200,16 +200,16 @@ class McpSession:
     @property
     def notices(self) -> list[str]:
         """How the tool was asked, where its answers were read, and how their ids were found in the corpus."""
-        found = []
+        notices = []
         if not self._search.arguments:
-            found.append(f"asks {self._search.tool} with {json.dumps(self._template)[:LONGEST]}")
+            notices.append(f"asks {self._search.tool} with {json.dumps(self._template)[:LONGEST]}")
         if not self._limited:
-            found.append("takes no limit, so that lists are as long as it likes")
+            notices.append("takes no limit, so that lists are as long as it likes")
         elif self._most is not None:
-            found.append(f"returns at most {self._most:g} results")
+            notices.append(f"returns at most {self._most:g} results")
         if self._places and not self._search.ids:
-            found.append(f"ids are read from {', '.join(list(self._places)[:FEW])}; ids= names another place")
-        return found + self._names.notices
+            notices.append(f"ids are read from {', '.join(list(self._places)[:FEW])}; ids= names another place")
+        return notices + self._names.notices
 
     def begin(self) -> None:
         """Greet the server, and see how its tool is asked."""
@@ -280,10 +280,10 @@ class McpSession:
 
     def _asks(self, properties: Mapping[str, Any], required: object) -> None:
         """Guess the arguments where they are not given, and how many results may be asked for."""
-        own = self._search.template
+        template = self._search.template
         limit = next((n for n in LIMITS if n in properties), "")
-        if own is not None:
-            limit = next((n for n, value in own.items() if value == "{limit}"), "")
+        if template is not None:
+            limit = next((n for n, value in template.items() if value == "{limit}"), "")
         else:
             self._template = self._guessed(properties, required, limit)
             self._limited = bool(limit)
@@ -348,10 +348,10 @@ def _texts(answer: Mapping[str, Any]) -> list[str]:
 
 def _document(texts: Sequence[str]) -> object:
     """The JSON that a tool answered as text: one value, or a value a text; None where it is something else."""
-    found = [_json(text) for text in texts]
-    if not found or any(not isinstance(value, dict | list) for value in found):
+    values = [_json(text) for text in texts]
+    if not values or any(not isinstance(value, dict | list) for value in values):
         return None
-    return found[0] if len(found) == 1 else found
+    return values[0] if len(values) == 1 else values
 
 
 def _json(text: str) -> Any:  # noqa: ANN401 -- any JSON value

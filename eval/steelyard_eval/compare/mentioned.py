@@ -34,30 +34,30 @@ class Mentioned:
     def notices(self) -> list[str]:
         """How many places were matched by what, and how many by nothing."""
         by = [f"{count} by {what}" for what, count in self._by.items() if what]
-        found = (
+        notices = (
             [f"places of its lists were found in the corpus by other names than ids: {', '.join(by)}"]
             if by
             else []
         )
         if none := self._by.get("", 0):
-            found.append(f"{none} places of its lists name no entry of the corpus, and count as not relevant")
+            notices.append(f"{none} places of its lists name no entry of the corpus, and count as not relevant")
         if self._silent:
-            found.append(f"{counted(self._silent, 'answer')} in prose, in which the id of no entry stands")
-        return found
+            notices.append(f"{counted(self._silent, 'answer')} in prose, in which the id of no entry stands")
+        return notices
 
     def matched(self, results: Results) -> Results:
         """The results with the ids of the corpus; what is none of them stays as it is."""
         return [
-            (self.named(one[0]) or one[0], one[1]) if isinstance(one, tuple) else self.named(one) or one
-            for one in results
+            (self.named(hit[0]) or hit[0], hit[1]) if isinstance(hit, tuple) else self.named(hit) or hit
+            for hit in results
         ]  # type: ignore[return-value]  # all are pairs, or none is
 
     def in_text(self, text: str) -> list[str]:
         """The entries whose ids, or the beginnings of them, stand in a text, in the order in which they do."""
-        words = (found.strip(".:!?#") for found in _WORD.findall(text))
-        found = dict.fromkeys(id_ for word in words if (id_ := self._whole(word)))
-        self._silent += not found
-        return list(found)[:MANY]
+        words = (word.strip(".:!?#") for word in _WORD.findall(text))
+        ids = dict.fromkeys(id_ for word in words if (id_ := self._whole(word)))
+        self._silent += not ids
+        return list(ids)[:MANY]
 
     def named(self, name: str) -> str | None:
         """The id of the one entry that has this id or name, or whose id begins with it; None for none."""
@@ -73,8 +73,8 @@ class Mentioned:
         """The one entry whose id is the word, or begins with it."""
         if word in self._known or len(word) < SHORTEST:
             return word if word in self._known else None
-        at = bisect_left(self._sorted, word)  # the ids that begin with it follow one another from here on
-        fitting = [id_ for id_ in self._sorted[at : at + 2] if id_.startswith(word)]
+        begin = bisect_left(self._sorted, word)  # the ids that begin with it follow one another from here on
+        fitting = [id_ for id_ in self._sorted[begin : begin + 2] if id_.startswith(word)]
         return fitting[0] if len(fitting) == 1 else None
 
     @cached_property
@@ -84,14 +84,14 @@ class Mentioned:
     @cached_property
     def _others(self) -> dict[str, tuple[str, str]]:
         """Other names of one entry alone: what it is called by, and its id."""
-        found: dict[str, tuple[str, str]] = {}
+        others: dict[str, tuple[str, str]] = {}
         twice = set()
         for entry in self._entries:
             for name, what in _names(entry):
-                if found.get(name, ("", entry.id))[1] != entry.id:
+                if others.get(name, ("", entry.id))[1] != entry.id:
                     twice.add(name)
-                found.setdefault(name, (what, entry.id))
-        return {name: own for name, own in found.items() if name not in twice}
+                others.setdefault(name, (what, entry.id))
+        return {name: other for name, other in others.items() if name not in twice}
 
 
 def _names(entry: Entry) -> list[tuple[str, str]]:

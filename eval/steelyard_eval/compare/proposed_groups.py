@@ -23,5 +23,5 @@ def propose_groups(dataset: Dataset) -> list[str]:
     if not near and not lack_groups(queries):
         return []
     other, embedder = ("vector", "recorded") if dataset.query_vectors else ("fts", "none")
-    found = compare(dataset, ["bm25", other], metrics=METRIC, split="all", embedder=embedder, timed=False)
-    return dependent(queries, near, {label: own[METRIC] for label, own in found.values.items()}, "bm25")
+    result = compare(dataset, ["bm25", other], metrics=METRIC, split="all", embedder=embedder, timed=False)
+    return dependent(queries, near, {label: metrics[METRIC] for label, metrics in result.values.items()}, "bm25")

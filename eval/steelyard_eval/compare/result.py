@@ -54,8 +54,8 @@ class Comparison(Reported[ResultsDocument]):
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
         import pandas as pd
 
-        found = pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
-        return found.astype({"queries_needed": "Int64"}) if "queries_needed" in found else found
+        frame = pd.DataFrame(self.record["comparisons"]).drop(columns=["baseline", "metric"], errors="ignore")
+        return frame.astype({"queries_needed": "Int64"}) if "queries_needed" in frame else frame
 
     def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
@@ -68,11 +68,11 @@ class Comparison(Reported[ResultsDocument]):
         primary = self.record["primary"]
         tests = {row["challenger"]: row for row in self.record["comparisons"]}
         rows = []
-        for label, own in self.values.items():
+        for label, metrics in self.values.items():
             test = tests.get(label)
             signs = {"+": test and test["wins"], "-": test and test["losses"], "p-value": test and test["p_holm"]}
-            means = {metric: float(values.mean()) for metric, values in own.items()}
-            rows.append({"name": label, **means, **{f"{primary} {sign}": own for sign, own in signs.items()}})
+            means = {metric: float(values.mean()) for metric, values in metrics.items()}
+            rows.append({"name": label, **means, **{f"{primary} {sign}": value for sign, value in signs.items()}})
         return _rounded(pd.DataFrame(rows).set_index("name"), round)
 
     def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
@@ -81,7 +81,7 @@ class Comparison(Reported[ResultsDocument]):
 
         wanted = self._compared(metric)
         frame = pd.DataFrame(self.record["per_query"])[["id", "text", "category"]].set_index("id")
-        return _rounded(frame.assign(**{label: own[wanted] for label, own in self.values.items()}), round)
+        return _rounded(frame.assign(**{label: metrics[wanted] for label, metrics in self.values.items()}), round)
 
     def _compared(self, metric: str | None) -> str:
         """A metric as it is written, by default the primary one; ConfigError for one that has no values here."""

@@ -40,7 +40,7 @@ def _floors(row: ArenaRow) -> list[str]:
 
 def _row(row: ArenaRow, words: dict[str, int]) -> SilenceRecord:
     asked, answered, shown = _shown(row.ranked, words)
-    found: SilenceRecord = {
+    record: SilenceRecord = {
         "label": row.label,
         "floor": ", ".join(_floors(row)) or None,
         "queries": asked,
@@ -49,10 +49,10 @@ def _row(row: ArenaRow, words: dict[str, int]) -> SilenceRecord:
         "words": shown,
     }
     if row.silent is None:
-        return found
+        return record
     asked, answered, shown = _shown(row.silent, words)
     low, high = exact_interval(answered, asked)
-    return {**found, "none": asked, "false_answers": answered, "low": low, "high": high, "false_words": shown}
+    return {**record, "none": asked, "false_answers": answered, "low": low, "high": high, "false_words": shown}
 
 
 def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> DroppedPart:
@@ -65,8 +65,8 @@ def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> DroppedP
         return {"lost": 0.0, "saved": 0.0, "curve": []}
     floors = np.unique([row.unfloored.least, *np.quantile(row.unfloored.score, np.linspace(0, 1, CURVE))])
     curve = _curve(row.unfloored, whole.relevant(dataset.qrels), sizes, floors)
-    own = next(point for point in curve if point["floor"] == row.unfloored.least)
-    return {"lost": own["lost"], "saved": 1 - own["words"], "curve": curve}
+    current = next(point for point in curve if point["floor"] == row.unfloored.least)
+    return {"lost": current["lost"], "saved": 1 - current["words"], "curve": curve}
 
 
 def _curve(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[FloorPoint]:
@@ -77,11 +77,11 @@ def _curve(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> 
     return [
         {
             "floor": floor,
-            "lost": float(lost[:, at].mean()) if len(lost) else 0.0,
-            "answered": len(np.unique(query[stays[:, at]])) / count,
-            "words": float(sizes[stays[:, at]].sum() / total) if total else 0.0,
+            "lost": float(lost[:, column].mean()) if len(lost) else 0.0,
+            "answered": len(np.unique(query[stays[:, column]])) / count,
+            "words": float(sizes[stays[:, column]].sum() / total) if total else 0.0,
         }
-        for at, floor in enumerate(floors.tolist())
+        for column, floor in enumerate(floors.tolist())
     ]
 
 

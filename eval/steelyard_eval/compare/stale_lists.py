@@ -23,14 +23,14 @@ def stale_lists(
     if not facts:
         return []
     clocks = {query.id: dataset.clock(query) for query in queries}
-    found = {row.label: _stale(facts, row, clocks, cutoff) for row in rows}
-    return [_row(row, found[row.label], found[baseline]) for row in rows]
+    lists = {row.label: _stale(facts, row, clocks, cutoff) for row in rows}
+    return [_row(row, lists[row.label], lists[baseline]) for row in rows]
 
 
 def _stale(facts: Succession, row: ArenaRow, clocks: dict[str, float], cutoff: int) -> dict[str, list[str]]:
     lists = zip(row.ranked.queries, row.ranked.lists(), strict=True)
-    found = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
-    return {query: ids for query, ids in found.items() if ids}
+    stale = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
+    return {query: ids for query, ids in stale.items() if ids}
 
 
 def _row(row: ArenaRow, own: dict[str, list[str]], before: dict[str, list[str]]) -> StaleRecord:

@@ -96,18 +96,18 @@ def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
 
 
 def _differences(
-    path: Path, qrels: Qrels, own: Mapping[str, Floats], known: Mapping[Measure, Any]
+    path: Path, qrels: Qrels, values: Mapping[str, Floats], known: Mapping[Measure, Any]
 ) -> Iterator[tuple[str, str, float]]:
     """Metric, query and absolute difference of every value that ir_measures has of one run."""
     import ir_measures
 
     read: Any = ir_measures.read_trec_run
-    at = {query: place for place, query in enumerate(qrels)}
+    places = {query: place for place, query in enumerate(qrels)}
     run = list(read(str(path)))
     names = {str(public): str(measure) for measure, public in known.items()}
-    for found in ir_measures.iter_calc(list(known.values()), _rows(qrels), run):
-        metric = names[str(found.measure)]
-        yield metric, found.query_id, abs(float(found.value) - float(own[metric][at[found.query_id]]))
+    for result in ir_measures.iter_calc(list(known.values()), _rows(qrels), run):
+        metric = names[str(result.measure)]
+        yield metric, result.query_id, abs(float(result.value) - float(values[metric][places[result.query_id]]))
 
 
 def _rows(qrels: Qrels) -> Iterable[Any]:

@@ -78,23 +78,23 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
     """
     scopes = [str(query.filters) for query in queries] if lack_groups(queries) else []
     first: dict[str, int] = {}
-    pairs = [*near, *((first.setdefault(scope, at), at) for at, scope in enumerate(scopes))]
+    pairs = [*near, *((first.setdefault(scope, i), i) for i, scope in enumerate(scopes))]
     if not pairs:
         return []
     base, unit = values[baseline], joined(unit_numbers(queries), pairs)
-    differences = [own - base for label, own in values.items() if label != baseline] or [base]
-    effective = median(effective_number(one, unit) for one in differences)
+    differences = [column - base for label, column in values.items() if label != baseline] or [base]
+    effective = median(effective_number(difference, unit) for difference in differences)
     worth = f"worth about {effective:.0f} independent queries; give them `group` to have that counted"
-    found = []
+    notices = []
     if scopes and effective <= 0.9 * len(queries):
         shared = f"the {len(queries)} queries share {len(first)} scopes, and those of one scope vary together"
-        found.append(f"{shared}: they are {worth}")
+        notices.append(f"{shared}: they are {worth}")
     if near:
         asked = counted(len({other for _, other in near}), "query asks", "queries ask")
-        some = "; ".join(f"{shown(queries[one].id)} and {shown(queries[other].id)}" for one, other in near[:PAIRS])
+        some = "; ".join(f"{shown(queries[a].id)} and {shown(queries[b].id)}" for a, b in near[:PAIRS])
         more = "; ..." if len(near) > PAIRS else ""
-        found.append(f"{asked} nearly what another one asks ({some}{more}): the {len(queries)} are {worth}")
-    return found
+        notices.append(f"{asked} nearly what another one asks ({some}{more}): the {len(queries)} are {worth}")
+    return notices
 
 
 def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
@@ -116,24 +116,24 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     """Contenders whose first ten hits are judged less often than the baseline's, and the reverse."""
     if baseline not in judged:
         return []
-    share = {label: float(own.mean()) for label, own in judged.items()}
+    share = {label: float(column.mean()) for label, column in judged.items()}
     base = share.pop(baseline)
-    less = [label for label, own in share.items() if own < base - UNJUDGED]
-    more = [label for label, own in share.items() if own > base + UNJUDGED]
+    less = [label for label, value in share.items() if value < base - UNJUDGED]
+    more = [label for label, value in share.items() if value > base + UNJUDGED]
     missed = "and an unjudged hit counts as a miss"
-    found = []
+    notices = []
     if less:
         looks, whose = ("it looks", "its") if len(less) == 1 else ("they look", "their")
-        found.append(
+        notices.append(
             f"{_some(less)} may be better than {looks} against {baseline}: fewer of {whose} first ten hits are "
             f"judged than the {base:.0%} of {baseline}, {missed}"
         )
     if more:
-        found.append(
+        notices.append(
             f"{baseline} may be better than it looks against {_some(more)}: only {base:.0%} of its first ten hits "
             f"are judged, {missed}"
         )
-    return found
+    return notices
 
 
 def _some(labels: Sequence[str]) -> str:

@@ -39,12 +39,12 @@ def alike(dataset: Dataset, queries: Sequence[Query]) -> list[Pair]:
     By vectors, where any are recorded, each query is paired with the first one that it is alike.
     """
     unit, numbers = unit_numbers(queries), _numbers([query.text for query in queries])
-    found = set(by_shingles([query.text for query in queries], unit, numbers)) if queries else set()
+    pairs = set(by_shingles([query.text for query in queries], unit, numbers)) if queries else set()
     if dataset.query_vectors:
-        place = {query.id: at for at, query in enumerate(dataset.queries)}
+        place = {query.id: index for index, query in enumerate(dataset.queries)}
         vectors = dataset.query_vectors[min(dataset.query_vectors)]
-        found |= set(by_vectors(vectors[[place[query.id] for query in queries]], unit, numbers))
-    return sorted(found)
+        pairs |= set(by_vectors(vectors[[place[query.id] for query in queries]], unit, numbers))
+    return sorted(pairs)
 
 
 def _numbers(texts: Sequence[str]) -> Indices:
@@ -64,15 +64,15 @@ def named_numbers(text: str) -> tuple[str, ...]:
 
 def by_vectors(vectors: Matrix, unit: Indices, numbers: Indices) -> Iterator[Pair]:
     """Each query with the first one whose vector is close; float[n, d], and int64[n] of units and of numbers."""
-    own = np.asarray(vectors, dtype=np.float32)
-    own = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), 1e-9)
-    first = np.full(len(own), -1)
-    for begin in range(0, len(own), BLOCK):
-        one, other = (at + begin for at in np.nonzero(own[begin : begin + BLOCK] @ own[begin:].T >= COSINE))
-        new = (one < other) & (first[other] < 0) & (unit[one] != unit[other]) & (numbers[one] == numbers[other])
-        later, index = np.unique(other[new], return_index=True)
-        first[later] = one[new][index]
-    return ((int(first[at]), int(at)) for at in np.flatnonzero(first >= 0))
+    rows = np.asarray(vectors, dtype=np.float32)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    first = np.full(len(rows), -1)
+    for begin in range(0, len(rows), BLOCK):
+        a, b = (places + begin for places in np.nonzero(rows[begin : begin + BLOCK] @ rows[begin:].T >= COSINE))
+        new = (a < b) & (first[b] < 0) & (unit[a] != unit[b]) & (numbers[a] == numbers[b])
+        later, index = np.unique(b[new], return_index=True)
+        first[later] = a[new][index]
+    return ((int(first[i]), int(i)) for i in np.flatnonzero(first >= 0))
 
 
 def by_shingles(texts: Sequence[str], unit: Indices, numbers: Indices) -> Iterator[Pair]:
@@ -83,22 +83,22 @@ def by_shingles(texts: Sequence[str], unit: Indices, numbers: Indices) -> Iterat
     three quarters do agree.
     """
     known: dict[str, int] = {}
-    own = [[known.setdefault(one, len(known)) for one in sorted(shingles(wording(text)))] for text in texts]
-    flat, begin = np.array([one for row in own for one in row]), np.cumsum([0, *map(len, own)])[:-1]
+    rows = [[known.setdefault(piece, len(known)) for piece in sorted(shingles(wording(text)))] for text in texts]
+    flat, begin = np.array([piece for row in rows for piece in row]), np.cumsum([0, *map(len, rows)])[:-1]
     rng, tried = np.random.default_rng(0), set()
     for _ in range(BANDS):
         orders = [rng.permutation(len(known)) for _ in range(ROWS)]
         least = np.stack([np.minimum.reduceat(order[flat], begin) for order in orders])
         _, first, bucket = np.unique(least, axis=1, return_index=True, return_inverse=True)
-        one, other = first[bucket], np.arange(len(own))
-        new = (one < other) & (unit[one] != unit[other]) & (numbers[one] == numbers[other])
-        tried |= set(zip(one[new].tolist(), other[new].tolist(), strict=True))
-    return (pair for pair in sorted(tried) if shared(*(set(own[at]) for at in pair)) >= SHARED)
+        a, b = first[bucket], np.arange(len(rows))
+        new = (a < b) & (unit[a] != unit[b]) & (numbers[a] == numbers[b])
+        tried |= set(zip(a[new].tolist(), b[new].tolist(), strict=True))
+    return (pair for pair in sorted(tried) if shared(*(set(rows[i]) for i in pair)) >= SHARED)
 
 
 def shingles(text: str) -> set[str]:
     """The runs of `LENGTH` characters of a text, or the whole of a shorter one."""
-    return {text[at : at + LENGTH] for at in range(max(1, len(text) - LENGTH + 1))}
+    return {text[i : i + LENGTH] for i in range(max(1, len(text) - LENGTH + 1))}
 
 
 def shared(one: Set[object], other: Set[object]) -> float:

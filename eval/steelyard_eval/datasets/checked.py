@@ -25,21 +25,21 @@ class Checked(Result):
     @property
     def notices(self) -> tuple[str, ...]:
         """The notices, one line with a count for each kind."""
-        found = self.dataset
-        return (*found.notices, *(unstated(found.sampled, found.pool) if found.qrels else ()))
+        dataset = self.dataset
+        return (*dataset.notices, *(unstated(dataset.sampled, dataset.pool) if dataset.qrels else ()))
 
     def to_json(self) -> dict[str, Any]:
         """The document of `steelyard check --json`."""
-        found = self.dataset
+        dataset = self.dataset
         return {
             "faults": [],
             "notices": list(self.notices),
-            "name": found.name,
-            "entries": len(found.entries),
-            "queries": len(found.queries),
-            "sha256": found.sha256,
-            **stated(found.sampled, found.pool),
-            "vectors": sorted("/".join(key) for key in found.vectors),
+            "name": dataset.name,
+            "entries": len(dataset.entries),
+            "queries": len(dataset.queries),
+            "sha256": dataset.sha256,
+            **stated(dataset.sampled, dataset.pool),
+            "vectors": sorted("/".join(key) for key in dataset.vectors),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -63,9 +63,9 @@ class Checked(Result):
         return repr(self.dataset).replace("Dataset", "Checked", 1)
 
     def __str__(self) -> str:
-        found = self.dataset
-        said = in_words(found.sampled, found.pool)
-        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, found.told])
+        dataset = self.dataset
+        said = in_words(dataset.sampled, dataset.pool)
+        return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, dataset.told])
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)

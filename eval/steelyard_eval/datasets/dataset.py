@@ -105,9 +105,9 @@ class Dataset:
     @property
     def sizes(self) -> str:
         """How many entries and queries there are, and how many are judged, in words."""
-        own = [query for query in self.queries if query.split != LOGGED]
-        labelled = sum(query.id in self.qrels for query in own)
-        entries, queries = counted(len(self.entries), "entry", "entries"), counted(len(own), "query", "queries")
+        usual = [query for query in self.queries if query.split != LOGGED]
+        labelled = sum(query.id in self.qrels for query in usual)
+        entries, queries = counted(len(self.entries), "entry", "entries"), counted(len(usual), "query", "queries")
         apart = f", and {counted(self.set_apart, 'query', 'queries')} of a log" if self.set_apart else ""
         return f"{entries}, {queries}, {labelled or 'none'} judged{apart}"
 
@@ -158,7 +158,7 @@ class Dataset:
     def asked(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
         """The queries as callers ask them: with their intents where these are given, and known to the system."""
         kept = (self.intents == GIVEN and knows(query.intent) for query in queries)
-        return [query if own else replace(query, intent="") for query, own in zip(queries, kept, strict=True)]
+        return [query if keep else replace(query, intent="") for query, keep in zip(queries, kept, strict=True)]
 
     def clock(self, query: Query) -> float:
         """The time at which a query is asked, in seconds UTC: its own, else that of the data set."""
@@ -172,13 +172,13 @@ class Dataset:
         Raises DataError, with the valid splits, when no query has that split.
         """
         wanted = name or self.report_split or "all"
-        found = tuple(q for q in self.queries if (q.split == wanted or (wanted == "all" and q.split != LOGGED)))
+        queries = tuple(q for q in self.queries if (q.split == wanted or (wanted == "all" and q.split != LOGGED)))
         if not self.queries:
             raise DataError(f"{self.name} has no queries; {self._without_queries}")
-        if not found:
+        if not queries:
             known = {q.split for q in self.queries if q.split} | {"all"}
             raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")
-        return found
+        return queries
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,16 +48,16 @@ class FolderReader:
     def told(self) -> tuple[Fault, ...]:
         """The faults, sorted. What stands in a file that a link leads to, outside of the folder, is not shown."""
         within = {fault.file: _is_inside(self.folder, fault.file) for fault in self.faults}
-        return tuple(sorted(one if within[one.file] else replace(one, value="") for one in self.faults))
+        return tuple(sorted(fault if within[fault.file] else replace(fault, value="") for fault in self.faults))
 
     def find(self, name: str, required: bool = True) -> str | None:
         """Return `name` or `name`.gz, whichever is in the folder."""
-        found = [n for n in (name, f"{name}.gz") if (self.folder / n).exists()]
-        if len(found) == 2:
-            self.fault(found[0], 0, "", "", f"exists beside {found[1]}", "Keep one of the two")
-        if not found and required:
+        files = [n for n in (name, f"{name}.gz") if (self.folder / n).exists()]
+        if len(files) == 2:
+            self.fault(files[0], 0, "", "", f"exists beside {files[1]}", "Keep one of the two")
+        if not files and required:
             self.fault(name, 0, "", "", "is missing", self._instead(name) or f"Add {name} or {name}.gz")
-        return found[0] if found else None
+        return files[0] if files else None
 
     def _instead(self, name: str) -> str:
         """What to do with a file that has the name and another form."""
@@ -68,10 +68,10 @@ class FolderReader:
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 of the file as it is on disk, in hexadecimal."""
         if name not in self._digests:
-            found = self._open(name, _file_digest)
-            if found is None:
+            digest = self._open(name, _file_digest)
+            if digest is None:
                 return None
-            self._digests[name] = found
+            self._digests[name] = digest
         return self._digests[name]
 
     def has(self, name: str) -> bool:

@@ -99,8 +99,8 @@ def _no_folder(path: Path) -> Fault:
     remedy = "Name the folder that holds dataset.json"
     if path.is_file() and is_data_set(path.parent):
         remedy += f": {visible(str(path.parent))}"
-    elif found := data_sets(Path())[:5]:
-        remedy += f", such as {', '.join(visible(str(one)) for one in found)}"
+    elif folders := data_sets(Path())[:5]:
+        remedy += f", such as {', '.join(visible(str(folder)) for folder in folders)}"
     if not path.exists():
         return Fault(str(path), 0, "", "", "does not exist", remedy)
     if not path.is_file() or not _is_vault(path):

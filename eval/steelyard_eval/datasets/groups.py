@@ -47,9 +47,9 @@ def unit_numbers(queries: Sequence[Query]) -> Indices:
     """Number what varies as one, from 0 in the order of first appearance; int64[Q]."""
     first: dict[tuple[str, str], int] = {}
     pairs = []
-    for at, query in enumerate(queries):
+    for i, query in enumerate(queries):
         keys = [("text", wording(query.text)), *([("group", query.group)] if query.group else [])]
-        pairs += [(first.setdefault(key, at), at) for key in keys]
+        pairs += [(first.setdefault(key, i), i) for key in keys]
     return components(pairs, len(queries))
 
 
@@ -57,18 +57,18 @@ def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     """Number the sets that pairs join, from 0 in the order of first appearance; int64[size]."""
     above = list(range(size))
 
-    def first(at: int) -> int:
-        while above[at] != at:
-            above[at] = at = above[above[at]]
-        return at
+    def first(i: int) -> int:
+        while above[i] != i:
+            above[i] = i = above[above[i]]
+        return i
 
     for pair in pairs:
-        one, other = sorted(map(first, pair))
-        above[other] = one
-    return np.unique([first(at) for at in range(size)], return_inverse=True)[1].astype(np.int64)
+        low, high = sorted(map(first, pair))
+        above[high] = low
+    return np.unique([first(i) for i in range(size)], return_inverse=True)[1].astype(np.int64)
 
 
 def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
     """The units int64[Q] with those that pairs of queries join taken together; int64[Q]."""
-    ends = [(int(unit[one]), int(unit[other])) for one, other in pairs]
+    ends = [(int(unit[a]), int(unit[b])) for a, b in pairs]
     return components(ends, int(unit.max(initial=-1)) + 1)[unit]

@@ -115,10 +115,10 @@ def _objects(rows: Rows) -> list[Mapping[str, object]]:
 def _named(part: str, rows: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Rows under our names, where all of them have those of PyTerrier or ir_datasets instead."""
     names = dict.fromkeys(IDS[part], "id") | {TEXTS[part]: "text"}
-    own = {
+    theirs = {
         name: ours for name, ours in names.items() if rows and all(name in row and ours not in row for row in rows)
     }
-    once = {ours: name for name, ours in reversed(own.items())}  # the first of several names
+    once = {ours: name for name, ours in reversed(theirs.items())}  # the first of several names
     return [{**row, **{ours: row[name] for ours, name in once.items()}} for row in rows] if once else rows
 
 
@@ -136,8 +136,8 @@ def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
     elif isinstance(qrels, Mapping):
         rows = [
             (query, entry, grade)
-            for query, own in qrels.items()
-            for entry, grade in (own.items() if isinstance(own, Mapping) else ((entry, 1) for entry in own))
+            for query, rated in qrels.items()
+            for entry, grade in (rated.items() if isinstance(rated, Mapping) else ((entry, 1) for entry in rated))
         ]
     else:
         rows = qrels
@@ -148,12 +148,12 @@ def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
 
 
 def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:
-    found = [name for name in names if name in frame.columns]
-    if not found:
+    columns = [name for name in names if name in frame.columns]
+    if not columns:
         raise ConfigError(
             f"qrels: the table has no column {names[0]!r}; it has {', '.join(map(str, frame.columns))}"
         )
-    return found[0]
+    return columns[0]
 
 
 def _lines(rows: Iterable[Mapping[str, object]]) -> str:
@@ -179,13 +179,13 @@ def _plain(value: object) -> object:
 
 
 def _arrays(vectors: Mapping[str, Sequence[ArrayLike]]) -> dict[str, NDArray[np.float16]]:
-    found = {}
+    arrays = {}
     for model, pair in vectors.items():
         if len(pair) != 2:
             raise ConfigError(f"vectors[{shown(model)}] must be two arrays: of the entries, and of the queries")
         for side, array in zip(("corpus", "queries"), pair, strict=True):
-            found[f"{side}.{model}.f16.npy"] = _half(model, array)
-    return found
+            arrays[f"{side}.{model}.f16.npy"] = _half(model, array)
+    return arrays
 
 
 def _half(model: str, array: ArrayLike) -> NDArray[np.float16]:

@@ -100,7 +100,7 @@ def _misnamed(
 ) -> dict[str, str]:
     """A fault for `id` and `text` where all lines have them under another name; reading goes on by that name."""
     names = {name for record in records for name in record}
-    found: dict[str, str] = {}
+    misnamed: dict[str, str] = {}
     for field in ("id", "text"):
         other = meant(field, names - known - renamed.keys())
         if field in names or field in renamed.values() or other is None:
@@ -108,14 +108,14 @@ def _misnamed(
         count = sum(other in record for record in records)
         rule = f"is in no line, and {counted(count, 'line has', 'lines have')} {shown(other, 40)}"
         reader.fault(file, 0, field, "", rule, f"Rename {shown(other, 40)} to {field!r} in all lines")
-        found[other] = field
-    return found
+        misnamed[other] = field
+    return misnamed
 
 
 def _rename(raw: dict[str, object], renamed: Mapping[str, str]) -> dict[str, object]:
     """Rename foreign fields to our names; they replace fields that already have these names."""
-    own = {name: value for name, value in raw.items() if name not in renamed}
-    return own | {new: raw[old] for old, new in renamed.items() if old in raw}
+    kept = {name: value for name, value in raw.items() if name not in renamed}
+    return kept | {new: raw[old] for old, new in renamed.items() if old in raw}
 
 
 def _note_id(reader: FolderReader, file: str, line: int, identifier: object, lines: dict[str, int]) -> None:

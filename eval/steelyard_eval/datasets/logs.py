@@ -92,10 +92,10 @@ class LogLine(msgspec.Struct, gc=False):
     @property
     def seconds(self) -> float | None:
         """The time in seconds UTC; a time without zone is UTC."""
-        found = self.timestamp
-        if found is None:
+        timestamp = self.timestamp
+        if timestamp is None:
             return None
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        return (timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)).timestamp()
 
 
 _DECODER = msgspec.json.Decoder(LogLine)
@@ -119,15 +119,15 @@ def decode(raw: bytes) -> LogLine:
 
 def check_log(reader: FolderReader, name: str) -> None:
     """Record a fault for each line of a log that breaks its schema."""
-    found = 0
+    count = 0
     try:
         for number, raw in lines_of(reader.folder / name):
             try:
                 decode(raw)
             except ValueError as error:
                 reader.fault(name, number, "", "", str(error), "Correct the line; learning sets it aside")
-                found += 1
-            if found >= MOST:
+                count += 1
+            if count >= MOST:
                 return
     except DataError as error:
         reader.fault(name, 0, "", "", f"cannot be read ({error})", "Put a readable log there")

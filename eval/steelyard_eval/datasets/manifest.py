@@ -125,13 +125,13 @@ def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     """
     reader = FolderReader(folder)
     record = reader.json_object(FILE) or {}
-    found = _differing(reader, record.get("files"))
-    fields = {*map(_field, found)}
-    if not found or any(fault.file != FILE or fault.field not in fields for fault in faults):
+    digests = _differing(reader, record.get("files"))
+    fields = {*map(_field, digests)}
+    if not digests or any(fault.file != FILE or fault.field not in fields for fault in faults):
         return {}
-    files = {name: digest for name, digest in {**record["files"], **found}.items() if digest is not None}
+    files = {name: digest for name, digest in {**record["files"], **digests}.items() if digest is not None}
     write_text(folder / FILE, canonical({**record, "files": files}))
-    return found
+    return digests
 
 
 def _check_files(reader: FolderReader, files: object) -> None:
@@ -147,19 +147,19 @@ def _check_files(reader: FolderReader, files: object) -> None:
             )
     command = f"steelyard check {shlex.quote(visible(str(reader.folder)))} --accept"
     remedy = f"Restore the file; if this was on purpose: {command}"
-    for name, found in _differing(reader, files).items():
-        rule = f"differs from the file's SHA-256 {found}" if found else "names a file that is missing"
-        reader.fault(FILE, 0, _field(name), shown(files[name]) if files and found else "", rule, remedy)
+    for name, digest in _differing(reader, files).items():
+        rule = f"differs from the file's SHA-256 {digest}" if digest else "names a file that is missing"
+        reader.fault(FILE, 0, _field(name), shown(files[name]) if files and digest else "", rule, remedy)
 
 
 def _differing(reader: FolderReader, files: object) -> dict[str, str | None]:
     """The files that are not what dataset.json says, with their hash; None for one that is gone."""
     named = files if isinstance(files, dict) else {}
-    found = {
+    now = {
         name: reader.digest(name) if (reader.folder / name).is_file() else None
         for name in filter(_is_plain, named)
     }
-    return {name: digest for name, digest in found.items() if digest is None or str(named[name]).lower() != digest}
+    return {name: digest for name, digest in now.items() if digest is None or str(named[name]).lower() != digest}
 
 
 def _is_plain(name: str) -> bool:

@@ -55,10 +55,10 @@ def read_memory(reader: FolderReader) -> DatasetParts:
     manifest = Manifest(
         name=reader.folder.resolve().name, description="memory files", recipe="{title}\n{text}", report_split=""
     )
-    found = tuple(entries[id_] for id_ in sorted(entries, key=str.encode))
+    items = tuple(entries[id_] for id_ in sorted(entries, key=str.encode))
     lines = dict.fromkeys(entries, 1)
     queries: JsonLines[Query] = JsonLines("", (), {}, 0, frozenset(), 0)
-    return DatasetParts(manifest, JsonLines("", found, lines, len(found), frozenset(), 0), queries, {}, notices)
+    return DatasetParts(manifest, JsonLines("", items, lines, len(items), frozenset(), 0), queries, {}, notices)
 
 
 def unchanged(vault: Vault, entries: Iterable[Entry]) -> list[Entry]:
@@ -66,9 +66,9 @@ def unchanged(vault: Vault, entries: Iterable[Entry]) -> list[Entry]:
 
     A file that says something else keeps the date of its creation, and has the time of its change.
     """
-    found = list(entries)
-    known = {entry.id: entry for entry in vault.get([entry.id for entry in found])}
-    return [_compared(entry, known.get(entry.id)) for entry in found]
+    entries = list(entries)
+    known = {entry.id: entry for entry in vault.get([entry.id for entry in entries])}
+    return [_compared(entry, known.get(entry.id)) for entry in entries]
 
 
 def _compared(entry: Entry, old: Entry | None) -> Entry:

@@ -58,10 +58,10 @@ class Naming:
         if kind not in FILES.values():
             raise self._refused(text, f"is of the kind {shown(kind)}")
         try:
-            found = inside(self.folder, text).is_file()
+            exists = inside(self.folder, text).is_file()
         except (ValueError, OSError):
-            found = False
-        if not found:
+            exists = False
+        if not exists:
             raise self._refused(text, f"is no file in {shown(str(self.folder), PATH_WIDTH)}")
         return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
 

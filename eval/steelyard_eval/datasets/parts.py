@@ -48,15 +48,15 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         check_log(reader, feedback)
     entries, queries, manifest = parts.entries, parts.queries, parts.manifest
     vectors = read_vectors(reader, entries, queries)
-    found = list(parts.notices)
+    notes = list(parts.notices)
     if vectors.ignored:
-        found.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
+        notes.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
     if entries is None or queries is None:
-        return Report(reader.told(), tuple(found), None)
+        return Report(reader.told(), tuple(notes), None)
     as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
-    found += [*clock, *notices(entries, queries, parts.qrels, manifest.imported)]
+    notes += [*clock, *notices(entries, queries, parts.qrels, manifest.imported)]
     if reader.faults:
-        return Report(reader.told(), tuple(found), None)
+        return Report(reader.told(), tuple(notes), None)
     dataset = Dataset(
         name=manifest.name,
         path=reader.folder,
@@ -74,7 +74,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         vectors=vectors.corpus,
         query_vectors=vectors.queries,
         feedback=reader.folder / feedback if feedback else None,
-        notices=tuple(found),
+        notices=tuple(notes),
         sha256=_content_hash(reader),
         vectors_sha256=vectors.sha256,
     )
@@ -116,7 +116,7 @@ def notices(
     unjudged = sum(q.id not in qrels for q in queries.items)
     out = _out_of_scope(entries, queries, qrels)
     scope = "of entries outside their query's filter"
-    found = (
+    counts = (
         (_unknown_targets(entries), "relation points", "relations point", "to entries that are not in the set"),
         (titled, "entry has", "entries have", "a title and no text"),
         (len(empty) - titled, "entry has", "entries have", "neither title nor text"),
@@ -124,7 +124,7 @@ def notices(
         (out, "relevant judgment is", "relevant judgments are", scope),
         (_split_groups(queries.items), "group has", "groups have", "queries in more than one split"),
     )
-    yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in found if count)
+    yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in counts if count)
     if again := asked_again_in_words(asked_again(queries.items)):
         yield again
     if denied:
@@ -174,4 +174,4 @@ def _split_groups(queries: Sequence[Query]) -> int:
     splits: dict[int, set[str]] = {}
     for unit, query in zip(unit_numbers(queries).tolist(), queries, strict=True):
         splits.setdefault(unit, set()).add(query.split)
-    return sum(len(found) > 1 for found in splits.values())
+    return sum(len(names) > 1 for names in splits.values())

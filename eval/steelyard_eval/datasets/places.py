@@ -21,5 +21,5 @@ def has_corpus(folder: Path) -> bool:
 
 def data_sets(root: Path) -> list[Path]:
     """The folders with a corpus: this one, then those at most two levels below by their names."""
-    found = {path.parent for name in CORPORA for depth in ("*/", "*/*/") for path in root.glob(depth + name)}
-    return [*([root] if has_corpus(root) else []), *sorted(found)]
+    folders = {path.parent for name in CORPORA for depth in ("*/", "*/*/") for path in root.glob(depth + name)}
+    return [*([root] if has_corpus(root) else []), *sorted(folders)]

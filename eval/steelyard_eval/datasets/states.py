@@ -28,13 +28,13 @@ def states(dataset: Dataset, most: int) -> dict[str, State]:
     """
     judgments = sum(map(len, dataset.qrels.values()))
     return {
-        "entries": {one.id: hashed(one.to_json())[:DIGITS] for one in dataset.entries}
+        "entries": {entry.id: hashed(entry.to_json())[:DIGITS] for entry in dataset.entries}
         if len(dataset.entries) <= most
         else {},
-        "queries": {one.id: hashed([one.text, repr(one.filters)])[:DIGITS] for one in dataset.queries}
+        "queries": {query.id: hashed([query.text, repr(query.filters)])[:DIGITS] for query in dataset.queries}
         if len(dataset.queries) <= most
         else {},
-        "labels": {query: dict(own) for query, own in dataset.qrels.items()} if judgments <= most else {},
+        "labels": {query: dict(grades) for query, grades in dataset.qrels.items()} if judgments <= most else {},
     }
 
 
@@ -44,13 +44,13 @@ def moved(before: State, now: State, *, named: int = 0) -> str:
     >>> moved({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)
     "1 added ('q1 c'), 1 changed ('q1 a')"
     """
-    one, other = dict(_flat(before)), dict(_flat(now))
+    old, new = dict(_flat(before)), dict(_flat(now))
     parts = {
-        "added": sorted(other.keys() - one.keys()),
-        "removed": sorted(one.keys() - other.keys()),
-        "changed": sorted(key for key in one.keys() & other.keys() if one[key] != other[key]),
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+        "changed": sorted(key for key in old.keys() & new.keys() if old[key] != new[key]),
     }
-    return ", ".join(f"{len(own)} {how}{_ids(own, named)}" for how, own in parts.items() if own)
+    return ", ".join(f"{len(ids)} {how}{_ids(ids, named)}" for how, ids in parts.items() if ids)
 
 
 def _flat(state: State) -> Iterator[tuple[str, object]]:

@@ -92,11 +92,11 @@ def say(config: SearchConfig, target: Target) -> Export:
             f"{repeats[0]} orders by how much entries resemble one another, which {target.name} is not told here; "
             "take it out of finish to export the ranking alone"
         )
-    own = target.name == config.system
-    if not own and (losses := _elsewhere(config)):
+    native = target.name == config.system
+    if not native and (losses := _elsewhere(config)):
         raise Lost(*losses)
     parts, notes = target.write(config)
-    first, last = ([], []) if own else (_vectors(config), _left_out(config))
+    first, last = ([], []) if native else (_vectors(config), _left_out(config))
     return Export(target, str(strategy), parts, (*first, *notes, *last))
 
 
@@ -118,13 +118,13 @@ def _left_out(config: SearchConfig) -> list[str]:
 
 def _vectors(config: SearchConfig) -> list[str]:
     """A note on the model whose vectors the weights were tuned with: those of another have other scores."""
-    own = config.retrievers.get("vector")
-    if own is None or not own.model or "vector" not in config.effective.signals():
+    model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
+    if not model or "vector" not in config.effective.signals():
         return []
     there = (
         "which are fitted on your own texts and exist only here: tune again"
-        if own.model == LSA
+        if model == LSA
         else "so use that model there, or tune again"
     )
-    name = own.model if re.fullmatch(r"[A-Za-z0-9._/:-]+", own.model) else "one model"  # it may be anybody's file
+    name = model if re.fullmatch(r"[A-Za-z0-9._/:-]+", model) else "one model"  # it may be anybody's file
     return [f"tuned with the vectors of {name}, {there} with the vectors of the model that you use there"]

@@ -140,10 +140,10 @@ def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
     described = strategy.describe()
     if not isinstance(described, Linear) or not is_raw_sum(strategy):
         return [Term(1.0, strategy)], []
-    found = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
-    if not found:
+    retrievers = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
+    if not retrievers:
         raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
-    return found, [term for term in described.terms if term not in found]
+    return retrievers, [term for term in described.terms if term not in retrievers]
 
 
 def keyword_of(names: Iterable[str]) -> str | None:

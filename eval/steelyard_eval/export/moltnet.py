@@ -27,10 +27,10 @@ _ROUNDED = 0.1  # hours: 69h is how the half-life is written
 
 def write(config: SearchConfig) -> Parts:
     """w_relevance, w_recency, w_importance, rrf_k and limit."""
-    found, priors = with_priors(config.effective)
-    if len(found) != 1:
-        raise Lost(f"{len(found)} terms find entries: its relevance is one rrf(vector, fts)")
-    relevance, k = _relevance(found[0])
+    retrievers, priors = with_priors(config.effective)
+    if len(retrievers) != 1:
+        raise Lost(f"{len(retrievers)} terms find entries: its relevance is one rrf(vector, fts)")
+    relevance, k = _relevance(retrievers[0])
     weights = {"w_relevance": relevance, "w_recency": 0.0, "w_importance": 0.0}
     for term in priors:
         weights[_prior(term)] += term.weight

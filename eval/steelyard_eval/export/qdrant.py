@@ -49,13 +49,13 @@ def write(config: SearchConfig) -> Parts:
     if not is_raw_sum(strategy):
         fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS)
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes(config, fusion)
-    found, priors = with_priors(strategy)
-    if len(found) != 1:
+    retrievers, priors = with_priors(strategy)
+    if len(retrievers) != 1:
         raise Lost(LACKS["none"])
-    fusion = _scored(found[0].expr)
+    fusion = _scored(retrievers[0].expr)
     inner = _search(config, fusion)
     inner["limit"] = max(config.limit, sum(depth_of(config, name) for name in fusion.weights))
-    formula, defaults = _formula(found[0].weight, priors)
+    formula, defaults = _formula(retrievers[0].weight, priors)
     query = {"prefetch": inner, "query": {"formula": formula, "defaults": defaults}, "limit": config.limit}
     return {"query": query}, [*_notes(config, fusion), *_prior_notes(priors)]
 

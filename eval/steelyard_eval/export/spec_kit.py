@@ -28,23 +28,23 @@ def write(config: SearchConfig) -> Parts:
 
 def _left_out(config: SearchConfig, back: SearchConfig) -> list[str]:
     """What a configuration has beside its strategy, and the file has no words for."""
-    own, theirs = _settings(config), _settings(back)
+    ours, theirs = _settings(config), _settings(back)
     return [
-        f"not in the file: {name} is {own.get(name)}, which comes back as {theirs.get(name)}"
-        for name in sorted(own.keys() | theirs.keys())
-        if own.get(name) != theirs.get(name)
+        f"not in the file: {name} is {ours.get(name)}, which comes back as {theirs.get(name)}"
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
     ]
 
 
 def _settings(config: SearchConfig) -> dict[str, object]:
     """The limit, the stages, and the settings of the lists that are read, each by its name."""
     read = config.effective.signals() & config.retrievers.keys()
-    found: dict[str, object] = {"limit": config.limit, "rewrite": config.rewrite, "rerank": config.rerank.provider}
-    found["finish"] = ", ".join(str(stage) for stage in config.finish if stage != Cut(config.limit)) or "cut alone"
+    facts: dict[str, object] = {"limit": config.limit, "rewrite": config.rewrite, "rerank": config.rerank.provider}
+    facts["finish"] = ", ".join(str(stage) for stage in config.finish if stage != Cut(config.limit)) or "cut alone"
     for name in read:
-        own = {key: value for key, value in config.retrievers[name].to_json().items() if key != "model"}
-        found |= {f"retrievers.{name}.{key}": value for key, value in own.items()}
-    return found
+        options = {key: value for key, value in config.retrievers[name].to_json().items() if key != "model"}
+        facts |= {f"retrievers.{name}.{key}": value for key, value in options.items()}
+    return facts
 
 
 TARGET = Target(

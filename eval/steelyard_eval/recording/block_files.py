@@ -34,21 +34,21 @@ def load_block(file: Path, queries: int) -> Part:
     """Read the rows of so many queries that `save_block` wrote; DataError for any other file."""
     try:
         with open_regular(file) as stream, zipfile.ZipFile(stream) as members:
-            if any(one.compress_type for one in members.infolist()):
+            if any(member.compress_type for member in members.infolist()):
                 raise ValueError("a part of it is compressed")
             arrays = {name.removesuffix(".npy"): _array(members.read(name)) for name in members.namelist()}
-        own = {
+        families = {
             kind: {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith(f"{kind}.")}
             for kind in FAMILIES
         }
         ids = STRICT_JSON.decode(arrays["ids"].tobytes().decode())
-        found = Part(ids, arrays["offsets"], arrays["entry"], **own)
-        if not _is_sound(found, queries):
+        part = Part(ids, arrays["offsets"], arrays["entry"], **families)
+        if not _is_sound(part, queries):
             raise ValueError("its columns do not fit together")
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         place, reason = shown(str(file), PATH_WIDTH), shown(str(error), 200)
         raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
-    return found
+    return part
 
 
 def _array(member: bytes) -> NDArray[Any]:
@@ -69,9 +69,9 @@ def _is_sound(part: Part, queries: int) -> bool:
         and offsets.dtype == np.int64
         and offsets.shape == (queries + 1,)
         and bool(offsets[0] == 0 and offsets[-1] == rows and (np.diff(offsets) >= 0).all())
-        and all(own.dtype.kind == "i" and own.shape == (rows,) for own in (entry, *part.positions.values()))
+        and all(array.dtype.kind == "i" and array.shape == (rows,) for array in (entry, *part.positions.values()))
         and (not rows or bool(entry.min() >= 0 and entry.max() < len(part.entries)))
-        and all(own.dtype == np.float64 and not np.isinf(own).any() for own in numbers)
-        and all(own.shape == (rows,) for own in part.columns.values())
-        and all(own.shape == (queries, 2) for own in part.ends.values())
+        and all(array.dtype == np.float64 and not np.isinf(array).any() for array in numbers)
+        and all(array.shape == (rows,) for array in part.columns.values())
+        and all(array.shape == (queries, 2) for array in part.ends.values())
     )

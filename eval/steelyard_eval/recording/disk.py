@@ -115,9 +115,10 @@ def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
     if "directory" in arrays:
         _check_codes(arrays, "directory", len(entries), len(entries))
     if "vectors" in arrays:
-        own = arrays["vectors"]
-        _expect(own.dtype == np.float32 and own.ndim == 2 and len(own) == len(entries), "vectors", "must be rows")
-        _expect(bool(np.isfinite(own).all()), "vectors", "must be finite")
+        vectors = arrays["vectors"]
+        _expect(vectors.dtype == np.float32 and vectors.ndim == 2, "vectors", "must be rows")
+        _expect(len(vectors) == len(entries), "vectors", "must be rows")
+        _expect(bool(np.isfinite(vectors).all()), "vectors", "must be finite")
     for name, values in arrays.items():
         kind = name.partition(".")[0]
         if kind == "column":

@@ -89,8 +89,8 @@ def begun(
                 table = rescored(workspace, queries, chosen, table, rerank)
             if any(diversified(config.finish) for config in chosen):
                 table = searcher.with_vectors(table)
-            own = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
-            table = replace(table, fingerprint={**table.fingerprint, **own})
+            added = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
+            table = replace(table, fingerprint={**table.fingerprint, **added})
             if not rescores:
                 workspace.tables.keep(key, queries, table)
             return table
@@ -106,12 +106,12 @@ def rescored(
     rerank: str,
 ) -> SignalTable:
     """The table with a re-ranker's scores of the places that these configurations read, or of all rows."""
-    own = [config for config in configs if reranked(config.finish)]
+    rescoring = [config for config in configs if reranked(config.finish)]
     rows = np.full(len(table), rerank == "all")
-    for config in own if rerank != "all" else []:
+    for config in rescoring if rerank != "all" else []:
         masked = table.at_depth(config.depths)
         rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
-    return workspace.searcher(own[0]).rerank(queries, table, rows)
+    return workspace.searcher(rescoring[0]).rerank(queries, table, rows)
 
 
 def record_systems(
@@ -127,8 +127,8 @@ def record_systems(
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)
     queries = dataset.split(split)
-    found = find_systems(systems)
-    chosen = [system for at, system in enumerate(found) if system not in found[:at]]
+    named = find_systems(systems)
+    chosen = [system for i, system in enumerate(named) if system not in named[:i]]
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}
     with ExitStack() as ending:

@@ -54,9 +54,9 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
 def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
     """bool[Q]: the queries that live search would embed, over a recording at the configuration's depths."""
     needs = config.effective.needs(masked, tuple(config.retrievers))
-    found = np.zeros(len(masked.queries), dtype=bool)
+    mask = np.zeros(len(masked.queries), dtype=bool)
     for name, queries in needs.items():
         before = config.before(name) if name in DEPENDENT and name in config.retrievers else ()
         if EMBEDDING & {name, *before}:
-            found |= queries
-    return found
+            mask |= queries
+    return mask

@@ -105,13 +105,13 @@ class KeptRun:
     @property
     def chosen(self) -> dict[str, object] | None:
         """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
-        own = self.facts.get("weights") or {}
-        return own.get("attempt") or own.get("config") or None
+        weights = self.facts.get("weights") or {}
+        return weights.get("attempt") or weights.get("config") or None
 
     def file(self, path: Path) -> dict[str, object] | None:
         """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
-        own = self.facts.get("weights") or {}
-        return own.get("config") if path.name.endswith(CURRENT) else self.chosen
+        weights = self.facts.get("weights") or {}
+        return weights.get("config") if path.name.endswith(CURRENT) else self.chosen
 
     @property
     def best(self) -> KeptRow | None:
@@ -132,19 +132,19 @@ def keep(
     """
     if os.environ.get(SWITCH) == "off" or dataset.in_memory:
         return
-    found = _states(dataset, document)
+    contents = _states(dataset, document)
     facts = {
         **_facts(document),
         **({"weights": dict(weights)} if weights else {}),
         "code": revision(Path.cwd()),
-        "states": {name: one[0] for name, one in found.items()},
+        "states": {name: state[0] for name, state in contents.items()},
     }
-    at = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute(INSERT, (db.pragma("user_version"), at, kind, compact(facts)))
-                db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(found.values()))
+                db.execute(INSERT, (db.pragma("user_version"), when, kind, compact(facts)))
+                db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(contents.values()))
         except (apsw.Error, OSError, DataError):
             continue
         return
@@ -165,14 +165,14 @@ def kept(dataset: Dataset) -> list[KeptRun]:
 
 def forget(dataset: Dataset, id_: int) -> KeptRun:
     """Delete a run with what is kept for it alone, and return it; errors as of `kept` and `find_run`."""
-    found, path = find_run(kept(dataset), id_), _file(dataset)
+    run, path = find_run(kept(dataset), id_), _file(dataset)
     if path is not None:
         with _reading(path, write=True) as db, _transaction(db):
             db.execute("DELETE FROM runs WHERE id = ?", (id_,))
             db.pragma("user_version", max(id_, db.pragma("user_version")))
             used = "SELECT value FROM runs, json_each(facts, '$.states')"
             db.execute(f"DELETE FROM states WHERE digest NOT IN ({used})")  # noqa: S608 -- no text of others
-    return found
+    return run
 
 
 def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
         return {}
     with _reading(path) as db:
         sql = "SELECT content FROM states WHERE digest = ?"
-        found = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
-    known = {name: row[0] for name, row in found.items() if row is not None}
+        rows = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
+    known = {name: row[0] for name, row in rows.items() if row is not None}
     return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
 
 
@@ -212,9 +212,9 @@ def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
 def _places(dataset: Dataset) -> Iterator[Path]:
     """Beside a data set of our own form, then in the cache folder by the set's path."""
     folder = Path(os.path.realpath(dataset.path))
-    own = any((folder / name).is_file() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz"))
+    ours = any((folder / name).is_file() for name in ("dataset.json", "corpus.jsonl", "corpus.jsonl.gz"))
     within = folder / FOLDER
-    if own and not within.is_symlink() and not (within / FILE).is_symlink():
+    if ours and not within.is_symlink() and not (within / FILE).is_symlink():
         yield within / FILE
     yield cache_folder(os.environ) / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
 
@@ -241,11 +241,11 @@ def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         with _transaction(db) if write else db:
-            found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-            if write and not found:
+            tables = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+            if write and not tables:
                 for table in TABLES:
                     db.execute(table.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
-            elif found != {*TABLES}:
+            elif tables != {*TABLES}:
                 raise DataError(f"{_named(path)} is no file of kept runs; move it away")
     except BaseException:
         db.close()
@@ -278,11 +278,11 @@ def _reading(path: Path, *, write: bool = False) -> Iterator[apsw.Connection]:
 
 def _decoded(text: object, path: Path, kind: object) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = STRICT_JSON.decode(str(text))
-        msgspec.convert(found, kind)
+        record: dict[str, Any] = STRICT_JSON.decode(str(text))
+        msgspec.convert(record, kind)
     except (ValueError, RecursionError, msgspec.ValidationError):
         raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
-    return found
+    return record
 
 
 def _named(path: Path) -> str:
@@ -299,13 +299,13 @@ def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
 
 def _ranked(document: Written) -> dict[str, Any]:
     """The value of every query and the hash of its list, of the first two contenders that the document lists."""
-    lists = {own["label"]: own["queries"] for own in (document.get("rankings") or {}).get("lists", ())[:2]}
+    lists = {row["label"]: row["queries"] for row in (document.get("rankings") or {}).get("lists", ())[:2]}
     return {
         label: {
-            query["id"]: [query["values"].get(label), hashed(own.get(query["id"], {}).get("entries"))[:8]]
+            query["id"]: [query["values"].get(label), hashed(ranked.get(query["id"], {}).get("entries"))[:8]]
             for query in document.get("per_query") or ()
         }
-        for label, own in lists.items()
+        for label, ranked in lists.items()
     }
 
 
@@ -333,24 +333,24 @@ def _facts(document: Written) -> dict[str, Any]:
 
 
 def _rows(document: Written) -> list[dict[str, Any]]:
-    strategies = {one["label"]: one.get("strategy") for one in document.get("configurations") or ()}
-    found = [
+    strategies = {row["label"]: row.get("strategy") for row in document.get("configurations") or ()}
+    rows = [
         {"label": row["label"], "strategy": strategies.get(row["label"]), **_system(row), **_ends(row)}
         for row in document.get("results") or ()
         if row["metric"] == document["primary"]
     ]
-    found += [
+    rows += [
         {"label": row["label"], "strategy": row.get("strategy"), **_system(row), "mean": row["metrics"][0]["now"]}
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
     if isinstance(document.get("tuned"), str) and document.get("in_sample"):
-        for label, part in (("current", "baseline"), ("tuned", "in_sample")):
-            own = document.get(part) or {}
-            found.append(
-                {"label": label, "strategy": document.get(label), **_ends({**own, "mean": own.get("value")})}
+        for label, key in (("current", "baseline"), ("tuned", "in_sample")):
+            part = document.get(key) or {}
+            rows.append(
+                {"label": label, "strategy": document.get(label), **_ends({**part, "mean": part.get("value")})}
             )
-    known = [row for row in found if row["mean"] is not None]
+    known = [row for row in rows if row["mean"] is not None]
     return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 
 

@@ -27,11 +27,11 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
             f"recording {shown(str(folder))} is of a data set with hash {shown(table.fingerprint.get('corpus'))}, "
             f"{dataset.name} has {dataset.sha256!r}; record again"
         )
-    own = intents_of(dataset, table)
-    if own and dataset.intents not in (None, own):
+    intents = intents_of(dataset, table)
+    if intents and dataset.intents not in (None, intents):
         raise ConfigError(
-            f"the intents of recording {shown(str(folder))} are {own}, not {dataset.intents}; record again with "
-            f"--intents {dataset.intents}"
+            f"the intents of recording {shown(str(folder))} are {intents}, not {dataset.intents}; record again "
+            f"with --intents {dataset.intents}"
         )
     return table
 
@@ -45,15 +45,15 @@ def intents_of(dataset: Dataset, table: SignalTable | None = None) -> str | None
 
 def recorded_lists(table: SignalTable | None) -> tuple[str, ...] | None:
     """Return the names of the lists of other engines in a recording; None for one of our own retrievers."""
-    found = table.fingerprint.get(LISTS) if table is not None else None
-    return tuple(sorted(found)) if isinstance(found, dict) else None
+    lists = table.fingerprint.get(LISTS) if table is not None else None
+    return tuple(sorted(lists)) if isinstance(lists, dict) else None
 
 
 def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
     """Select the table of these queries, in this order; ConfigError when some were not recorded."""
     if tuple(queries) == table.queries:
         return table
-    known = {query: at for at, query in enumerate(table.queries)}
+    known = {query: i for i, query in enumerate(table.queries)}
     if missing := [query for query in queries if query not in known]:
         raise ConfigError(
             f"{len(missing)} queries are not in the recording, such as {shown(missing[0])}"
@@ -75,7 +75,7 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
 
 def _spans(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of the chosen spans, one span after the other."""
-    parts = [np.arange(offsets[at], offsets[at + 1]) for at in chosen.tolist()]
+    parts = [np.arange(offsets[i], offsets[i + 1]) for i in chosen.tolist()]
     return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
 
 

@@ -195,11 +195,11 @@ def submitted(
         blocks = [
             QueryBlock(
                 work,
-                own := queries[at : at + size],
-                {text: known[text] for text in texts[at : at + size] if text in known},
-                str(folder / f"{sha256(repr(own).encode('utf-8', 'surrogatepass')).hexdigest()}.npz"),
+                asked := queries[begin : begin + size],
+                {text: known[text] for text in texts[begin : begin + size] if text in known},
+                str(folder / f"{sha256(repr(asked).encode('utf-8', 'surrogatepass')).hexdigest()}.npz"),
             )
-            for at in range(0, len(queries), size)
+            for begin in range(0, len(queries), size)
         ]
         waiting: list[Future[str]] = []
         for block in blocks:

@@ -57,7 +57,7 @@ class KeptTables:
         if _numbers(table) > NUMBERS:
             return
         self._held.append((key, {query.id: query for query in queries}, table))
-        while sum(_numbers(own) for *_, own in self._held) > NUMBERS:
+        while sum(_numbers(kept) for *_, kept in self._held) > NUMBERS:
             del self._held[0]
 
 
@@ -110,7 +110,7 @@ class Workspace:
 
     def index_for(self, systems: Iterable[System], signals: Iterable[str]) -> None:
         """Build the keyword indexes of the systems and the vectors that the signals need."""
-        layers = {self._layer(own) for own in layers_read(set(signals))}
+        layers = {self._layer(layer) for layer in layers_read(set(signals))}
         systems = list(systems)
         for index in keyword_indexes(systems):
             self.store.ensure_index(index)
@@ -140,7 +140,7 @@ class Workspace:
 
     def usable(self, names: Iterable[str]) -> list[str]:
         """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""
-        return [name for name in names if all(self._has_layer(self._layer(own)) for own in layers_read({name}))]
+        return [name for name in names if all(map(self._has_layer, map(self._layer, layers_read({name}))))]
 
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""
@@ -202,5 +202,5 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
     """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
-    own = (query for query in queries if query.id in dataset.qrels and query.answerable)
-    return tuple(query for query in own if query.split != LOGGED)
+    labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
+    return tuple(query for query in labelled if query.split != LOGGED)

@@ -94,6 +94,6 @@ def thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
 
     low, high = axes.get_xlim()
     room = 0.03 * (high - low)
-    found = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
-    axes.set_xticks([at for at in found if low + room <= at <= high - room or at == low == 0])
+    ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
+    axes.set_xticks([tick for tick in ticks if low + room <= tick <= high - room or tick == low == 0])
     axes.set_xlim(low, high)

@@ -68,7 +68,7 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
         axes.set_xlabel(fitted(key, AXIS))
         axes.set_ylabel(fitted(metric, 1.6))
         figure.draw_without_rendering()
-        _name(axes, sorted(points, key=lambda one: (not one.chosen, not one.baseline, not one.front)), front)
+        _name(axes, sorted(points, key=lambda p: (not p.chosen, not p.baseline, not p.front)), front)
     return figure
 
 
@@ -92,7 +92,7 @@ def _name(axes: Axes, points: Sequence[CostPoint], front: Sequence[CostPoint]) -
     def free(box: Bbox, lead: Path | None) -> bool:
         inside = frame.x0 < box.x0 and frame.y0 < box.y0 and box.x1 < frame.x1 and box.y1 < frame.y1 + 4
         crossed = any(line.intersects_bbox(box, filled=False) for line in lines)
-        hidden = any(box.overlaps(one) or (lead and lead.intersects_bbox(one, filled=False)) for one in taken)
+        hidden = any(box.overlaps(area) or (lead and lead.intersects_bbox(area, filled=False)) for area in taken)
         return inside and not crossed and not hidden
 
     for point, (x, y) in zip(points, marks, strict=True):

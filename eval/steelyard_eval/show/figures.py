@@ -41,8 +41,8 @@ def compared(record: ResultsDocument, what: str, metric: str | None = None) -> F
 
 def _of_silence(record: ResultsDocument) -> Figures:
     """Risk against coverage of the first contender that has a floor."""
-    own = [row for row in record.get("silence", ()) if row.get("curve")]
-    return {"silence": partial(plots.floors, own[0]["curve"], None)} if own else {}
+    rows = [row for row in record.get("silence", ()) if row.get("curve")]
+    return {"silence": partial(plots.floors, rows[0]["curve"], None)} if rows else {}
 
 
 def recommended(record: ResultsDocument, what: str) -> Figure:

@@ -25,8 +25,8 @@ LAYERED = (
 
 def tables(record: ResultsDocument) -> list[tuple[str, Rows]]:
     """Of silence, stale entries and layers, where there is anything: what the columns mean, and the rows."""
-    found = ((SILENCE, silence(record)), (STALE, stale(record)), (LAYERED, layers(record)))
-    return [(text, rows) for text, rows in found if rows]
+    parts = ((SILENCE, silence(record)), (STALE, stale(record)), (LAYERED, layers(record)))
+    return [(text, rows) for text, rows in parts if rows]
 
 
 def layers(record: ResultsDocument) -> Rows:
@@ -34,41 +34,41 @@ def layers(record: ResultsDocument) -> Rows:
     timing = {row["label"]: row for row in record.get("timing", ())}
     return [
         {
-            "layered search": one["label"],
-            "queries": str(one["queries"]),
-            "at threshold": str(one["at_threshold"]),
-            "lower step": str(sum(one["relaxed"].values())),
-            "all details": str(one["full_search"]),
-            "no result": str(one["without_result"]),
-            "L0, L1, L2 found": ", ".join(f"{one['hit_rates'][layer]:.0%}" for layer in LAYERS),
-            "p50 ms L0, L1, L2, all": _milliseconds(timing.get(one["label"], {}), "p50_ms"),
-            "p99 ms L0, L1, L2, all": _milliseconds(timing.get(one["label"], {}), "p99_ms"),
+            "layered search": row["label"],
+            "queries": str(row["queries"]),
+            "at threshold": str(row["at_threshold"]),
+            "lower step": str(sum(row["relaxed"].values())),
+            "all details": str(row["full_search"]),
+            "no result": str(row["without_result"]),
+            "L0, L1, L2 found": ", ".join(f"{row['hit_rates'][layer]:.0%}" for layer in LAYERS),
+            "p50 ms L0, L1, L2, all": _milliseconds(timing.get(row["label"], {}), "p50_ms"),
+            "p99 ms L0, L1, L2, all": _milliseconds(timing.get(row["label"], {}), "p99_ms"),
         }
-        for one in record.get("layers", ())
+        for row in record.get("layers", ())
     ]
 
 
 def _milliseconds(took: TimingRecord, name: str) -> str:
     """One percentile of each layer and of the whole search; a dash where it was not measured."""
     layered = took.get("layers", {})
-    found = [layered.get(layer, {}).get(name) for layer in LAYERS] + [took.get(name)]
-    return ", ".join("-" if value is None else f"{value:.2f}" for value in found)
+    values = [layered.get(layer, {}).get(name) for layer in LAYERS] + [took.get(name)]
+    return ", ".join("-" if value is None else f"{value:.2f}" for value in values)
 
 
 def silence(record: ResultsDocument) -> Rows:
     """What contenders show and keep silent about, where floors or questions without an answer ask for it."""
     return [
         {
-            "what is shown": one["label"],
-            "answered": str(one["answered"]),
-            "silenced": str(one["silenced"]),
-            "words a query": f"{one['words']:.0f}",
-            "words saved": f"{one['saved']:.0%}" if "lost" in one else "-",
-            "relevant lost": f"{one['lost']:.1%}" if "lost" in one else "-",
-            "false answers": f"{one['false_answers']} of {one['none']}" if "none" in one else "-",
-            "their share [95%]": f"[{one['low']:.2f}, {one['high']:.2f}]" if "none" in one else "-",
+            "what is shown": row["label"],
+            "answered": str(row["answered"]),
+            "silenced": str(row["silenced"]),
+            "words a query": f"{row['words']:.0f}",
+            "words saved": f"{row['saved']:.0%}" if "lost" in row else "-",
+            "relevant lost": f"{row['lost']:.1%}" if "lost" in row else "-",
+            "false answers": f"{row['false_answers']} of {row['none']}" if "none" in row else "-",
+            "their share [95%]": f"[{row['low']:.2f}, {row['high']:.2f}]" if "none" in row else "-",
         }
-        for one in record.get("silence", ())
+        for row in record.get("silence", ())
     ]
 
 
@@ -76,14 +76,14 @@ def other_floors(record: ResultsDocument) -> Rows:
     """What other floors of the same contenders would lose, answer and show: risk against coverage."""
     return [
         {
-            "floor of": one["label"],
+            "floor of": row["label"],
             "floor": f"{point['floor']:.4f}",
             "lost": f"{point['lost']:.1%}",
             "questions answered": f"{point['answered']:.0%}",
             "words left": f"{point['words']:.0%}",
         }
-        for one in record.get("silence", ())
-        for point in one.get("curve", ())[::EVERY]
+        for row in record.get("silence", ())
+        for point in row.get("curve", ())[::EVERY]
     ]
 
 
@@ -91,14 +91,14 @@ def stale(record: ResultsDocument) -> Rows:
     """How often lists show what was replaced or has expired above what took its place."""
     return [
         {
-            "stale above current": one["label"],
-            "queries": f"{one['stale']} of {one['queries']}",
-            "share [95%]": f"{one['share']:.2f} [{one['low']:.2f}, {one['high']:.2f}]",
-            "more than the baseline": str(one["more"]),
-            "fewer": str(one["fewer"]),
-            "most often": _most_often(one["entries"]),
+            "stale above current": row["label"],
+            "queries": f"{row['stale']} of {row['queries']}",
+            "share [95%]": f"{row['share']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
+            "more than the baseline": str(row["more"]),
+            "fewer": str(row["fewer"]),
+            "most often": _most_often(row["entries"]),
         }
-        for one in record.get("stale", ())
+        for row in record.get("stale", ())
     ]
 
 

@@ -28,9 +28,9 @@ def latex(record: ResultsDocument) -> str:
     metrics = list(dict.fromkeys(row["metric"] for row in record["results"]))
     values = {(row["label"], row["metric"]): row["mean"] for row in record["results"]}
     primary, baseline = record["primary"], record.get("baseline")
-    tested = {(one["challenger"], one["metric"]): one["verdict"] for one in record["comparisons"]}
+    tested = {(row["challenger"], row["metric"]): row["verdict"] for row in record["comparisons"]}
     labels = sorted(
-        (one["label"] for one in record["configurations"] if (one["label"], primary) in values),
+        (row["label"] for row in record["configurations"] if (row["label"], primary) in values),
         key=lambda label: (label != baseline, -values[label, primary], label),
     )
     marks = {metric: _marks([values[label, metric] for label in labels if (label, metric) in values])

@@ -67,7 +67,7 @@ def _tag(tag: str, used: frozenset[str]) -> str:
     """A tag without what a page does not need."""
     for pattern, replacement in _WITHIN:
         tag = pattern.sub(replacement, tag)
-    tag = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", tag)
+    tag = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", tag)
     return re.sub(
-        "#[0-9a-f]{6}", lambda found: f"var(--{FOLLOWS[found[0]]})" if found[0] in FOLLOWS else found[0], tag
+        "#[0-9a-f]{6}", lambda match: f"var(--{FOLLOWS[match[0]]})" if match[0] in FOLLOWS else match[0], tag
     )

@@ -38,9 +38,9 @@ HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
 def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: float | None = 0.0) -> Figure:
     """Plot values at the places 1, 2, 3 ..., a line for each series; `low` is the least value of the axis."""
     with drawing(1.9) as (figure, axes):
-        for (name, own), style in zip(series.items(), ("o-", "s--", "^:", "D-."), strict=False):
+        for (name, heights), style in zip(series.items(), ("o-", "s--", "^:", "D-."), strict=False):
             fill: dict[str, Any] = {"markerfacecolor": PAPER} if style == "s--" else {}
-            axes.plot(range(1, len(own) + 1), own, style, label=fitted(name, 2.0), **fill)
+            axes.plot(range(1, len(heights) + 1), heights, style, label=fitted(name, 2.0), **fill)
         axes.set_xlabel(fitted(axis, AXIS))
         axes.set_ylabel(fitted(values, 1.6))
         axes.set_ylim(bottom=low)
@@ -59,12 +59,12 @@ def trend(lines: Mapping[str, Sequence[Span | None]], values: str) -> Figure:
                 if row.low is not None and row.high is not None:
                     axes.plot([x, x], [row.low, row.high], color=SOFT, linewidth=1.2)
             fill = PAPER if style == "o--" else None
-            at, heights = [x for x, _ in known], [row.value for _, row in known]
+            xs, heights = [x for x, _ in known], [row.value for _, row in known]
             axes.plot(
-                at, heights, style, label=name, markerfacecolor=fill or LINE, color=LINE if fill is None else BAD
+                xs, heights, style, label=name, markerfacecolor=fill or LINE, color=LINE if fill is None else BAD
             )
         count = max(map(len, lines.values()))
-        times = [next(row.words for row in own if row) for own in zip(*lines.values(), strict=True)]
+        times = [next(row.words for row in column if row) for column in zip(*lines.values(), strict=True)]
         shown = range(count)[::-1][:: max(1, math.ceil(count / 3))]
         axes.set_xticks(shown, [fitted(times[x], 0.8) for x in shown])
         axes.set_xlim(-0.18 * count, 1.18 * count - 1)
@@ -100,10 +100,10 @@ def query_differences(differences: Sequence[float], axis: str) -> Figure:
     ordered = sorted(differences, reverse=True)
     wins, losses = sum(value > 0 for value in ordered), sum(value < 0 for value in ordered)
     with drawing(2.2, above=0.25) as (figure, axes):
-        at = range(len(ordered))
+        xs = range(len(ordered))
         gains, drops = [max(value, 0) for value in ordered], [min(value, 0) for value in ordered]
-        axes.bar(at, gains, width=1.0, color=GOOD, label=f"{wins} better")
-        axes.bar(at, drops, width=1.0, color=BAD, hatch="///", edgecolor=PAPER, label=f"{losses} worse")
+        axes.bar(xs, gains, width=1.0, color=GOOD, label=f"{wins} better")
+        axes.bar(xs, drops, width=1.0, color=BAD, hatch="///", edgecolor=PAPER, label=f"{losses} worse")
         axes.axhline(0, color=INK, linewidth=0.9)
         axes.set_xticks([])
         axes.set_xlabel(fitted(f"queries, largest gain first ({len(ordered) - wins - losses} equal)", AXIS))
@@ -127,10 +127,10 @@ def curve(
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color=BAND, label="plateau of the chosen weight")
-        found = thinned(
+        line = thinned(
             [corner for point in sorted(points, key=itemgetter("weight")) for corner in _corners(point)]
         )
-        axes.plot([at for at, _ in found], [value for _, value in found], color=LINE)
+        axes.plot([x for x, _ in line], [value for _, value in line], color=LINE)
         if (current := axis.get("current")) is not None:
             axes.axvline(current, color=INK, linestyle="--", label=f"current, {current:.3g}")
         if (chosen := axis.get("chosen")) is not None:
@@ -161,11 +161,11 @@ def thinned(points: Points) -> Points:
     if not points:
         return points
     low, high = points[0][0], points[-1][0]
-    column = [int(COLUMNS * (at - low) / ((high - low) or 1.0)) for at, _ in points]
+    column = [int(COLUMNS * (x - low) / ((high - low) or 1.0)) for x, _ in points]
     around = zip([-1, *column[:-1]], column, [*column[1:], -1], strict=True)
-    best = max(range(len(points)), key=lambda at: points[at][1])
+    best = max(range(len(points)), key=lambda i: points[i][1])
     return [
-        points[at] for at, (before, own, after) in enumerate(around) if not before == own == after or at == best
+        points[i] for i, (before, here, after) in enumerate(around) if not before == here == after or i == best
     ]
 
 
@@ -188,13 +188,13 @@ def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
     ranked = sorted(rows, key=lambda row: row["in_sample"])
     with drawing(0.4 * len(ranked) + 1.1, 1.45, 0.85) as (figure, axes):
         axes.axvline(0, color=INK, linewidth=0.9)
-        for at, row in enumerate(ranked):
+        for y, row in enumerate(ranked):
             held = row["held_out"]
             if held:
                 ends = [end for end in (held["low"], held["high"]) if end is not None]
-                axes.plot(ends, [at - 0.12] * len(ends), color=SOFT, linewidth=2)
-                axes.plot(held["value"], at - 0.12, "o", color=LINE, label="held out" if not at else None)
-            axes.plot(row["in_sample"], at + 0.12, "s", color=BAD, label="tuned on" if not at else None)
+                axes.plot(ends, [y - 0.12] * len(ends), color=SOFT, linewidth=2)
+                axes.plot(held["value"], y - 0.12, "o", color=LINE, label="held out" if not y else None)
+            axes.plot(row["in_sample"], y + 0.12, "s", color=BAD, label="tuned on" if not y else None)
         _labelled(axes, [str(row["signal"]) for row in ranked])
         axes.set_xlabel(fitted(f"{objective} with less without it", 2.0))
         thin_ticks(axes)
@@ -204,13 +204,13 @@ def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
     """Plot a bar for each entry, best on top, with a part for what each signal adds to its score."""
-    names = dict.fromkeys(name for _, own in rows for name in own)
+    names = dict.fromkeys(name for _, parts in rows for name in parts)
     below = 0.55 + 0.16 * len(names)
     with drawing(0.26 * len(rows) + 0.3 + below, 1.45, below, 0.25) as (figure, axes):
         left = [0.0] * len(rows)
-        for at, name in enumerate(names):
-            widths = [own.get(name, 0.0) for _, own in rows]
-            hatch = HATCHES[at % len(HATCHES)]
+        for i, name in enumerate(names):
+            widths = [parts.get(name, 0.0) for _, parts in rows]
+            hatch = HATCHES[i % len(HATCHES)]
             axes.barh(range(len(rows)), widths, left=left, label=short(name), hatch=hatch, edgecolor=PAPER)
             left = [before + width for before, width in zip(left, widths, strict=True)]
         _labelled(axes, [label for label, _ in rows])
@@ -218,7 +218,7 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
         axes.set_xlabel(fitted("score", AXIS))
         figure.suptitle(fitted(title, WIDTH - 0.1), x=0.02, y=0.98, ha="left", va="top", fontsize=8)
         thin_ticks(axes)
-        if any(own for _, own in rows):
+        if any(parts for _, parts in rows):
             _legend_below(axes)
     return figure
 
@@ -227,9 +227,9 @@ def counts(numbers: Sequence[int], label: str) -> Figure:
     """Plot how often each whole number occurs."""
     from collections import Counter
 
-    found = sorted(Counter(numbers).items())
+    bars = sorted(Counter(numbers).items())
     with drawing(2.0) as (figure, axes):
-        axes.bar([number for number, _ in found], [count for _, count in found], color=LINE)
+        axes.bar([number for number, _ in bars], [count for _, count in bars], color=LINE)
         thin_ticks(axes, whole=True)
         axes.set_xlabel(fitted(label, AXIS))
         axes.set_ylabel("queries")

@@ -60,17 +60,17 @@ def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
     measured = [run for run in runs if run.best]
     told = False
     for before in measured[-2::-1]:
-        own = measured[-1]
-        pairs = _pairs(before, own)
-        if not pairs or any(before.facts.get(name) != own.facts.get(name) for name in ("metric", "split")):
+        last = measured[-1]
+        pairs = _pairs(before, last)
+        if not pairs or any(before.facts.get(name) != last.facts.get(name) for name in ("metric", "split")):
             continue
-        reasons = list(_incomparable(before, own, states_of(dataset, before), states_of(dataset, own)))
+        reasons = list(_incomparable(before, last, states_of(dataset, before), states_of(dataset, last)))
         weights = any(_weights(pairs))
         if told and not (reasons or weights):
             continue
-        said = f"not comparable, {'; '.join(reasons)}" if reasons else _gained(own, pairs)
+        said = f"not comparable, {'; '.join(reasons)}" if reasons else _gained(last, pairs)
         on = "" if reasons else ", on the same data and labels" + (", before weights changed" if weights else "")
-        yield f"run {own.id} against run {before.id}{on}: {said}"
+        yield f"run {last.id} against run {before.id}{on}: {said}"
         told = True
         if reasons or weights:
             return
@@ -130,7 +130,7 @@ def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
     It is the same by name and configuration, else by configuration, whatever it was called, else by name.
     """
     before, after = (list(run.facts.get("rows", ())) for run in (one, other))
-    found = []
+    pairs = []
     for same in (lambda row: (row["label"], _configuration(row)), _configuration, lambda row: (row["label"],)):
         olds, news = Counter(map(same, before)), Counter(map(same, after))
         alike = [key for key in news if key and news[key] == olds[key] == 1]
@@ -138,8 +138,8 @@ def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
             old, new = (next(row for row in rows if same(row) == key) for rows in (before, after))
             before.remove(old)
             after.remove(new)
-            found.append((old, new))
-    return {new["label"]: (old, new) for old, new in sorted(found, key=lambda pair: _gain(*pair))}
+            pairs.append((old, new))
+    return {new["label"]: (old, new) for old, new in sorted(pairs, key=lambda pair: _gain(*pair))}
 
 
 def _configuration(row: KeptRow) -> tuple[object, ...]:
@@ -158,9 +158,9 @@ def _verdict(pairs: Pairs) -> str:
     fell = [f"{label} by {number(-gain, 4)}" for label, gain in gains.items() if gain < 0]
     rose = [f"{label} by {number(gain, 4)}" for label, gain in gains.items() if gain > 0][::-1]
     told = [
-        f"{len(own)} {how} ({'most ' if len(own) > 1 else ''}{own[0]})"
-        for own, how in ((fell, "fell"), (rose, "rose"))
-        if own
+        f"{len(texts)} {how} ({'most ' if len(texts) > 1 else ''}{texts[0]})"
+        for texts, how in ((fell, "fell"), (rose, "rose"))
+        if texts
     ]
     if not pairs:
         return "nothing in common was measured"

@@ -45,7 +45,7 @@ class Runs(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Every run with what it found."""
-        return {"runs": [{"run": one.id, "at": one.at, "kind": one.kind, **one.facts} for one in self.runs]}
+        return {"runs": [{"run": run.id, "at": run.at, "kind": run.kind, **run.facts} for run in self.runs]}
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each run."""
@@ -64,16 +64,16 @@ class Runs(Result):
 
     def plot(self) -> Figure:
         """Plot what is used today and the best contender over time, of the last runs that are alike (`trends`)."""
-        found = trends(self.runs)
-        if not found:
+        history = trends(self.runs)
+        if not history:
             raise ConfigError("no two runs did the same job by the same metric yet, so there is no trend to plot")
-        return trend(*found)
+        return trend(*history)
 
     def one(self, run: int) -> str:
         """A run in words: its numbers, contenders and strategies."""
-        own = find_run(self.runs, run)
-        facts = own.facts
-        head = [f"run {own.id}, {own.kind}, {own.at}, {facts.get('tool', '')}"]
+        past = find_run(self.runs, run)
+        facts = past.facts
+        head = [f"run {past.id}, {past.kind}, {past.at}, {facts.get('tool', '')}"]
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
         head += [wrapped(f"chosen:  {facts['chosen']}", 9)] if facts.get("chosen") else []
@@ -89,12 +89,12 @@ class Runs(Result):
 
     def file(self, run: int, path: Path) -> SearchConfig:
         """What a run has for a weights file: for `*.current.json` what was run then, else what it chose."""
-        own = find_run(self.runs, run)
-        record = own.file(path)
+        past = find_run(self.runs, run)
+        record = past.file(path)
         if record is None:
-            which = ", ".join(str(one.id) for one in self.runs if one.chosen is not None)
+            which = ", ".join(str(other.id) for other in self.runs if other.chosen is not None)
             known = f"; kept are those of {which}" if which else ""
-            raise ConfigError(f"run {run}, {own.kind}, keeps no weights; name one of recommend or tune{known}")
+            raise ConfigError(f"run {run}, {past.kind}, keeps no weights; name one of recommend or tune{known}")
         return SearchConfig.from_json(record, f"run {run} of {self.dataset.name}")
 
     def save_weights(self, run: int, path: str | Path) -> Path:
@@ -103,8 +103,8 @@ class Runs(Result):
 
     def changed(self, before: int, after: int) -> list[str]:
         """What changed between two runs, a line each: data, labels, code, weights, means, result lists."""
-        one, other = find_run(self.runs, before), find_run(self.runs, after)
-        return list(changes(self.dataset, one, other)) or ["nothing changed"]
+        old, new = find_run(self.runs, before), find_run(self.runs, after)
+        return list(changes(self.dataset, old, new)) or ["nothing changed"]
 
     def _rows(self) -> list[dict[str, Any]]:
         last: KeptRun | None = None
@@ -138,19 +138,19 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     Runs of other jobs, metrics and splits measured something else, and would look like a change. None without two.
     """
     alike: dict[tuple[object, ...], list[KeptRun]] = {}
-    for run in (one for one in runs if one.best):
+    for run in (run for run in runs if run.best):
         alike.setdefault((run.kind, run.facts.get("metric"), run.facts.get("split")), []).append(run)
-    twice = [own for own in alike.values() if len(own) > 1]
+    twice = [group for group in alike.values() if len(group) > 1]
     if not twice:
         return None
-    same = max(twice, key=lambda own: own[-1].id)
+    same = max(twice, key=lambda group: group[-1].id)
     lines: Lines = {"best": [], "today": []}
     for run in same:
         when = run.at[5:16].replace("T", " ")
         for name, row in (("best", run.best), ("today", run.row(str(run.facts.get("baseline"))))):
             span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
             lines[name].append(span or None)
-    return {name: own for name, own in lines.items() if any(own)}, str(same[-1].facts["metric"])
+    return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
 
 
 def _shown(row: KeptRow) -> str:

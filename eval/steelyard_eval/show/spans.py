@@ -83,8 +83,8 @@ def spans(
             axes.axvline(mark, color=INK, linewidth=0.9)
         if dashed is not None:
             axes.axvline(dashed, color=INK, linewidth=0.9, linestyle="--")
-        for at, row in enumerate(rows):
-            _row(axes, at, row if _fits(row) else replace(row, words=row.brief or row.words), low, high)
+        for y, row in enumerate(rows):
+            _row(axes, y, row if _fits(row) else replace(row, words=row.brief or row.words), low, high)
         axes.set_xlim(low, high)
         axes.set_ylim(len(rows) - 0.35, -0.75)
         axes.set_yticks([])

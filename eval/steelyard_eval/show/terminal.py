@@ -55,7 +55,7 @@ def comparison(record: ResultsDocument) -> str:
     timing = {row["label"]: row for row in record["timing"]}
     first, *others = dict.fromkeys(row["metric"] for row in record["results"])
     rows = []
-    for label in (one["label"] for one in record["configurations"]):
+    for label in (contender["label"] for contender in record["configurations"]):
         took = timing.get(label, {})
         rows.append(
             {
@@ -156,15 +156,15 @@ def tuning(record: TuningDocument) -> str:
         "gain, held out": record["holdout"],
     }
     rows = [
-        {"estimate": text, "queries": one["queries"], "value": _triple(one["value"], one)}
-        for text, one in estimates.items()
-        if one
+        {"estimate": text, "queries": estimate["queries"], "value": _triple(estimate["value"], estimate)}
+        for text, estimate in estimates.items()
+        if estimate
     ]
     best, depths = record["optimum"], record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""
     optimum = f"{best['value']:.4f}, {record['certificate']}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
-    found = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
+    setting = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
         in_terminal(record),
         "\n".join(
@@ -173,7 +173,7 @@ def tuning(record: TuningDocument) -> str:
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
                 *([wrapped(f"drops:   {'; '.join(dropped)}", 9)] if (dropped := record.get("dropped")) else []),
-                wrapped(f"optimum: {found}  ({optimum})", 9),
+                wrapped(f"optimum: {setting}  ({optimum})", 9),
             )
         ),
         table(rows, {"estimate": record["objective"] or "", "value": "value [95%]", "queries": "queries"}),
@@ -195,8 +195,8 @@ def recommendation(record: ResultsDocument) -> str:
     ]
     facts = [f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off")]
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
-    if own := record["chosen"]:
-        facts += [", ".join(filter(None, (f"chosen:  {own['strategy']}", _depths(own["depths"]))))]
+    if winner := record["chosen"]:
+        facts += [", ".join(filter(None, (f"chosen:  {winner['strategy']}", _depths(winner["depths"]))))]
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     front = [row["label"] for row in record["leaderboard"] if timing.get(row["label"], {}).get("pareto")]
     facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []
@@ -210,14 +210,14 @@ def recommendation(record: ResultsDocument) -> str:
 def unlabelled(record: ResultsDocument) -> str:
     """Print what is known without labels: the answer, and which lists agree with the baseline's."""
     name = record["baseline"] if "baseline" in record else record["current"]["label"]
-    own = [one for one in record["agreement"] if name in (one["one"], one["other"])] or record["agreement"]
+    pairs = [pair for pair in record["agreement"] if name in (pair["one"], pair["other"])] or record["agreement"]
     rows = [
         {
-            f"against {name}": one["other"] if one["one"] == name else one["one"],
-            "RBO": one["rbo"],
-            "Jaccard@10": one["jaccard"],
+            f"against {name}": pair["other"] if pair["one"] == name else pair["one"],
+            "RBO": pair["rbo"],
+            "Jaccard@10": pair["jaccard"],
         }
-        for one in own
+        for pair in pairs
     ]
     return "\n\n".join((in_terminal(record), *([_legended(AGREEMENT, rows)] if rows else [])))
 

@@ -75,9 +75,9 @@ def load(
         return Workbench(open_dataset(source, intents), embedder, jobs)
     loaded: Any = source  # what another library has loaded, by the methods that it has
     if hasattr(loaded, "docs_iter"):
-        found = of_ir_dataset(loaded)
-        source, queries, qrels = found.entries, found.queries, found.qrels
-        text_for_embedding = found.recipe
+        imported = of_ir_dataset(loaded)
+        source, queries, qrels = imported.entries, imported.queries, imported.qrels
+        text_for_embedding = imported.recipe
     elif hasattr(loaded, "get_corpus_iter"):
         source, queries, qrels = list(loaded.get_corpus_iter()), loaded.get_topics(), loaded.get_qrels()
     given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}

@@ -562,10 +562,10 @@ class Workbench:
         ConfigError
             For a contender that the baseline does not know.
         """
-        own = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
-        if because and not own.path.exists():
-            own.update(contenders, because=because)
-        return self._kept("gate", own.check(contenders))
+        gate = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
+        if because and not gate.path.exists():
+            gate.update(contenders, because=because)
+        return self._kept("gate", gate.check(contenders))
 
     def update_baseline(
         self,
@@ -589,8 +589,8 @@ class Workbench:
         ConfigError
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
-        own = self._gate(baseline, split=split, limit=limit)
-        _, files, again = own.update(contenders, because=because, accept_worse=accept_worse)
+        gate = self._gate(baseline, split=split, limit=limit)
+        _, files, again = gate.update(contenders, because=because, accept_worse=accept_worse)
         if again:
             _log.warning(again)
         return files
@@ -660,10 +660,10 @@ class Workbench:
         asked, notices = usable(space, row)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         searcher = space.searcher(asked.config)
-        own = {one.id: one for one in self.dataset.asked(self.dataset.queries, searcher.knows)}
+        known = {query.id: query for query in self.dataset.asked(self.dataset.queries, searcher.knows)}
 
         def found(query: str | Query) -> FoundHits:
-            wanted = own.get(query, query) if isinstance(query, str) else query
+            wanted = known.get(query, query) if isinstance(query, str) else query
             result = searcher.search(wanted)
             empty = [f"nothing found: {result.emptied}"] if result.emptied else []
             return FoundHits(asked, wanted, result, (*notices, *empty))

@@ -30,19 +30,19 @@ def rules_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 -- any type
         needed = [key for key in hints if key in kind.__required_keys__ and get_origin(hints[key]) != NotRequired]
         properties = {key: rules_of(hint) for key, hint in hints.items()}
         return {"type": "object", "properties": properties, **({"required": needed} if needed else {})}
-    own, parts = get_origin(kind), get_args(kind)
-    if own is NotRequired:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is NotRequired:
         return rules_of(parts[0])
-    if own is Annotated:
+    if origin is Annotated:
         more = {name: [*rule] if isinstance(rule, tuple) else rule for name, rule in parts[1:]}
         return rules_of(parts[0]) | more
-    if own is Literal:
+    if origin is Literal:
         return {"enum": [*parts]}
-    if own in (Union, UnionType):
-        (one,) = (rules_of(part) for part in parts if part is not NoneType)
-        return {**one, "type": [one["type"], "null"]}
-    if own is list:
+    if origin in (Union, UnionType):
+        (rules,) = (rules_of(part) for part in parts if part is not NoneType)
+        return {**rules, "type": [rules["type"], "null"]}
+    if origin is list:
         return {"type": "array", "items": rules_of(parts[0])}
-    if own in (dict, Mapping):
+    if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": rules_of(parts[1])}
     return {"type": _NAMES[kind]} if kind in _NAMES else {}

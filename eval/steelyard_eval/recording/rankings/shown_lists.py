@@ -45,18 +45,18 @@ class ShownLists:
 
     def record(self, queries: Sequence[str]) -> dict[str, ListRecord]:
         """The first places for these queries, by query."""
-        own = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
-        return {id_: self._places(*own[id_]) for id_ in queries if id_ in own}
+        spans = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
+        return {id_: self._places(*spans[id_]) for id_ in queries if id_ in spans}
 
     def _places(self, begin: int, end: int) -> ListRecord:
         places = slice(begin, min(end, begin + PLACES))
-        found: ListRecord = {"entries": [self.ranked.entries[at] for at in self.ranked.entry[places].tolist()]}
+        record: ListRecord = {"entries": [self.ranked.entries[i] for i in self.ranked.entry[places].tolist()]}
         if self.scores is not None and self.parts is not None:
-            found["scores"] = [_short(value) for value in self.scores[places].tolist()]
-            own = self.parts[places]
-            used = np.flatnonzero(own.any(axis=0)).tolist()
-            found["parts"] = {self.signals[at]: [_short(value) for value in own[:, at].tolist()] for at in used}
-        return found
+            record["scores"] = [_short(value) for value in self.scores[places].tolist()]
+            parts = self.parts[places]
+            used = np.flatnonzero(parts.any(axis=0)).tolist()
+            record["parts"] = {self.signals[i]: [_short(value) for value in parts[:, i].tolist()] for i in used}
+        return record
 
 
 def described(dataset: Dataset) -> DatasetRecord:
@@ -97,8 +97,8 @@ def rankings(
             break
         lists.append({"label": label, "queries": made().record(ids)})
     grades = {id_: dict(dataset.qrels.get(id_, {})) for id_ in ids}
-    named = {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"]}
-    named |= {id_ for own in grades.values() for id_ in own}
+    named = {id_ for contender in lists for record in contender["queries"].values() for id_ in record["entries"]}
+    named |= {id_ for judged in grades.values() for id_ in judged}
     entries = {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
     return {"lists": lists, "grades": grades, "entries": entries}
 
@@ -111,9 +111,9 @@ def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[Q
             "text": query.text,
             "category": query.category,
             "group": query.group,
-            "values": {label: float(own[at]) for label, own in values.items()},
+            "values": {label: float(column[i]) for label, column in values.items()},
         }
-        for at, query in enumerate(queries)
+        for i, query in enumerate(queries)
     ]
 
 

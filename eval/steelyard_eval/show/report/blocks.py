@@ -33,8 +33,8 @@ class Notices:
     @classmethod
     def of(cls, texts: Iterable[str]) -> tuple[Notices, ...]:
         """The notices as the blocks of a section; nothing without any."""
-        found = tuple(texts)
-        return (cls(found),) if found else ()
+        notices = tuple(texts)
+        return (cls(notices),) if notices else ()
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ Row = Mapping[str, Cell | str] | Sequence[tuple[str, Cell | str]]
 def table(name: str, caption: str, rows: Iterable[Row], marked: int | None = None) -> tuple[TableBlock, ...]:
     """A table whose rows have the same columns; nothing without rows. `marked` is the place of the baseline."""
     pairs = [list(row.items() if isinstance(row, Mapping) else row) for row in rows]
-    cells = [[Cell(one) if isinstance(one, str) else one for _, one in row] for row in pairs]
+    cells = [[Cell(value) if isinstance(value, str) else value for _, value in row] for row in pairs]
     if not pairs:
         return ()
     heads = tuple(TableColumn(head, cell.number) for (head, _), cell in zip(pairs[0], cells[0], strict=True))
-    made = tuple(TableRow(tuple(row), at == marked) for at, row in enumerate(cells))
+    made = tuple(TableRow(tuple(row), i == marked) for i, row in enumerate(cells))
     return (TableBlock(name, caption, heads, made),)
 
 

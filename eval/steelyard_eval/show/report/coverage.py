@@ -53,8 +53,8 @@ def _judgments(results: ResultsDocument) -> Iterator[tuple[str, str]]:
     grades = (results.get("rankings") or {}).get("grades") or {}
     if not grades:
         return
-    judged = [len(own) for own in grades.values()]
-    relevant = [sum(grade >= 1 for grade in own.values()) for own in grades.values()]
+    judged = [len(entries) for entries in grades.values()]
+    relevant = [sum(grade >= 1 for grade in entries.values()) for entries in grades.values()]
     yield "judgments per query", f"median {median(judged):g}, from {min(judged)} to {max(judged)}"
     yield "relevant entries per query", f"median {median(relevant):g}, from {min(relevant)} to {max(relevant)}"
     none = sum(not count for count in relevant)

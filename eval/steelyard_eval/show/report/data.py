@@ -65,11 +65,11 @@ def _data(
 ) -> dict[str, object]:
     queries = results["per_query"]
     ids = sorted(
-        {id_ for own in lists for found in own["queries"].values() for id_ in found["entries"][:places]}
-        | {id_ for own in rankings["grades"].values() for id_, grade in own.items() if grade >= 1}
+        {id_ for row in lists for record in row["queries"].values() for id_ in record["entries"][:places]}
+        | {id_ for judged in rankings["grades"].values() for id_, grade in judged.items() if grade >= 1}
     )
-    at = {id_: index for index, id_ in enumerate(ids)}
-    labels = [own["label"] for own in lists]
+    code = {id_: i for i, id_ in enumerate(ids)}
+    labels = [row["label"] for row in lists]
     return {
         "labels": [legible(label) for label in labels],
         "metric": results["primary"],
@@ -85,8 +85,8 @@ def _data(
             for query in queries
         ],
         "values": [[_fine(query["values"].get(label)) for query in queries] for label in labels],
-        "grades": [_pairs(rankings["grades"].get(query["id"], {}), at) for query in queries],
-        "lists": [_columns([own["queries"].get(query["id"]) for query in queries], at, places) for own in lists],
+        "grades": [_pairs(rankings["grades"].get(query["id"], {}), code) for query in queries],
+        "lists": [_columns([row["queries"].get(query["id"]) for query in queries], code, places) for row in lists],
     }
 
 
@@ -94,25 +94,25 @@ def _fine(value: float | None) -> int:
     return MISSING if value is None else round(value * FINE)
 
 
-def _pairs(grades: Mapping[str, int], at: Mapping[str, int]) -> list[int]:
+def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
     """Entry, grade, entry, grade ...; of the entries that are in the page."""
-    return [number for id_, grade in sorted(grades.items()) if id_ in at for number in (at[id_], grade)]
+    return [number for id_, grade in sorted(grades.items()) if id_ in code for number in (code[id_], grade)]
 
 
-def _columns(found: Sequence[ListRecord | None], at: Mapping[str, int], places: int) -> dict[str, object]:
+def _columns(records: Sequence[ListRecord | None], code: Mapping[str, int], places: int) -> dict[str, object]:
     """One configuration: lengths of its lists, their entries, their scores, and what each signal adds."""
-    own = [one or {"entries": []} for one in found]
-    scored = [query for query in own if query.get("scores")]
+    queries = [record or {"entries": []} for record in records]
+    scored = [query for query in queries if query.get("scores")]
     names = sorted({name for query in scored for name in query["parts"]})
-    tops = [max((abs(score) for score in query.get("scores", ())[:places]), default=0.0) for query in own]
+    tops = [max((abs(score) for score in query.get("scores", ())[:places]), default=0.0) for query in queries]
     return {
-        "lengths": [len(query["entries"][:places]) for query in own],
-        "entries": [at[id_] for query in own for id_ in query["entries"][:places]],
+        "lengths": [len(query["entries"][:places]) for query in queries],
+        "entries": [code[id_] for query in queries for id_ in query["entries"][:places]],
         "tops": [float(f"{top:.4g}") for top in tops],
-        "scores": _shares((query.get("scores", ())[:places] for query in own), tops),
+        "scores": _shares((query.get("scores", ())[:places] for query in queries), tops),
         "signals": [legible(name) for name in names],
         "short": [legible(short_name(name)) for name in names],
-        "parts": [_shares((_part(query, name, places) for query in own), tops) for name in names],
+        "parts": [_shares((_part(query, name, places) for query in queries), tops) for name in names],
     }
 
 
@@ -120,9 +120,9 @@ def _part(query: ListRecord, name: str, places: int) -> Sequence[float]:
     """What a signal adds at every place, 0 where it takes no part."""
     if not query.get("scores"):
         return ()
-    found: Sequence[float] = query["parts"].get(name) or [0.0] * len(query["entries"])
-    return found[:places]
+    values: Sequence[float] = query["parts"].get(name) or [0.0] * len(query["entries"])
+    return values[:places]
 
 
 def _shares(lists: Iterator[Sequence[float]] | Any, tops: Sequence[float]) -> list[int]:  # noqa: ANN401 -- rows of any kind of array
-    return [round(value / top * FINE) if top else 0 for own, top in zip(lists, tops, strict=True) for value in own]
+    return [round(value / top * FINE) if top else 0 for row, top in zip(lists, tops, strict=True) for value in row]

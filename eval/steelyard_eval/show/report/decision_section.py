@@ -85,7 +85,7 @@ def tuned(record: TuningDocument, alone: bool) -> tuple[Block, ...]:
         ("chosen", brief(record.get("tuned") or MISSING)),
         ("current", brief(record.get("current") or MISSING)),
         ("best found", best.get("strategy") or MISSING),
-        *(("dropped", one) for one in record.get("dropped") or ()),
+        *(("dropped", text) for text in record.get("dropped") or ()),
     )
     rows = (
         _part("chosen, on these queries", record.get("in_sample")),
@@ -102,9 +102,9 @@ def weight(record: TuningDocument | ChosenRecord, metric: str) -> tuple[Block, .
     """The curve of the first weight, of a tuning or of what a recommendation chose; nothing without one."""
     plateau, points = (
         record.get("plateau"),
-        sorted((one["weight"], one["value"]) for one in record.get("curve") or ()),
+        sorted((point["weight"], point["value"]) for point in record.get("curve") or ()),
     )
-    if len({at for at, _ in points}) < 2:
+    if len({x for x, _ in points}) < 2:
         return ()
     best = best_point(points)
     axis = record.get("axis") or {}
@@ -127,23 +127,23 @@ def best_point(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 def ablation(record: TuningDocument) -> tuple[Block, ...]:
     """What each signal and more labels are worth, where the tuning measured it."""
-    found = record.get("ablation") or {}
+    measured = record.get("ablation") or {}
     signals: Iterator[Row] = (
         {
-            "signal": one["signal"],
-            "worth, these queries": amount(one.get("in_sample"), signed=True),
+            "signal": row["signal"],
+            "worth, these queries": amount(row.get("in_sample"), signed=True),
             "worth, held out": amount(held.get("value"), signed=True, ends=held),
         }
-        for one in found.get("signals") or ()
-        for held in (one.get("held_out") or {},)
+        for row in measured.get("signals") or ()
+        for held in (row.get("held_out") or {},)
     )
     labels = (
         {
-            "labelled queries": amount(one["queries"], 0),
-            "value where chosen": amount(one["in_sample"]),
-            "value elsewhere": amount(one["held_out"], ends={"low": one["low"], "high": one["high"]}),
+            "labelled queries": amount(row["queries"], 0),
+            "value where chosen": amount(row["in_sample"]),
+            "value elsewhere": amount(row["held_out"], ends={"low": row["low"], "high": row["high"]}),
         }
-        for one in found.get("labels") or ()
+        for row in measured.get("labels") or ()
     )
     return (
         *table("Signals", "The best value with the signal less the best value without it.", signals),

@@ -37,7 +37,7 @@ FEW = 5
 
 def differences(results: ResultsDocument) -> tuple[Block, ...]:
     """The forest of the differences to the baseline of what the leaderboard shows."""
-    shown = {one["label"] for one in notable(results)}
+    shown = {contender["label"] for contender in notable(results)}
     rows = [row for row in difference_rows(results) if row.label in shown]
     if not rows:
         return ()
@@ -79,17 +79,17 @@ def difference_rows(results: ResultsDocument) -> list[Span]:
         for row in results.get("leaderboard", ())
         if (gain := row.get("gain")) and row["label"] not in tested
     }
-    found = [
+    rows = [
         difference(c, label, "filled" if c["verdict"] in COLOURS else "hollow", c["delta"], c["verdict"])
         for label, c in tested.items()
     ]
-    found += [difference(gain, label, "hollow", gain["mean"]) for label, gain in tuned.items()]
-    marked = [replace(row, look="choice") if row.label == choice else row for row in found]
+    rows += [difference(gain, label, "hollow", gain["mean"]) for label, gain in tuned.items()]
+    marked = [replace(row, look="choice") if row.label == choice else row for row in rows]
     return sorted(marked, key=lambda row: (-row.value, row.label))
 
 
 def _row(record: ComparedRecord) -> Row:
-    counts = " / ".join(number(one, 0) for one in (record.get("wins"), record.get("ties"), record.get("losses")))
+    counts = " / ".join(number(n, 0) for n in (record.get("wins"), record.get("ties"), record.get("losses")))
     return {
         "challenger": record["challenger"],
         "baseline": record["baseline"],
@@ -109,20 +109,20 @@ def _p(value: float | None) -> Cell:
 
 def categories(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]:
     """The difference between the two sides in every category of queries; nothing with fewer than two."""
-    found = by_category(results, two) if two else {}
-    if len(found) < 2 or two is None:
+    groups = by_category(results, two) if two else {}
+    if len(groups) < 2 or two is None:
         return ()
     rows = []
-    drawn = {name: own for name, own in found.items() if len(own) >= FEW}
-    tested = {name: tested_change(own) for name, own in drawn.items()}
+    drawn = {name: queries for name, queries in groups.items() if len(queries) >= FEW}
+    tested = {name: tested_change(queries) for name, queries in drawn.items()}
     changes = {name: change for name, (change, _) in tested.items()}
     corrected = (
         dict(zip(tested, benjamini_hochberg([p for _, p in tested.values()]), strict=True)) if tested else {}
     )
-    for name, own in found.items():
-        left, right = (sum(values) / len(own) for values in zip(*((a, b) for _, a, b in own), strict=True))
+    for name, queries in groups.items():
+        left, right = (sum(values) / len(queries) for values in zip(*((a, b) for _, a, b in queries), strict=True))
         change = changes.get(name)
-        rows.append(_category(name, len(own), left, right, change, corrected.get(name)))
+        rows.append(_category(name, len(queries), left, right, change, corrected.get(name)))
     caption = (
         f"Mean {results['primary']} of {two.left} (before) and {two.right} (after). Exploratory: corrected over "
         "the categories for the false discovery rate only."
@@ -137,10 +137,10 @@ def categories(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]
 
 def category_figure(results: ResultsDocument, two: Sides) -> MatplotlibFigure:
     """The difference in every category that has enough queries, the largest first; filled: p below 0.05."""
-    drawn = {name: own for name, own in by_category(results, two).items() if len(own) >= FEW}
+    drawn = {name: queries for name, queries in by_category(results, two).items() if len(queries) >= FEW}
     if not drawn:
         raise ConfigError(f"no category has {FEW} queries, so there is nothing to plot")
-    tested = {name: tested_change(own) for name, own in drawn.items()}
+    tested = {name: tested_change(queries) for name, queries in drawn.items()}
     corrected = benjamini_hochberg([p for _, p in tested.values()])
     rows = [
         difference(
@@ -156,10 +156,10 @@ def category_figure(results: ResultsDocument, two: Sides) -> MatplotlibFigure:
 
 def by_category(results: ResultsDocument, two: Sides) -> dict[str, list[tuple[QueryRecord, float, float]]]:
     """Queries with both values by category, the largest category first."""
-    found: dict[str, list[tuple[QueryRecord, float, float]]] = defaultdict(list)
+    groups: dict[str, list[tuple[QueryRecord, float, float]]] = defaultdict(list)
     for query, left, right in two.rows(results):
-        found[query.get("category") or MISSING].append((query, left, right))
-    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+        groups[query.get("category") or MISSING].append((query, left, right))
+    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def tested_change(own: Sequence[tuple[QueryRecord, float, float]]) -> tuple[Interval, float]:

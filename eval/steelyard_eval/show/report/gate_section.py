@@ -70,12 +70,12 @@ def _findings(record: GateDocument) -> tuple[Block, ...]:
         "Worst first.",
         (
             {
-                "contender": one.get("contender") or MISSING,
-                "kind": one["kind"],
-                "verdict": _verdict(one),
-                "finding": one["text"],
+                "contender": finding.get("contender") or MISSING,
+                "kind": finding["kind"],
+                "verdict": _verdict(finding),
+                "finding": finding["text"],
             }
-            for one in record["findings"]
+            for finding in record["findings"]
         ),
     )
 
@@ -147,22 +147,22 @@ def _slices(record: GateDocument) -> tuple[Block, ...]:
 
 def _worst(record: GateDocument) -> Iterator[Block]:
     for row in record["contenders"]:
-        pairs = tuple(_pair(one) for one in row["worst"])
+        pairs = tuple(_pair(query) for query in row["worst"])
         if pairs:
             yield Pairs((f"{row['label']}, before", f"{row['label']}, now"), pairs)
 
 
-def _pair(one: LostQuery) -> Pair:
-    before, now = one["list_before"], one["list_now"]
+def _pair(query: LostQuery) -> Pair:
+    before, now = query["list_before"], query["list_now"]
     return Pair(
-        text=clip(one.get("text") or MISSING, 240),
-        about=clip(one["id"], 60),
-        change=f"{number(one['before'])} to {number(one['now'])}",
+        text=clip(query.get("text") or MISSING, 240),
+        about=clip(query["id"], 60),
+        change=f"{number(query['before'])} to {number(query['now'])}",
         left=tuple(
-            ListPlace(clip(id_, 80), None, move(at, now, id_, "to", "left"), "") for at, id_ in enumerate(before)
+            ListPlace(clip(id_, 80), None, move(i, now, id_, "to", "left"), "") for i, id_ in enumerate(before)
         ),
         right=tuple(
-            ListPlace(clip(id_, 80), None, move(at, before, id_, "was", "new"), "") for at, id_ in enumerate(now)
+            ListPlace(clip(id_, 80), None, move(i, before, id_, "was", "new"), "") for i, id_ in enumerate(now)
         ),
     )
 
@@ -182,13 +182,13 @@ def _trust(record: GateDocument) -> Iterator[Block]:
     yield TermList(tuple((name, _share(value).text) for name, value in shares.items()))
     rows: Iterator[Row] = (
         {
-            "regression": one["name"],
+            "regression": planted["name"],
             "contender": row["label"],
-            "drop": amount(one["drop"]),
-            "catches": _share(one.get("caught")),
+            "drop": amount(planted["drop"]),
+            "catches": _share(planted.get("caught")),
         }
         for row in record["contenders"]
-        for one in row["power"].get("planted", ())
+        for planted in row["power"].get("planted", ())
     )
     yield from table("Regressions", "Made on purpose, to see whether the gate catches them.", rows)
 
@@ -214,7 +214,7 @@ def _past(record: GateDocument) -> Iterator[Figure]:
     for row in contenders[:PLOTTED]:
         label = row["label"]
         now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
-        values = tuple(float(own["nDCG@10"]) for own in now)
+        values = tuple(float(metrics["nDCG@10"]) for metrics in now)
         title = f"nDCG@10 of {label} at each update of the baseline"
         if len(values) > 1:
             chart = picture(places({label: values}, "update", "nDCG@10", low=None), title)

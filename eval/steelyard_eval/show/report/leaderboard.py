@@ -33,8 +33,8 @@ SHOWN = 8
 
 def ranked(results: ResultsDocument) -> list[ResultRecord]:
     """The records of the primary metric, best first; equal means by label."""
-    found = [record for record in results["results"] if record["metric"] == results["primary"]]
-    return sorted(found, key=lambda record: (-record["mean"], record["label"]))
+    records = [record for record in results["results"] if record["metric"] == results["primary"]]
+    return sorted(records, key=lambda record: (-record["mean"], record["label"]))
 
 
 def metrics(results: ResultsDocument) -> tuple[str, ...]:
@@ -51,14 +51,14 @@ def tests(results: ResultsDocument) -> dict[str, ComparedRecord]:
 
 def configurations(results: ResultsDocument) -> list[ContenderRecord]:
     """The configurations, best first, those without the primary metric last."""
-    place = {record["label"]: at for at, record in enumerate(ranked(results))}
+    place = {record["label"]: i for i, record in enumerate(ranked(results))}
     return sorted(results["configurations"], key=lambda c: place.get(c["label"], len(place)))
 
 
 def notable(results: ResultsDocument) -> list[ContenderRecord]:
     """What the first screen shows: the best configurations, and wherever they are the baseline and the choice."""
     named = {results.get("baseline"), chosen(results)}
-    return [one for at, one in enumerate(configurations(results)) if at < SHOWN or one["label"] in named]
+    return [row for i, row in enumerate(configurations(results)) if i < SHOWN or row["label"] in named]
 
 
 def leaderboard(results: ResultsDocument) -> tuple[Block, ...]:
@@ -83,19 +83,19 @@ def leaderboard(results: ResultsDocument) -> tuple[Block, ...]:
 
 
 def _at_baseline(results: ResultsDocument, shown: Sequence[ContenderRecord]) -> int | None:
-    return next((at for at, one in enumerate(shown) if one["label"] == results.get("baseline")), None)
+    return next((i for i, row in enumerate(shown) if row["label"] == results.get("baseline")), None)
 
 
 def _rows(results: ResultsDocument) -> Iterator[Row]:
     values = {(record["label"], record["metric"]): record for record in results["results"]}
     timing = {record["label"]: record for record in results.get("timing", ())}
-    gains = {row["label"]: row.get("gain") for row in results.get("leaderboard", ())}
-    tested, places = tests(results), {one["label"]: at for at, one in enumerate(configurations(results), 1)}
+    gains = {record["label"]: record.get("gain") for record in results.get("leaderboard", ())}
+    tested, places = tests(results), {row["label"]: i for i, row in enumerate(configurations(results), 1)}
     choice = chosen(results) if results.get("verdict") == "ship" else ""
-    for one in notable(results):
-        label = one["label"]
+    for row in notable(results):
+        label = row["label"]
         about = ", ".join(
-            filter(None, (one.get("family"), system_name(one.get("system"), one.get("profile"), label)))
+            filter(None, (row.get("family"), system_name(row.get("system"), row.get("profile"), label)))
         )
         took = timing.get(label, {})
         yield {
@@ -106,7 +106,7 @@ def _rows(results: ResultsDocument) -> Iterator[Row]:
             ),
             results["primary"]: _value(values.get((label, results["primary"]))),
             "difference": _change(tested.get(label), gains.get(label)),
-            "verdict": _verdict(one, tested.get(label), label == results.get("baseline"), label == choice),
+            "verdict": _verdict(row, tested.get(label), label == results.get("baseline"), label == choice),
             **_costs(took, "p50 ms", "queries embedded"),
         }
 
@@ -118,12 +118,12 @@ def all_metrics(results: ResultsDocument) -> tuple[Block, ...]:
     timing = {record["label"]: record for record in results.get("timing", ())}
     rows = (
         {
-            "configuration": Cell(f"{at}. {one['label']}", one.get("family") or "", order=at),
-            **{name: _value(values.get((one["label"], name))) for name in names},
-            **_costs(timing.get(one["label"], {})),
-            "unbeaten": "*" if timing.get(one["label"], {}).get("pareto") else "",
+            "configuration": Cell(f"{place}. {row['label']}", row.get("family") or "", order=place),
+            **{name: _value(values.get((row["label"], name))) for name in names},
+            **_costs(timing.get(row["label"], {})),
+            "unbeaten": "*" if timing.get(row["label"], {}).get("pareto") else "",
         }
-        for at, one in enumerate(configurations(results), 1)
+        for place, row in enumerate(configurations(results), 1)
     )
     caption = "Means with 95% intervals over the same queries."
     return table("All metrics", caption, rows, _at_baseline(results, configurations(results)))
@@ -131,20 +131,20 @@ def all_metrics(results: ResultsDocument) -> tuple[Block, ...]:
 
 def means_figure(results: ResultsDocument, metric: str) -> MatplotlibFigure:
     """Means with their intervals, best first; the line is at the baseline."""
-    found = sorted(
+    records = sorted(
         (r for r in results["results"] if r["metric"] == metric), key=lambda r: (-r["mean"], r["label"])
     )
     baseline, choice = results.get("baseline"), chosen(results)
     rows = [
         Span(
-            one["label"],
-            one["mean"],
-            one.get("low"),
-            one.get("high"),
-            number(one["mean"]),
-            "choice" if one["label"] == choice else "hollow" if one["label"] == baseline else "filled",
+            record["label"],
+            record["mean"],
+            record.get("low"),
+            record.get("high"),
+            number(record["mean"]),
+            "choice" if record["label"] == choice else "hollow" if record["label"] == baseline else "filled",
         )
-        for one in found
+        for record in records
     ]
     mark = next((row.value for row in rows if row.label == baseline), None)
     return spans(rows, f"{metric}, mean and 95% interval", mark, str(baseline or ""))
@@ -174,12 +174,12 @@ def _verdict(one: ContenderRecord, tested: ComparedRecord | None, is_baseline: b
 
 def _costs(timing: TimingRecord, *columns: str) -> dict[str, Cell]:
     """What was measured of a search's cost, by column; without names of columns all of it."""
-    found = {
+    cells = {
         "p50 ms": amount(timing.get("p50_ms"), 2),
         "p95 ms": amount(timing.get("p95_ms"), 2),
         "queries embedded": amount(timing.get("embedding_calls"), 0),
     }
-    return {name: cell for name, cell in found.items() if not columns or name in columns}
+    return {name: cell for name, cell in cells.items() if not columns or name in columns}
 
 
 def cost(results: ResultsDocument) -> tuple[Block, ...]:
@@ -201,7 +201,7 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
     """What the figure of quality against cost is made of, and the name of the cost."""
     timing = {record["label"]: record for record in results.get("timing", ())}
     key: CostKey = "p50_ms" if _known(timing, "p50_ms") else "embedding_calls"
-    found = [
+    pairs = [
         (record, value)
         for record in ranked(results)
         if (value := timing.get(record["label"], {}).get(key)) is not None
@@ -211,11 +211,11 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
             record["label"],
             value,
             record["mean"],
-            not any(_beats(other, (record, value)) for other in found),
+            not any(_beats(other, (record, value)) for other in pairs),
             record["label"] == results.get("baseline"),
             record["label"] == chosen(results),
         )
-        for record, value in found
+        for record, value in pairs
     ], COSTS[key]
 
 

@@ -70,8 +70,8 @@ def _refusal(record: LearnDocument) -> tuple[Block, ...]:
 def _gain(record: LearnDocument) -> tuple[Block, ...]:
     """The gain in every view: how it depends on what nobody was shown, and on labels."""
     views = [
-        (f"unseen at {one['imputed']:g}", one["gain"], math.hypot(one["error"], one.get("refit_error") or 0.0))
-        for one in record["views"]
+        (f"unseen at {view['imputed']:g}", view["gain"], math.hypot(view["error"], view.get("refit_error") or 0.0))
+        for view in record["views"]
     ]
     if labels := record.get("labels"):
         views.append((f"{labels['queries']} labelled queries", labels["gain"], labels["error"]))
@@ -93,8 +93,8 @@ def _gain(record: LearnDocument) -> tuple[Block, ...]:
 
 def _forest(title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
     around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
-    found = [difference({"low": own.low, "high": own.high}, label, "filled", own.mean) for label, own in around]
-    return (Figure(picture(spans(found, "gain in nDCG@10", 0.0, "current"), title), note),) if found else ()
+    drawn = [difference({"low": bar.low, "high": bar.high}, label, "filled", bar.mean) for label, bar in around]
+    return (Figure(picture(spans(drawn, "gain in nDCG@10", 0.0, "current"), title), note),) if drawn else ()
 
 
 def _strategies(record: LearnDocument) -> tuple[Block, ...]:
@@ -118,8 +118,8 @@ def _acts(record: LearnDocument) -> tuple[Block, ...]:
         ("lift (acts on relevant entries over acts on others)", number(acts["lift"], 2)),
     )
     rows: Iterator[Row] = (
-        {"act": one["kind"], "acts": amount(one["count"], 0), "lift": amount(one["lift"], 2)}
-        for one in acts["kinds"]
+        {"act": act["kind"], "acts": amount(act["count"], 0), "lift": amount(act["lift"], 2)}
+        for act in acts["kinds"]
     )
     figure = (Figure(picture(act_figure(record), title), note),) if acts["relevant"] or acts["other"] else ()
     return (*figure, TermList(facts), *table("Acts", "What each kind of act is worth.", rows))
@@ -134,11 +134,11 @@ def act_figure(record: LearnDocument) -> MatplotlibFigure:
 
 def follow_figure(record: LearnDocument) -> MatplotlibFigure:
     """How much the label and each signal raise the chance of an act, given the place."""
-    found = [
-        difference({"low": one["low"], "high": one["high"]}, one["label"], "filled", one["delta"])
-        for one in record["follows"]
+    rows = [
+        difference({"low": row["low"], "high": row["high"]}, row["label"], "filled", row["delta"])
+        for row in record["follows"]
     ]
-    return spans(found, "logarithm of the odds of an act, highest to lowest value", 0.0, "nothing")
+    return spans(rows, "logarithm of the odds of an act, highest to lowest value", 0.0, "nothing")
 
 
 def _follows(record: LearnDocument) -> tuple[Block, ...]:
@@ -152,37 +152,37 @@ def _follows(record: LearnDocument) -> tuple[Block, ...]:
 
 def _interleaved(record: LearnDocument) -> tuple[Block, ...]:
     """Which rankings were preferred where two took turns, and how many such searches a try would need."""
-    told = [one["sentence"] for one in record.get("interleaved", ()) if one["other"]]
+    told = [row["sentence"] for row in record.get("interleaved", ()) if row["other"]]
     needed = (record.get("experiment") or {}).get("searches")
     if needed:
         told.append(f"About {needed:,} searches in which it takes turns with today's tell what agents prefer.")
-    return tuple(Paragraph(one) for one in told)
+    return tuple(Paragraph(sentence) for sentence in told)
 
 
 def _parts(record: LearnDocument) -> tuple[Block, ...]:
-    rows = [(f"{one['part']} ({one['queries']})", one["gain"], one["error"]) for one in record.get("pieces", ())]
+    rows = [(f"{row['part']} ({row['queries']})", row["gain"], row["error"]) for row in record.get("pieces", ())]
     note = "The number of distinct queries is in brackets. Each part is learned alone: they should agree."
     return _forest("Gain by acts alone, by part of the log, with 95% intervals", rows, note)
 
 
 def _off_policy(record: LearnDocument) -> tuple[Block, ...]:
     """What the best weights would have been worth, or why the log cannot tell."""
-    found = record.get("off_policy")
-    if not found:
+    policy = record.get("off_policy")
+    if not policy:
         return ()
-    if found["refusal"]:
-        return (Paragraph(f"{found['of']}: refused, {found['refusal']}.", "warning"),)
+    if policy["refusal"]:
+        return (Paragraph(f"{policy['of']}: refused, {policy['refusal']}.", "warning"),)
     rows: Iterator[Row] = (
-        {"estimate by": title, "acts per show": amount(own["value"], text=_with_ends(own))}
-        for title, own in estimates(found).items()
-        if own
+        {"estimate by": title, "acts per show": amount(estimate["value"], text=_with_ends(estimate))}
+        for title, estimate in estimates(policy).items()
+        if estimate
     )
     facts = (
-        ("shows", number(found["shows"], 0)),
-        ("worth", f"{number(found['effective'], 0)} shows of the new lists"),
-        ("largest weight", number(found["largest"], 1)),
+        ("shows", number(policy["shows"], 0)),
+        ("worth", f"{number(policy['effective'], 0)} shows of the new lists"),
+        ("largest weight", number(policy["largest"], 1)),
     )
-    return (*table("Values", f"What {found['of']} would have been worth.", rows), TermList(facts))
+    return (*table("Values", f"What {policy['of']} would have been worth.", rows), TermList(facts))
 
 
 def _with_ends(found: PolicyValue) -> str:
@@ -193,20 +193,20 @@ def _log(record: LearnDocument) -> tuple[Block, ...]:
     log = record["log"]
     policies: Iterator[Row] = (
         {
-            "policy": one["name"] or "without a name",
-            "searches": amount(one["searches"], 0),
-            "agreement": amount(one["agreement"], text=f"{one['agreement']:.1%}"),
-            "how": one["how"],
+            "policy": policy["name"] or "without a name",
+            "searches": amount(policy["searches"], 0),
+            "agreement": amount(policy["agreement"], text=f"{policy['agreement']:.1%}"),
+            "how": policy["how"],
         }
-        for one in record.get("policies", ())
+        for policy in record.get("policies", ())
     )
     aside: Iterator[Row] = (
         {
-            "set aside": one["rule"],
-            "count": amount(one["count"], 0),
-            "lines": ", ".join(map(str, one.get("lines", ()))),
+            "set aside": row["rule"],
+            "count": amount(row["count"], 0),
+            "lines": ", ".join(map(str, row.get("lines", ()))),
         }
-        for one in log.get("set_aside", ())
+        for row in log.get("set_aside", ())
     )
     facts = (("worth so many equally frequent queries", number(record.get("effective_queries"), 0)),)
     return (

@@ -116,22 +116,22 @@ def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
 
 def _faults(record: object, source: str) -> Iterator[Fault]:
     """Every fault: values first, then the shape, then names (which are only looked up in a sound shape)."""
-    for faults in (_value_faults, _shape_faults):
-        found = list(faults(record, source))
-        if found:
-            yield from found
+    for check in (_value_faults, _shape_faults):
+        faults = list(check(record, source))
+        if faults:
+            yield from faults
             return
     if kind_of(record) != "results":
         return
     sound = cast(ResultsDocument, record)
     yield from _label_faults(sound, source)
-    for at, own in enumerate((sound.get("rankings") or {}).get("lists", ())):
-        for query, one in own["queries"].items():
-            sizes = {len(part) for part in (one.get("scores", ()), *one.get("parts", {}).values())}
-            if one.keys() & {"scores", "parts"} and ("parts" not in one or sizes != {len(one["entries"])}):
-                place = f"rankings.lists.{at}.queries.{query}"
+    for i, contender in enumerate((sound.get("rankings") or {}).get("lists", ())):
+        for query, hits in contender["queries"].items():
+            sizes = {len(part) for part in (hits.get("scores", ()), *hits.get("parts", {}).values())}
+            if hits.keys() & {"scores", "parts"} and ("parts" not in hits or sizes != {len(hits["entries"])}):
+                place = f"rankings.lists.{i}.queries.{query}"
                 rule = "must have as many scores and parts of each signal as entries"
-                yield Fault(source, 0, place, shown(one), rule, _REMEDY)
+                yield Fault(source, 0, place, shown(hits), rule, _REMEDY)
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
@@ -193,12 +193,10 @@ def _labels(record: ResultsDocument) -> Iterator[tuple[str, str]]:
     """Every label that is used, with its place."""
     if baseline := record.get("baseline"):
         yield "baseline", baseline
-    yield from ((f"results.{at}.label", one["label"]) for at, one in enumerate(record["results"]))
-    yield from (
-        (f"comparisons.{at}.challenger", one["challenger"]) for at, one in enumerate(record["comparisons"])
-    )
-    yield from ((f"comparisons.{at}.baseline", one["baseline"]) for at, one in enumerate(record["comparisons"]))
-    yield from ((f"timing.{at}.label", one["label"]) for at, one in enumerate(record.get("timing", ())))
+    yield from ((f"results.{i}.label", row["label"]) for i, row in enumerate(record["results"]))
+    yield from ((f"comparisons.{i}.challenger", row["challenger"]) for i, row in enumerate(record["comparisons"]))
+    yield from ((f"comparisons.{i}.baseline", row["baseline"]) for i, row in enumerate(record["comparisons"]))
+    yield from ((f"timing.{i}.label", row["label"]) for i, row in enumerate(record.get("timing", ())))
     for index, query in enumerate(record.get("per_query", ()) if record["configurations"] else ()):
         for label in query["values"]:
             yield f"per_query.{index}.values", label

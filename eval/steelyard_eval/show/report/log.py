@@ -36,8 +36,8 @@ def of_log(path: str | Path) -> ResultsDocument:
             f"{place} holds no layered search; log some with steelyard search --system cortex_mem --log"
         )
     rows: list[LayersRecord] = [
-        {"label": f"{systems.get(policy, 'policy')} {policy}".strip(), **Progress.of_counts(own).summary()}
-        for policy, own in counts.items()
+        {"label": f"{systems.get(policy, 'policy')} {policy}".strip(), **Progress.of_counts(searches).summary()}
+        for policy, searches in counts.items()
     ]
     return {
         "schema_version": 1,

@@ -14,7 +14,7 @@ Pairs = tuple[tuple[str, str], ...]
 def facts(results: ResultsDocument) -> Pairs:
     """List sizes and settings, without those that are not given."""
     dataset = results["dataset"]
-    found = {
+    pairs = {
         "entries": _count(dataset.get("entries")),
         "queries": _count(dataset.get("queries")),
         "judged": _count(dataset.get("judged")),
@@ -25,7 +25,7 @@ def facts(results: ResultsDocument) -> Pairs:
         "licence": dataset.get("licence"),
         "set apart": _apart(dataset.get("set_apart")),
     }
-    return tuple((name, value) for name, value in found.items() if value)
+    return tuple((name, value) for name, value in pairs.items() if value)
 
 
 def method(results: ResultsDocument) -> Pairs:

@@ -94,24 +94,24 @@ def _silence(results: ResultsDocument) -> tuple[Block, ...]:
 def _of_texts(name: str, text: str, rows: Sequence[Mapping[str, str]]) -> tuple[Block, ...]:
     """A table of texts, the first column of which names the row; nothing without rows."""
     shown = (
-        [(head, amount(None, text=one) if at else one) for at, (head, one) in enumerate(row.items())]
+        [(head, amount(None, text=value) if i else value) for i, (head, value) in enumerate(row.items())]
         for row in rows
     )
     return table(name, text, shown)
 
 
 def _strategies(results: ResultsDocument) -> tuple[TermList, ...]:
-    pairs = tuple((one["label"], brief(one["strategy"])) for one in results["configurations"])
+    pairs = tuple((contender["label"], brief(contender["strategy"])) for contender in results["configurations"])
     return (TermList(pairs, code=True),) if pairs else ()
 
 
 def _provenance(results: ResultsDocument, sha256: str) -> list[tuple[str, str]]:
     """The command, the tool, and the hashes that tell two reports apart."""
     tuning = results.get("tuning")
-    found = {
+    terms = {
         "command": results.get("command") or (tuning and tuning.get("command")),
         "tool": results.get("tool") or (tuning and tuning.get("tool")),
         "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
         "report.json (SHA-256)": sha256,
     }
-    return [(name, value) for name, value in found.items() if value]
+    return [(name, value) for name, value in terms.items() if value]

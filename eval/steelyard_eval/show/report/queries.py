@@ -33,7 +33,7 @@ def disagreements(results: ResultsDocument) -> tuple[Block, ...]:
             wide.append((min(values) - max(values), query["id"], query))
     if not wide:
         return (Paragraph("All configurations have the same value on every query."),)
-    top = [query for _, _, query in sorted(wide, key=lambda found: found[:2])[:SHOWN]]
+    top = [query for _, _, query in sorted(wide, key=lambda row: row[:2])[:SHOWN]]
     best = (
         f"the baseline and the best {len(labels) - 1} others; "
         if len(labels) < len(results["configurations"])
@@ -47,7 +47,7 @@ def disagreements(results: ResultsDocument) -> tuple[Block, ...]:
 
 def _labels(results: ResultsDocument) -> list[str]:
     """The labels of the columns, in the order of the leaderboard: the baseline and the best others."""
-    labels = [one["label"] for one in configurations(results)]
+    labels = [contender["label"] for contender in configurations(results)]
     base = results.get("baseline")
     others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
     return [label for label in labels if label == base or label in others]
@@ -65,12 +65,12 @@ def _row(query: QueryRecord, labels: Sequence[str]) -> Row:
 def pairs(results: ResultsDocument, two: Sides | None) -> tuple[Block, ...]:
     """Both rankings of the queries whose value changes most; nothing where the document has no lists."""
     rankings = results.get("rankings") or {}
-    lists = {own["label"]: own["queries"] for own in rankings.get("lists", ())}
+    lists = {contender["label"]: contender["queries"] for contender in rankings.get("lists", ())}
     if two is None or two.left not in lists or two.right not in lists:
         return ()
     changed = sorted(two.rows(results), key=lambda row: (-abs(row[2] - row[1]), row[0]["id"]))
-    found = tuple(_pair(rankings, lists, two, *row) for row in changed[:SHOWN] if row[1] != row[2])
-    return (Pairs((two.left, two.right), found),) if found else ()
+    moved = tuple(_pair(rankings, lists, two, *row) for row in changed[:SHOWN] if row[1] != row[2])
+    return (Pairs((two.left, two.right), moved),) if moved else ()
 
 
 def _pair(
@@ -81,16 +81,16 @@ def _pair(
     left: float,
     right: float,
 ) -> Pair:
-    own = [lists[label].get(query["id"], {"entries": []}) for label in (two.left, two.right)]
-    before, after = (list(found["entries"]) for found in own)
-    by = movers(*own)
+    records = [lists[label].get(query["id"], {"entries": []}) for label in (two.left, two.right)]
+    before, after = (list(record["entries"]) for record in records)
+    by = movers(*records)
     return Pair(
         text=clip(query.get("text") or MISSING, _TEXT_COLUMNS),
         about=", ".join(clip(part, 60) for part in (query["id"], query.get("category")) if part),
         change=f"{number(left)} to {number(right)}",
-        left=tuple(_hit(rankings, query["id"], own[0], at, after, ("to", "left")) for at in range(len(before))),
+        left=tuple(_hit(rankings, query["id"], records[0], i, after, ("to", "left")) for i in range(len(before))),
         right=tuple(
-            _hit(rankings, query["id"], own[1], at, before, ("was", "new"), by) for at in range(len(after))
+            _hit(rankings, query["id"], records[1], i, before, ("was", "new"), by) for i in range(len(after))
         ),
     )
 
@@ -101,20 +101,20 @@ def movers(left: ListRecord, right: ListRecord) -> dict[str, str]:
     if not both or not (left.get("parts") and right.get("parts")):
         return {}
     before, after = (
-        standings({id_: _parts(own, own["entries"].index(id_)) for id_ in both}) for own in (left, right)
+        standings({id_: _parts(side, side["entries"].index(id_)) for id_ in both}) for side in (left, right)
     )
     ranks = {id_: (left["entries"].index(id_), right["entries"].index(id_)) for id_ in both}
-    found = {id_: cause(*ranks[id_], changed(before[id_], after[id_])) for id_ in both}
-    return {id_: name for id_, name in found.items() if name is not None}
+    causes = {id_: cause(*ranks[id_], changed(before[id_], after[id_])) for id_ in both}
+    return {id_: name for id_, name in causes.items() if name is not None}
 
 
-def _parts(own: ListRecord, at: int) -> dict[str, float]:
+def _parts(record: ListRecord, place: int) -> dict[str, float]:
     """What each signal adds at one place; a prior counts as one signal whatever its options."""
-    found: dict[str, float] = {}
-    for label, values in own["parts"].items():
+    parts: dict[str, float] = {}
+    for label, values in record["parts"].items():
         name = short_name(label)
-        found[name] = found.get(name, 0.0) + values[at]
-    return found
+        parts[name] = parts.get(name, 0.0) + values[place]
+    return parts
 
 
 def _hit(

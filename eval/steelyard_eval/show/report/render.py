@@ -74,14 +74,14 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
 
 def _with_trend(content: Page, runs: Sequence[KeptRun]) -> Page:
     """The page with what was measured before, in front of what is folded."""
-    found = trends(runs)
-    if found is None:
+    history = trends(runs)
+    if history is None:
         return content
     note = "The best contender of each run with its interval, and what was used then; steelyard runs lists all."
     title = "The metric over the kept runs, oldest first"
-    section = Section("trend", "Over time", (Figure(picture(trend(*found), title), note),))
-    at = next((at for at, one in enumerate(content.sections) if one.folded), len(content.sections))
-    return replace(content, sections=(*content.sections[:at], section, *content.sections[at:]))
+    added = Section("trend", "Over time", (Figure(picture(trend(*history), title), note),))
+    place = next((i for i, section in enumerate(content.sections) if section.folded), len(content.sections))
+    return replace(content, sections=(*content.sections[:place], added, *content.sections[place:]))
 
 
 def _summary(content: Page) -> str:
@@ -96,9 +96,9 @@ def _summary(content: Page) -> str:
 
 def _told_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     """The best row, what was chosen and the baseline, and the next best to make three; in their order."""
-    own = [at for at, row in enumerate(rows) if not at or row.marked or row.cells[0].under == CHOSEN]
-    rest = [at for at in range(len(rows)) if at not in own]
-    return [rows[at] for at in sorted([*own, *rest[: 3 - len(own)]])]
+    kept = [i for i, row in enumerate(rows) if not i or row.marked or row.cells[0].under == CHOSEN]
+    rest = [i for i in range(len(rows)) if i not in kept]
+    return [rows[i] for i in sorted([*kept, *rest[: 3 - len(kept)]])]
 
 
 def rendered(content: Page, results: ResultsDocument | None = None) -> str:

@@ -30,7 +30,7 @@ def sides(results: ResultsDocument) -> Sides | None:
     The lists in the document come in the order of importance; without lists it is the baseline and the best other.
     """
     measured = {label for query in results.get("per_query", ()) for label in query["values"]}
-    listed = [own["label"] for own in (results.get("rankings") or {}).get("lists", ()) if own["label"] in measured]
+    listed = [row["label"] for row in (results.get("rankings") or {}).get("lists", ()) if row["label"] in measured]
     means = {r["label"]: r["mean"] for r in results["results"] if r["metric"] == results["primary"]}
     best = sorted(means.keys() & measured, key=lambda label: (-means[label], label))
     base = results.get("baseline")
