@@ -18,6 +18,7 @@ from steelyard.stores.sqlite.schema import (
     UPSERT,
     failing,
     from_row,
+    from_rows,
     select,
     to_row,
     where,
@@ -70,7 +71,7 @@ class EntryTable(Journal):
         """See Store.get."""
         names = list(dict.fromkeys(("id", *fields)))
         sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
+        return from_rows(names, self._db.execute(sql, (json.dumps(list(ids)),)).fetchall())
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
@@ -102,7 +103,7 @@ class EntryTable(Journal):
         """See Store.recent."""
         condition, values = where(filters)
         sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
-        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
+        return from_rows(COLUMNS, self._db.execute(sql, (*values, limit)).fetchall())
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Store.count."""
