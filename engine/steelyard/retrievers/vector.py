@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.filters import EVERYTHING, Filters
@@ -101,7 +101,7 @@ class LayerRetriever:
         if not rows.ids or not vector.any():
             return []
         scores = self._scores(query, rows, vector)
-        found = Listed(rows.ids, scores, np.argsort(-scores, kind="stable"))
+        found = Listed(rows.ids, scores, _best_first(scores))
         return found if depth is None else found[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
@@ -240,6 +240,12 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
         When the rows and the vector differ in length.
     """
     return _Rows.of((), matrix).cosine(vector)
+
+
+def _best_first(scores: Floats) -> Indices:
+    """The rows by falling score, ties in order; a sort that keeps their order takes twice as long."""
+    order = np.argsort(-scores)
+    return order if np.diff(scores[order]).all() else np.argsort(-scores, kind="stable")
 
 
 def _quotient(dots: Floats, lengths: Floats) -> Floats:

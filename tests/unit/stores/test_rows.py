@@ -1,4 +1,4 @@
-"""Entries are read from a file as they were written to it."""
+"""Entries are read column by column as they are read one by one."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.stores.sqlite.schema import COLUMNS, from_row, to_row
+from steelyard.stores.sqlite.schema import COLUMNS, from_row, from_rows, to_row
 
 entries = st.builds(
     Entry,
@@ -22,25 +22,30 @@ entries = st.builds(
 )
 
 
-@given(entries)
+@given(st.lists(entries, max_size=4))
 def test_what_was_written_is_read(given):
-    found = from_row(COLUMNS, to_row(given))
+    found = from_rows(COLUMNS, [to_row(entry) for entry in given])
 
     assert found == given
-    assert dataclasses.asdict(found) == dataclasses.asdict(given)
+    assert [dataclasses.asdict(entry) for entry in found] == [dataclasses.asdict(entry) for entry in given]
 
 
 def test_fields_that_were_not_read_are_empty_and_not_shared():
-    one, other = (from_row(("id", "title"), row) for row in (("a", "A"), ("b", "B")))
+    one, other = from_rows(("id", "title"), [("a", "A"), ("b", "B")])
 
     assert (one, other) == (Entry("a", title="A"), Entry("b", title="B"))
     assert one.extra is not other.extra
 
 
 @pytest.mark.parametrize(("name", "value"), [("title", 3), ("importance", "high"), ("tags", "{}"), ("id", "a b")])
-def test_a_damaged_row_is_named(name, value):
-    row = list(to_row(Entry("second")))
-    row[COLUMNS.index(name)] = value
+def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
+    rows = [to_row(Entry("first")), list(to_row(Entry("second")))]
+    rows[1][COLUMNS.index(name)] = value
 
-    with pytest.raises(VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"):
-        from_row(COLUMNS, row)
+    with pytest.raises(
+        VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"
+    ) as alone:
+        from_row(COLUMNS, rows[1])
+    with pytest.raises(VaultError) as among:
+        from_rows(COLUMNS, rows)
+    assert str(among.value) == str(alone.value)

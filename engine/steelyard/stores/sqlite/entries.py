@@ -18,10 +18,14 @@ from steelyard.stores.sqlite.schema import (
     UPSERT,
     failing,
     from_row,
+    from_rows,
     select,
     to_row,
     where,
 )
+
+KEPT = 4096
+"""Entries of one state of the file that are kept as they were read, because searches show the same ones."""
 
 
 class EntryTable(Journal):
@@ -68,9 +72,20 @@ class EntryTable(Journal):
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Store.get."""
-        names = list(dict.fromkeys(("id", *fields)))
-        sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id ORDER BY j.key"
-        return [from_row(names, row) for row in self._db.execute(sql, (json.dumps(list(ids)),))]
+        names = tuple(dict.fromkeys(("id", *fields)))
+        with self._steady():
+            now = self.revision()
+            seen, known = self._shown.get(names, (now, {}))
+            if seen != now or self._writing:
+                known = {}
+            if unknown := [id_ for id_ in ids if id_ not in known]:
+                sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id"
+                rows = self._db.execute(sql, (json.dumps(unknown),)).fetchall()
+                read = {entry.id: entry for entry in from_rows(names, rows)}
+                known = {**known, **read}
+                if len(read) <= KEPT and not self._writing:
+                    self._shown[names] = now, known if len(known) <= KEPT else read
+        return [known[id_] for id_ in ids if id_ in known]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Store.entries."""
@@ -102,7 +117,7 @@ class EntryTable(Journal):
         """See Store.recent."""
         condition, values = where(filters)
         sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
-        return [from_row(COLUMNS, row) for row in self._db.execute(sql, (*values, limit))]
+        return from_rows(COLUMNS, self._db.execute(sql, (*values, limit)).fetchall())
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Store.count."""

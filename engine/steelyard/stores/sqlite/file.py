@@ -21,6 +21,7 @@ import apsw
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import VaultError
+from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite.check import check_books, check_schema
@@ -71,6 +72,8 @@ class VaultFile:
         self._searches: Counter[str] = Counter()
         self._memory_of: dict[Hashable, object] = {}
         self._scopes: dict[Filters, tuple[int, Indices]] = {}
+        self._names: tuple[int, dict[int, str]] = (-1, {})
+        self._shown: dict[Sequence[str], tuple[int, dict[str, Entry]]] = {}
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._settle()

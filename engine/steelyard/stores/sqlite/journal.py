@@ -59,10 +59,14 @@ class Journal(VaultFile):
         return found
 
     def _named(self, rowids: Indices) -> list[str]:
-        """The ids of entries."""
-        wanted = rowids.tolist()
-        sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
-        names = {rowid: id_ for id_, rowid in self._rows(sql, (json.dumps(wanted),))}
+        """The ids of entries; kept until the vault changes."""
+        now, wanted = self.revision(), rowids.tolist()
+        names = self._names[1] if self._names[0] == now and not self._writing else {}
+        if unknown := [rowid for rowid in wanted if rowid not in names]:
+            sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
+            names.update((rowid, id_) for id_, rowid in self._rows(sql, (json.dumps(unknown),)))
+            if not self._writing:
+                self._names = now, names
         try:
             return [names[rowid] for rowid in wanted]
         except KeyError as error:

@@ -21,6 +21,8 @@ from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, VectorSegment, l
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
 EMPTY: Vectors = np.zeros(0, np.float32)
+BLOCK = 256
+"""Rows of which the largest value is looked at before the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +82,7 @@ class Matrix:
         if counts is not None:
             low[~counts], high[~counts] = -np.inf, -np.inf
         size = len(low) if counts is None else int(counts.sum())
-        last = len(low) - min(depth, size)
-        return np.flatnonzero(high >= np.partition(low, last)[last]) if size else np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(high >= _largest(low, min(depth, size))) if size else np.zeros(0, dtype=np.int64)
 
     def chosen(self, at: Indices) -> tuple[Indices, Vectors | None]:
         """The rowids and the vectors of some rows; None where the vectors are not kept."""
@@ -130,3 +131,11 @@ class Matrix:
                 self._ahead.clear()
                 self._ahead.update(fresh)
         return known
+
+
+def _largest(values: Vectors, depth: int) -> np.float32:
+    """The `depth`-th largest, from 1; it is none below the `depth`-th largest maximum of blocks."""
+    maxima = values[: len(values) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
+    values = values[values >= _largest(maxima, depth)] if len(maxima) > depth else values
+    found: np.float32 = np.partition(values, -depth)[-depth]
+    return found

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from itertools import repeat
+from types import NoneType
 from typing import Any
 
 from steelyard.base.errors import VaultError, shown
@@ -138,6 +141,27 @@ def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
         ) from None
 
 
+def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry]:
+    """The entries of many rows, each as `from_row` reads it, column by column: that takes half the time."""
+    try:
+        columns = {
+            name: _column(name, values) for name, values in zip(names, zip(*rows, strict=True), strict=bool(rows))
+        }
+    except (ValueError, TypeError, RecursionError):
+        return [from_row(names, row) for row in rows]  # which names the entry that is damaged
+    entries = [object.__new__(Entry) for _ in rows]
+    for own in fields(Entry):  # arguments of a frozen class take twice as long as slots
+        empty: Iterable[Any] = ({} for _ in rows) if own.name == "extra" else repeat(own.default)
+        deque(map(Entry.__dict__[own.name].__set__, entries, columns.get(own.name, empty)), maxlen=0)
+    return entries
+
+
+def _column(name: str, values: Sequence[Any]) -> Sequence[Any]:
+    """The values of one field, read; texts, and numbers of which none is known, are seen to be sound at once."""
+    return values if {*map(type, values)} == {_SOUND.get(name)} else [*map(_READ[name], values)]
+
+
+_SOUND = {**dict.fromkeys(TEXT_FIELDS, str), **dict.fromkeys(NUMBER_FIELDS, NoneType), "id": None}
 _ID = re.compile(r"\S+")
 
 
