@@ -1,6 +1,7 @@
 """Real collections: baselines against the recorded ones, metrics against trec_eval, live against replay."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,20 @@ def run_of(path: Path) -> dict[str, dict[str, float]]:
     return run
 
 
+@pytest.fixture(scope="module")
+def locomo(data_root: Path) -> Workspace:
+    """Locomo, indexed once: a recording in it keeps its lists for the next."""
+    return Workspace.open(load(data_root / "locomo"))
+
+
+@pytest.fixture
+def space_of(data_root: Path, request: pytest.FixtureRequest) -> Callable[[str], Workspace]:
+    def opened(name: str) -> Workspace:
+        return request.getfixturevalue("locomo") if name == "locomo" else Workspace.open(load(data_root / name))
+
+    return opened
+
+
 def answerable(dataset: Dataset, recorded: dict[str, dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
     """The recorded means over the queries that have an answer: locomo's adversarial ones are recorded apart."""
     whole = recorded[dataset.report_split or "all"]
@@ -47,12 +62,13 @@ def answerable(dataset: Dataset, recorded: dict[str, dict[str, dict[str, float]]
 
 @pytest.mark.parametrize("name", SETS)
 def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
-    name: str, data_root: Path, tmp_path: Path
+    name: str, data_root: Path, space_of: Callable[[str], Workspace], tmp_path: Path
 ) -> None:
-    dataset = load(data_root / name)
+    space = space_of(name)
+    dataset = space.dataset
     systems = ("bm25", "vector", "echovault")
 
-    found = compare(dataset, systems, metrics=CHECKED, runs=tmp_path, timed=False)
+    found = compare(dataset, systems, metrics=CHECKED, runs=tmp_path, timed=False, workspace=space)
 
     recorded = json.loads((data_root / name / "dataset.json").read_text())["baselines"]["results"]
     recorded = answerable(dataset, recorded)
@@ -78,10 +94,10 @@ EVERY = parse_measures(
 
 
 def test_every_metric_of_every_query_is_trec_evals_and_the_kernel_finds_it(
-    shared_set: str, data_root: Path, tmp_path: Path
+    shared_set: str, space_of: Callable[[str], Workspace], tmp_path: Path
 ) -> None:
-    dataset = load(data_root / shared_set)
-    space = Workspace.open(dataset)
+    space = space_of(shared_set)
+    dataset = space.dataset
     plain = find_system("plain").config(100, space.model)
     table = record(space, judged(dataset, dataset.queries), [plain.with_strategy(parse(FUSED[0]))])
     judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
@@ -114,10 +130,9 @@ STRATEGIES = (
 
 
 @pytest.mark.parametrize("limit", [3, 10])
-def test_live_search_and_replay_give_the_same_bits_on_locomo(limit: int, data_root: Path) -> None:
-    dataset = load(data_root / "locomo")
-    queries = dataset.queries[::97]
-    space = Workspace.open(dataset)
+def test_live_search_and_replay_give_the_same_bits_on_locomo(limit: int, locomo: Workspace) -> None:
+    space = locomo
+    queries = space.dataset.queries[::97]
     plain = find_system("plain").config(limit, space.model)
     echovault = find_system("echovault").config(limit, space.model)
     configs = [plain.with_strategy(strategy) for strategy in map(parse, STRATEGIES)]

@@ -4,9 +4,11 @@ import json
 import logging
 import shutil
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -44,12 +46,27 @@ def openai(endpoint, monkeypatch):
     return endpoint
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "indexed"
+
+
 @pytest.fixture
-def indexed(openai, tmp_path):
-    path = tmp_path / "memory.db"
-    result = run("index", starter(), path, "--embedder", "api")
-    assert result.exit_code == 0, result.output
-    openai.requests.clear()
+def indexed(openai, kept, tmp_path):
+    """The starter set, indexed by the first test; the others take a copy that names their own endpoint."""
+    path, address = tmp_path / "memory.db", kept.with_name("address")
+    if not kept.exists():
+        result = run("index", starter(), path, "--embedder", "api")
+        assert result.exit_code == 0, result.output
+        openai.requests.clear()
+        address.write_text(openai.url)
+        shutil.copytree(tmp_path, kept)
+        return path
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    for file, table, column in ((path, "models", "settings"), (tmp_path / "cache/vectors.db", "vectors", "model")):
+        with closing(apsw.Connection(str(file))) as db:
+            replaced = f"UPDATE {table} SET {column} = replace({column}, ?, ?)"
+            db.execute(replaced, (address.read_text(), openai.url))
     return path
 
 

@@ -112,7 +112,7 @@ def test_the_adaptive_rule_is_that_of_a_system_that_documents_one(tmp_path):
 def test_the_adaptive_rule_of_soleri_counts_and_moves_one_weight(tmp_path):
     """seeds/soleri.txt, adaptive weights: (rate - .5) * 2 * .15 is what the weight of tfidf moves by."""
     log = tmp_path / "s.jsonl"
-    made = run("simulate", starter(), "--policy", "soleri", "--sessions", 400, "--act", "accepted", "-o", log)
+    made = run("simulate", starter(), "--policy", "soleri", "--sessions", 100, "--act", "accepted", "-o", log)
     assert made.exit_code == 0, made.stderr
     found = run("learn", starter(), "--feedback", log, "--rule", "adaptive", "-o", tmp_path / "w.json", "--json")
     record = json.loads(found.stdout)
