@@ -39,7 +39,7 @@ def test_the_machine_and_its_versions_are_told(report):
 
 
 def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
-    groups = {"replay", "evaluation", "search", "keywords", "vectors", "layers", "tuning"}
+    groups = {"fixed", "replay", "evaluation", "search", "keywords", "vectors", "layers", "tuning"}
     assert {case["group"] for case in report["cases"]} == groups
     for case in report["cases"]:
         rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
@@ -53,5 +53,4 @@ def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
         missing = set(report["machine"]["missing_peers"])  # of the extra bench
         peers = {"optuna", "cmaes", "fastrank"} if case["group"] == "tuning" else {"bm25s"}
         no_peer = (case["group"] == "tuning" or case["case"].startswith("bm25")) and bool(missing & peers)
-        no_peer |= case["group"] == "layers"  # measured against the document's figure alone
         assert no_peer or not all(row["ours"] for row in rows)

@@ -20,23 +20,23 @@ def test_off_policy_estimates_are_unbiased():
         item = rng.choice(4, 800, p=logging)
         clicks = (rng.random(800) < reward[item]).astype(float)
         one = estimate(clicks, 0.25 / logging[item], item, np.full(4, 0.25), seed=seed)
-        found.append([one.ips.value, one.snips.value, one.dr.value])
+        found.append([one["ips"]["value"], one["snips"]["value"], one["dr"]["value"]])
     error = np.std(found, axis=0) / np.sqrt(len(found))
     assert np.all(np.abs(np.mean(found, axis=0) - 0.25) < 3 * error)
 
 
 def test_a_reward_model_without_another_fold_is_zero_and_adds_nothing():
     found = estimate(*map(np.array, ([1.0], [0.5], [0], [1.0])))
-    assert found.dr.value == found.ips.value == 0.5
+    assert found["dr"]["value"] == found["ips"]["value"] == 0.5
 
 
 def test_snips_and_ips_by_hand():
     """Two shows of weight 2 and 0.5, the first clicked: IPS (2 + 0) / 2, SNIPS 2 / 2.5."""
     found = estimate(np.array([1.0, 0.0]), np.array([2.0, 0.5]), np.array([0, 1]), np.array([0.5, 0.5]))
-    assert found.ips.value == pytest.approx(1.0)
-    assert found.snips.value == pytest.approx(0.8)
-    assert found.effective == pytest.approx(2.5**2 / 4.25)
-    assert "are needed" in found.refusal
+    assert found["ips"]["value"] == pytest.approx(1.0)
+    assert found["snips"]["value"] == pytest.approx(0.8)
+    assert found["effective"] == pytest.approx(2.5**2 / 4.25)
+    assert "are needed" in found["refusal"]
 
 
 def test_rates_are_covered_where_policies_overlap_and_refused_where_not():
