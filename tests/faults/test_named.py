@@ -158,6 +158,16 @@ class TestABaseline:
         outcome = steelyard("gate", folder)
         assert (outcome.exit_code, f"is no {kind} that can be read" in outcome.output) == (2, True), outcome.output
 
+    def test_what_is_wrong_with_weights_is_said_and_of_other_files_the_command_that_tells(self, folder, baseline):
+        file = folder.parent / "w.json"
+        resealed(baseline, kind="weights", written="w.json")
+        assert "put it back" in steelyard("gate", folder).output  # it is missing
+        find_system("fts").config(10).save(file)
+        file.write_text(file.read_text().replace('"strategy": "fts"', '"strategy": "ftz"'))
+        assert "did you mean 'fts'?" in steelyard("gate", folder).output
+        file.write_text(json.dumps({"secret": LINE}))
+        assert "to see why: steelyard gate" in steelyard("gate", folder).output
+
     def test_elsewhere_names_files_of_its_own_folder_alone(self, folder, baseline, monkeypatch, tmp_path):
         find_system("fts").config(10).save(folder.parent / "w.json")
         resealed(baseline, kind="weights", written="w.json")

@@ -19,7 +19,7 @@ WIDTH = 100
 """The width of text that goes to a file or a pipe; tables are not folded there."""
 NARROWEST = 40
 FOLDED = 26
-"""Columns of text are folded to no less than this, the width of a signed value with its interval."""
+"""The width of a signed value with its interval, to which columns of text may be folded."""
 NAMES = 40
 """Percent of the width that names, the first column, may take before they are folded."""
 GAP = 2
@@ -60,6 +60,7 @@ def table(
     columns: Mapping[str, str] | None = None,
     most: int | None = None,
     keys: int = 1,
+    folded: int = FOLDED,
 ) -> str:
     """Print rows as aligned columns, with numbers on the right.
 
@@ -75,7 +76,9 @@ def table(
     most : int, optional
         The greatest width; by default that of the terminal, and none in a file or a pipe.
     keys : int
-        How many of the first columns name a row, and begin every table.
+        How many of the first columns name a row, and begin every table; of those only the first is folded.
+    folded : int
+        Columns of text are folded to no less than this.
     """
     if columns is None:
         if not rows:
@@ -90,7 +93,7 @@ def table(
     if most or not _unbounded():
         words = [max(map(len, head.split()), default=0) for head in heads]
         room = most or width()
-        floor = [max(FOLDED, NAMES * room // 100), *[FOLDED] * (len(heads) - 1)]
+        floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
             size if numbers else min(size, fold) for size, numbers, fold in zip(longest, right, floor, strict=True)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.answer import NAMED, Conclusion, Step, name_of
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
@@ -18,9 +18,16 @@ NAME = 24
 
 
 def answer(
-    record: ResultsDocument, dataset: Dataset | None = None, words: Mapping[str, str | None] | None = None
+    record: ResultsDocument,
+    dataset: Dataset | None = None,
+    words: Mapping[str, str | None] | None = None,
+    *,
+    used: bool = True,
 ) -> Conclusion:
-    """Of a comparison's document; with the data set, and how commands name the contenders, also what to do."""
+    """Of a comparison's document; with the data set, and how commands name the contenders, also what to do.
+
+    `used` says whether the baseline is what is used today.
+    """
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
     if not rows:
         return Conclusion(_alone(record, metric))
@@ -29,7 +36,7 @@ def answer(
     name = label if len(label) <= NAME else "the best one"
     place = "best" if top["delta"] == max(row["delta"] for row in rows) else "one"
     among = f", {place} of {len(rows)}," if len(rows) > 1 else ""
-    today = name_of(baseline)
+    today = name_of(baseline) if used or len(baseline) > NAMED else baseline
     told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: "Too few queries to tell"}
     low, high = top.get("low"), top.get("high")
     known = low is not None and high is not None  # a document of others may leave them out

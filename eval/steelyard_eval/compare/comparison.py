@@ -14,7 +14,7 @@ from steelyard_eval.common.configurations import Named, separate
 from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.comparison_document import ComparisonCase, document
 from steelyard_eval.compare.contender_selection import usual, with_baseline
-from steelyard_eval.compare.contenders import Given, GivenMany, distinct, read_all
+from steelyard_eval.compare.contenders import Given, GivenMany, distinct, read, read_all
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import Comparison
 from steelyard_eval.compare.silence import silences
@@ -80,7 +80,8 @@ def compare(
     parsed = together(partial(parse_measures, names), partial(distinct, readers))
     asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
     measures = _with_judged(asked)
-    base, named = with_baseline(named, baseline, lists or ())
+    today = read(dataset.system).label if dataset.system else ""
+    base, named = with_baseline(named, baseline, lists or (), today)
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
     if not chosen:
@@ -106,6 +107,7 @@ def compare(
         asked=names,
         measures=measures,
         baseline=base,
+        used=baseline is not None or base == today,
         split=split,
         asked_limit=limit,
         limit=size,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -57,6 +57,7 @@ class ComparisonCase:
     values : label -> metric -> float64[Q], over the judged queries; nothing where there are none.
     chosen, queries : the queries of the split, and those of them with judgments.
     asked : the metrics as they were named; `measures` has Judged beside them.
+    used : whether the baseline is what is used today, as the call or dataset.json says.
     recording : the folder that the lists are from, None for live searches.
     silence : a row for each contender on what it shows and what it keeps silent about, see `silence`.
     stale : a row for each contender on what it shows above what took its place, see `stale_lists`.
@@ -72,6 +73,7 @@ class ComparisonCase:
     asked: Sequence[str]
     measures: Sequence[Measure]
     baseline: str
+    used: bool
     split: str | None
     asked_limit: int | None
     limit: int
@@ -124,7 +126,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
         "notices": _notices(case),
         "primary": case.primary,
         "baseline": case.baseline,
-        "configurations": [{**row.about(), "empty": row.empty} for row in case.rows],
+        "configurations": [_configuration(case, row) for row in case.rows],
         "results": _results(case),
         "comparisons": case.tests,
         "per_query": query_rows(case.queries, values),
@@ -141,14 +143,14 @@ def document(case: ComparisonCase) -> ResultsDocument:
         said, alike = _alike(case)
         return {**record, **said, **alike}
     words = {contender.label: _word(contender) for contender in case.named}
-    return {**record, **answer(record, case.dataset, words).to_json()}
+    return {**record, **answer(record, case.dataset, words, used=case.used).to_json()}
 
 
 def _notices(case: ComparisonCase) -> list[str]:
     return [
         *case.dataset.notices,
         *(notice for row in case.rows for notice in row.notices),
-        *_tuned(case),
+        *(notice for row in case.rows for notice in _tuned(case, row)),
         *_empty(case.rows),
         *shallow(case.measures, case.limit),
         *case.arena.notices(case.rows, case.timed),
@@ -156,11 +158,16 @@ def _notices(case: ComparisonCase) -> list[str]:
     ]
 
 
-def _tuned(case: ComparisonCase) -> Iterator[str]:
-    """What weights were chosen by the labels that they are compared with."""
-    for row in case.rows if case.queries else ():
-        if isinstance(row.contender, Contender):
-            yield from tuned_here(row.label, row.contender.config.provenance, case.dataset, case.queries)
+def _configuration(case: ComparisonCase, row: ArenaRow) -> ContenderRecord:
+    made: ContenderRecord = {**row.about(), "empty": row.empty}
+    return {**made, "tuned": True} if _tuned(case, row) else made
+
+
+def _tuned(case: ComparisonCase, row: ArenaRow) -> list[str]:
+    """A notice on weights that were chosen by the labels that they are compared with."""
+    if not case.queries or not isinstance(row.contender, Contender):
+        return []
+    return tuned_here(row.label, row.contender.config.provenance, case.dataset, case.queries)
 
 
 def _empty(rows: Sequence[ArenaRow]) -> list[str]:

@@ -19,12 +19,15 @@ def usual(lists: tuple[str, ...] | None) -> list[str]:
 
 
 def with_baseline(
-    named: list[Named | ListContender], given: Given | int | None, lists: Collection[str]
+    named: list[Named | ListContender], given: Given | int | None, lists: Collection[str], today: str
 ) -> tuple[str, list[Named | ListContender]]:
-    """The label of the baseline, and the contenders including it, in front if it was not among them."""
+    """The label of the baseline, and the contenders including it, in front if it was not among them.
+
+    Where none is given it is the label `today`, what is used today, if that is compared, else the first.
+    """
     labels = [contender.label for contender in named]
     if given is None:
-        return labels[0], named
+        return today if today in labels else labels[0], named
     if isinstance(given, int):
         if not 0 <= given < len(labels):
             places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"

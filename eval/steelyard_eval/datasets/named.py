@@ -25,17 +25,22 @@ RULE = "what a file names is never asked, run, or opened outside its folder"
 
 @dataclass(frozen=True)
 class Naming:
-    """A file that names contenders: what it is called in messages, and the folder whose files it may name."""
+    """A file that names contenders: what it is called in messages, and the folder whose files it may name.
+
+    `instead` says how another file is named where one is gone.
+    """
 
     file: str
     folder: Path
+    instead: str = "correct its name"
 
     @classmethod
     def of_baseline(cls, path: Path) -> Naming:
         """A baseline may name files of the working directory when it is in there, else of its own folder."""
         here = Path()
         within = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(here))
-        return cls(f"the baseline {shown(str(path), PATH_WIDTH)}", here if within else path.parent)
+        instead = 'name what is used now: steelyard gate DATASET CONTENDER --update --accept-worse --because "..."'
+        return cls(f"the baseline {shown(str(path), PATH_WIDTH)}", here if within else path.parent, instead)
 
     def contender(self, text: str) -> str:
         """A contender of any kind, as a command would name it; ConfigError for what no file may name."""
@@ -57,12 +62,14 @@ class Naming:
             return text
         if kind not in FILES.values():
             raise self._refused(text, f"is of the kind {shown(kind)}")
+        place = shown(str(self.folder), PATH_WIDTH)
         try:
             exists = inside(self.folder, text).is_file()
         except (ValueError, OSError):
-            exists = False
+            raise self._refused(text, f"is no file in {place}") from None
         if not exists:
-            raise self._refused(text, f"is no file in {shown(str(self.folder), PATH_WIDTH)}")
+            gone = f"{self.file} names {shown(text)}, which is missing: there is no file in {place} of that name"
+            raise ConfigError(f"{gone}; put it back, or {self.instead}")
         return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
 
     def embedder(self, name: str) -> str:

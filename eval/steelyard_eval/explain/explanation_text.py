@@ -8,10 +8,12 @@ from html import escape
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import table, width
 from steelyard_eval.common.documents.explanation import ExplanationDocument
-from steelyard_eval.explain.text_tables import TextTable, blocks
+from steelyard_eval.explain.text_tables import TITLE, TextTable, blocks
 
-ID_WIDTH = 36
-"""Ids are clipped to this, so that they stay on one line; everything else is whole."""
+ID_WIDTH, NARROW = 36, 20
+"""Ids are clipped to the first, so that they stay on one line; to the second where one table has no room else."""
+FOLDED = 16
+"""Columns of text are folded to no less than this; titles are left out where that does not fit."""
 
 
 def text(record: ExplanationDocument) -> str:
@@ -28,10 +30,22 @@ def _text(block: TextTable) -> str:
     lines = "\n".join(line for written in block.lines for line in _wrapped(visible(written)))
     if not block.rows:
         return lines
-    columns = [_column(head, cells) for head, *cells in zip(block.heads, *block.rows, strict=True)]
-    keys = [str(place) for place in range(len(columns))]  # several headings are empty
-    rows = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-    return f"{lines}\n\n{table(rows, dict(zip(keys, block.heads, strict=True)), width(), block.keys)}"
+    shown = ""
+    for left_out, id_width in (("", ID_WIDTH), (TITLE, ID_WIDTH), (TITLE, NARROW)):
+        shown = _table(block, left_out, id_width)
+        if "\n\n" not in shown:  # a single table
+            break
+    return f"{lines}\n\n{shown}"
+
+
+def _table(block: TextTable, left_out: str, id_width: int) -> str:
+    columns = {
+        head: _column(head, cells, id_width)
+        for head, *cells in zip(block.heads, *block.rows, strict=True)
+        if head != left_out
+    }
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return table(rows, None, width(), block.keys, FOLDED)
 
 
 def _wrapped(line: str) -> list[str]:
@@ -51,11 +65,11 @@ def clip(cell: str, width: int) -> str:
     return f"{cell[: width - 2 - tail]}..{cell[len(cell) - tail :]}"
 
 
-def _column(head: str, cells: list[str]) -> list[str]:
+def _column(head: str, cells: list[str], id_width: int) -> list[str]:
     """The cells of a column, harmless; numbers are aligned right, and ids clipped."""
     harmless = [visible(cell) for cell in cells]
     if head == "entry":
-        return [clip(cell, ID_WIDTH) for cell in harmless]
+        return [clip(cell, id_width) for cell in harmless]
     widest = max(map(len, (head, *harmless)))
     return [cell.rjust(widest) for cell in harmless] if all(map(_numeric, harmless)) else harmless
 

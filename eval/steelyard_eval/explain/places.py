@@ -23,8 +23,8 @@ def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in
     lists = {} if isinstance(view, ListView) else _lists(view, id_)
     where, why = _where(view, query, entry, id_, in_scope, lists)
     rank = view.listed.get(id_) or view.ranked.get(id_)
-    late = [_list_words(name, None, **listed) for name, listed in lists.items() if rank and _late(**listed)]
-    return {"where": where, "rank": rank, "why": "; ".join([why, *late]), "lists": lists}
+    held = [_list_words(name, None, **listed) for name, listed in lists.items() if rank and listed["position"]]
+    return {"where": where, "rank": rank, "why": "; ".join([why, *held]), "lists": lists}
 
 
 def _where(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
@@ -22,10 +23,11 @@ from steelyard_eval.common.documents.explanation import (
 from steelyard_eval.explain.moves import short_name
 
 WIDEST_HEAD = 18
+TITLE = "title"
 CAUSE = "because of"
 STANDING = (
-    f"{CAUSE}: the signal that moved it most, and how far, as a share of the way from the last score to the best; "
-    "without a number, what adds most to a score that the first list does not give"
+    f"{CAUSE}: the signal in which it gained or lost most against the other entries; "
+    "where it had no score before, the signal that adds most to its score now"
 )
 LONGEST_STAGE = 80
 USUAL_LIMIT = 10
@@ -35,7 +37,10 @@ MOST_MISSING = 12
 
 @dataclass(frozen=True)
 class TextTable:
-    """Lines of text, then a table: `heads` and `rows`; the first `keys` columns name the row."""
+    """Lines of text, then a table: `heads` and `rows`; the first `keys` columns name the row.
+
+    The column of titles is the last, and the first to go where the room is scarce.
+    """
 
     lines: Sequence[str]
     heads: Sequence[str] = ()
@@ -49,7 +54,7 @@ def blocks(record: ExplanationDocument) -> list[TextTable]:
     for about in record["configurations"]:
         tables += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
-        tables.append(_changes(record["changes"], max(map(_most, record["configurations"]))))
+        tables.append(_changes(record["changes"], record["configurations"]))
     if record["entry"] is not None:
         tables += _entry(record["entry"])
     return tables
@@ -72,7 +77,7 @@ def _query(record: ExplanationDocument) -> TextTable:
 
 
 def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
-    """The list: rank, entry, grade, score, raw values beside contributions, factor, headline."""
+    """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
     entries = about["entries"][: _most(about)]
     columns: dict[str, list[str]] = {
         "rank": [str(entry["rank"]) for entry in entries],
@@ -84,7 +89,7 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
     silent = _silent(entries)
     legend = _add_signals(columns, [_without(entry, silent) for entry in entries])
     columns |= _factors(entries)
-    columns[""] = [entry["headline"] for entry in entries]
+    columns[TITLE] = [entry["headline"] for entry in entries]
     lines = [*_about(about), *_read(about, query), *legend]
     lines += [f"0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
     if not entries:
@@ -98,10 +103,10 @@ def _most(about: ExplainedView) -> int:
 
 
 def _silent(entries: Sequence[ListedEntry]) -> list[str]:
-    """The signals that are 0 for all of several entries, and add 0 to their scores."""
+    """The signals that are 0, or not there, for all of several entries, and add 0 to their scores."""
     names = dict.fromkeys(name for entry in entries for name in entry["signals"])
     added = {term["signal"] for entry in entries for term in entry["contributions"] if term["contribution"]}
-    told = {name for entry in entries for name, signal in entry["signals"].items() if signal["value"] != 0}
+    told = {name for entry in entries for name, signal in entry["signals"].items() if signal["value"]}
     return [name for name in names if len(entries) > 1 and name not in added | told]
 
 
@@ -147,7 +152,7 @@ def _times(value: float) -> str:
 
 
 def _add_signals(columns: dict[str, list[str]], entries: Sequence[ListedEntry]) -> list[str]:
-    """Add raw values and contributions to the columns; returns what stands behind shortened headings."""
+    """Add what each signal adds to the score, or its raw value where that is all; returns long headings."""
     terms = dict.fromkeys((t["weight"], t["signal"]) for entry in entries for t in entry["contributions"])
     signals = dict.fromkeys(name for entry in entries for name in entry["signals"])
     heads = _headings([*signals, *(signal for _, signal in terms)])
@@ -156,16 +161,14 @@ def _add_signals(columns: dict[str, list[str]], entries: Sequence[ListedEntry]) 
         columns[heads[name]] = [_raw(entry["signals"][name]) for entry in entries]
     legend: list[str] = []
     for weight, signal in terms:
-        if signal in signals:
-            columns[heads[signal]] = [_raw(entry["signals"][signal]) for entry in entries]
         if not weight or _is_the_score(entries):
+            columns[heads[signal]] = [_raw(entry["signals"].get(signal)) for entry in entries]
             continue
         head = f"{number_text(weight)}*{heads[signal]}"
         if len(head) > WIDEST_HEAD:
             legend.append(f"[{len(legend) + 1}] = {head}")
             head = f"[{len(legend)}]"
-        values = [_contribution(entry, weight, signal) for entry in entries]
-        columns[head] = _numbers(values, _decimals(entries))
+        columns[head] = [_added(entry, weight, signal, _decimals(entries)) for entry in entries]
     return legend
 
 
@@ -181,10 +184,13 @@ def _is_the_score(entries: Sequence[ListedEntry]) -> bool:
     return all([entry["score"]] == [signal["value"] for signal in entry["signals"].values()] for entry in entries)
 
 
-def _contribution(entry: ListedEntry, weight: float, signal: str) -> float | None:
-    """What the terms written so add together; None where the entry's tier has none."""
+def _added(entry: ListedEntry, weight: float, signal: str, decimals: int) -> str:
+    """What the terms written so add together, with the place in the retriever's list; "-" without the signal."""
     added = [t["contribution"] for t in entry["contributions"] if (t["weight"], t["signal"]) == (weight, signal)]
-    return sum(added) if added else None
+    raw = entry["signals"].get(signal)
+    if not added or (raw and raw["value"] is None and not sum(added)):
+        return "-"
+    return f"{sum(added):.{decimals}f}{_position(raw)}"
 
 
 def _about(about: ExplainedView) -> list[str]:
@@ -234,42 +240,38 @@ def _missing(about: ExplainedView) -> list[TextTable]:
         return []
     more = _left_out(len(missing), MOST_MISSING)
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
-    return [
-        TextTable([f"relevant, not in the list: {len(missing)}{more}"], ["entry", "grade", "where", ""], rows, 1)
-    ]
+    told = f"relevant, not in the list: {len(missing)}{more}"
+    return [TextTable([told], ["entry", "grade", "where", TITLE], rows, 1)]
 
 
-def _changes(changes: Sequence[ChangeRecord], most: int) -> TextTable:
+def _changes(changes: Sequence[ChangeRecord], configurations: Sequence[ExplainedView]) -> TextTable:
+    most = max(map(_most, configurations))
+    having: dict[str, set[str]] = {}
+    for entry in chain.from_iterable(about["entries"] for about in configurations):
+        for term in entry["contributions"]:
+            if term["contribution"]:
+                having.setdefault(short_name(term["signal"]), set()).add(entry["id"])
     rows = [
-        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _step(c), _cause(c)) for c in changes
+        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _cause(c, having)) for c in changes
     ]
     counts = {kind: sum(c["kind"] == kind for c in changes) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    lines = [f"changes: {summary}", STANDING] if changes else [f"changes: {summary}"]
-    lines[:1] = [f"{lines[0]}{_left_out(len(rows), most)}"]
-    return TextTable(lines, ["before", "after", "entry", "grade", "", CAUSE], rows[:most], 3)
+    lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
+    return TextTable(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
-    return f"; {count - most} more are in the JSON document" if count > most else ""
+    return f"; {count - most} more in the JSON document" if count > most else ""
 
 
 _KINDS = ("stayed", "moved", "entered", "left")
 
 
-def _step(change: ChangeRecord) -> str:
-    before, after = change["before"], change["after"]
-    if change["kind"] == "moved" and before is not None and after is not None:
-        step = before - after
-        return f"rose by {step}" if step > 0 else f"fell by {-step}"
-    return "" if change["kind"] == "stayed" else change["kind"]
-
-
-def _cause(change: ChangeRecord) -> str:
-    """The signal with its change of standing, and where the entry was before; its title is in the list above."""
+def _cause(change: ChangeRecord, having: Mapping[str, set[str]]) -> str:
+    """The signal, "of others" where they have it and this entry has not, and where the entry was before."""
     by = change["by"]
     if by is not None and by in change["changes"]:
-        return f"{short_name(by)} {change['changes'][by]:+.3f}"
+        return short_name(by) + ("" if change["id"] in having.get(by, {change["id"]}) else " of others")
     if by is not None:
         return "; ".join(filter(None, (short_name(by), change["why"])))
     if change["kind"] == "stayed":
@@ -302,10 +304,12 @@ def _numbers(values: Sequence[float | None], decimals: int) -> list[str]:
     return ["-" if value is None else f"{value:.{decimals}f}" for value in values]
 
 
-def _raw(signal: RawSignal) -> str:
-    if signal["value"] is None:
-        return "-"
-    return f"{signal['value']:.4f}" + (f" #{signal['position']}" if signal["position"] else "")
+def _raw(signal: RawSignal | None) -> str:
+    return "-" if signal is None or signal["value"] is None else f"{signal['value']:.4f}{_position(signal)}"
+
+
+def _position(signal: RawSignal | None) -> str:
+    return f" #{signal['position']}" if signal and signal["position"] else ""
 
 
 def _grade(grade: int | None) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
-from steelyard.config.search_config import SearchConfig
+from steelyard.config.search_config import SearchConfig, read_json
 from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
@@ -26,6 +26,7 @@ from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.silence import losses
 from steelyard_eval.gate.values import DEEPEST, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
@@ -50,21 +51,34 @@ class Asked:
         return cls(contender, "" if isinstance(contender.given, SearchConfig) else contender.given)
 
     @classmethod
-    def again(cls, naming: Naming, label: str, kind: str, written: str) -> Asked:
+    def again(cls, naming: Naming, dataset: Dataset, label: str, kind: str, written: str) -> Asked:
         """Read what a baseline names; ConfigError when it may not name that, or it is gone."""
         text = naming.of_kind(kind, written)
         try:
             if kind == "run":
                 return cls(of_run(label, Path(text)), written)
             return cls(Named(label, kind, SearchConfig.load(text) if kind == "weights" else text), written)
-        except SteelyardError:  # its message may quote the file, which the baseline chose
-            problem = f"{shown(written)}, which is no {kind} that can be read"
-            raise ConfigError(f"{naming.file} names {problem}; name it on the command line to see why") from None
+        except SteelyardError as error:
+            problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"
+            if kind == "weights" and _is_weights(text):
+                raise ConfigError(f"{problem}: {error}") from None
+            # The message may quote the file, which the baseline chose and which may hold anything.
+            command = spelled("gate", dataset, text, options={}) or "gate it by name"
+            raise ConfigError(f"{problem}; to see why: {command}") from None
 
     @property
     def kind(self) -> str:
         """system, strategy, weights, run, endpoint, function or frame."""
         return self.one.kind
+
+
+def _is_weights(file: str) -> bool:
+    """Whether a file has the keys of weights, so that a message may quote it."""
+    try:
+        record = read_json(file)
+    except SteelyardError:
+        return False
+    return isinstance(record, Mapping) and record.keys() >= {"schema_version", "system", "strategy"}
 
 
 def read_asked(many: GivenMany) -> list[Asked]:

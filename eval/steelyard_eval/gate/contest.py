@@ -27,7 +27,7 @@ from steelyard_eval.gate.answers import GateAnswers, about
 from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
-from steelyard_eval.gate.rule import ALPHA, SMALL, Changes, Findings, judge
+from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Changes, Findings, judge
 from steelyard_eval.gate.silence import false_answers, kept_promise, promised, risen
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
@@ -231,7 +231,8 @@ class Contest:
             return f"{change}; the one-sided test of the gate fails it (p = {found.p_worse:.2g})"
         if found.fails or found.better:
             return change
-        can = "excluded" if found.within else "not excluded, for these queries are too few to tell"
+        sure = f"excluded ({BOUND:.0%} sure, by one side alone)"
+        can = sure if found.within else "not excluded, for these queries are too few to tell"
         return f"{change}; a drop of {self.budget:g} is {can}"
 
     def _slices(self) -> list[FindingRecord]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.base.errors import visible
+from steelyard.base.errors import ConfigError, visible
+from steelyard.fusion import parse_strategy
 from steelyard_eval.common.answer import NAMED as CLIPPED
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.configurations import Named, written_as
@@ -187,7 +188,9 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
             if contest.verdict == verdict and (rows := contest.worst()):
                 lost = rows[0]["id"]
                 step = f"look at {visible(lost)}, which lost most of {_short(contest.now.label)}"
-                return (Step(step, _explaining(gate, lost, contest)),)
+                before = _formula_before(contest)
+                beside = ", beside the formula of the baseline" if before else ""
+                return (Step(f"{step}{beside}", _explaining(gate, lost, contest, before)),)
         return ()
     if verdict == "inconclusive":
         return tuple(_settling(gate, contests))
@@ -212,15 +215,31 @@ def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
     return tuned_here(contest.now.label, config.provenance, gate.dataset, contest.queries) if config else []
 
 
-def _explaining(gate: GateSetup, query: str, contest: Contest) -> str:
-    """The command that explains a query of what is gated; lists alone, and what no command names, have none."""
+def _formula_before(contest: Contest) -> str:
+    """The formula that the baseline was written with, where that is another one; lists have none."""
+    before = contest.kept.strategy
+    try:
+        parse_strategy(before)
+    except ConfigError:
+        return ""
+    return before if before != contest.now.strategy else ""
+
+
+def _explaining(gate: GateSetup, query: str, contest: Contest, before: str) -> str:
+    """The command that explains a query of what is gated, held against a formula `before` unless that is empty.
+
+    Lists alone, and what no command names, have none.
+    """
     contender, written = contest.now.asked.one, contest.now.asked.written
     if not isinstance(contender, Named):
         return ""
     named = contender.word
     if named is None and written:  # a weights file that the baseline names
         named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
-    return (spelled("explain", gate.dataset, query, named, options={}) or "") if named else ""
+    if not named:
+        return ""
+    words, options = ([before], {"--against": named}) if before else ([named], {})
+    return spelled("explain", gate.dataset, query, *words, options=options) or ""
 
 
 def _short(label: str) -> str:

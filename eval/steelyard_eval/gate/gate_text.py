@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
-from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
+from steelyard_eval.common.documents.gate import GateDocument, GatedRecord, SliceRecord
 from steelyard_eval.common.markup import ends
 
 SAME = ("unchanged", "identity")
@@ -26,7 +26,7 @@ def text(record: GateDocument) -> str:
 
 def contenders(record: GateDocument) -> str:
     """A row a contender."""
-    rows = [_row(row, f"catches {drop_text(record)}") for row in record["contenders"]]
+    rows = [{**_row(row, f"catches {drop_text(record)}"), "why": why(row, record)} for row in record["contenders"]]
     some = any(row["why"] for row in rows)
     return table([row if some else {head: cell for head, cell in row.items() if head != "why"} for row in rows])
 
@@ -40,8 +40,13 @@ def _row(row: GatedRecord, catches: str) -> dict[str, str]:
         "change [95%]": change(row) if row["lists_changed"] else "none",
         "touched": f"{row['touched']:.0%}",
         catches: percent(power["caught"]) + (" (misses most)" if power["asleep"] else ""),
-        "why": "" if row["reason"] in SAME and row["verdict"] == "pass" else row["text"],
     }
+
+
+def why(row: GatedRecord, record: GateDocument) -> str:
+    """What decided, where neither the sentence above nor a change of none says it."""
+    told = (row["reason"] in SAME and row["verdict"] == "pass") or row["text"] in record["sentence"]
+    return "" if told else row["text"]
 
 
 def change(row: GatedRecord) -> str:
@@ -62,12 +67,13 @@ def _details(row: GatedRecord) -> str:
         parts += [wrapped(f"    before: {', '.join(query['list_before'][:5])}", 12)]
         parts += [wrapped(f"    now:    {', '.join(query['list_now'][:5])}", 12)]
     slices = [part for part in row["slices"] if part["worse"]]
-    parts += [
-        f"  worse on {part['field']} {part['value']}: {part['delta']:+.4f} over {part['queries']} queries, "
-        f"p = {part['p_adjusted']:.3g} after correction"
-        for part in slices
-    ]
+    parts += [wrapped(f"  worse on {part['field']} {part['value']}: {fall(part)}", 4) for part in slices]
     return "\n".join(parts)
+
+
+def fall(part: SliceRecord) -> str:
+    """The change on a category or an intent, as both faces write it."""
+    return f"{part['delta']:+.4f} over {part['queries']} queries, corrected p = {part['p_adjusted']:.2g}"
 
 
 def trust(record: GateDocument) -> str:
@@ -75,10 +81,10 @@ def trust(record: GateDocument) -> str:
     power, alarms = record["power"], record["false_alarm_rate"]
     if power is None or power["least"] is None:
         return "No planted regression could be measured, so what this gate can see is not known."
-    least = percent(power["least"])
+    worst = "; of several contenders, these are its worst values" if len(record["contenders"]) > 1 else ""
     seen = (
-        f"This gate catches a change of {drop_text(record)} nDCG@10 in about {least} of cases, and blocks one "
-        f"that is neither better nor worse in about {percent(alarms)}, each for its worst contender."
+        f"Of changes that lower nDCG@10 by {power['drop']:g} this gate blocks about {percent(power['least'])}; of "
+        f"changes that lower nothing it blocks about {percent(alarms)}, by mistake{worst}."
     )
     if power["asleep"]:
         seen += f" It would miss most such drops of {', '.join(power['asleep'])}: too few queries have labels."

@@ -167,7 +167,7 @@ class Gate:
     def _named_by(self, baseline: Baseline) -> list[Asked]:
         """The contenders of a baseline; ConfigError for one that no file may name."""
         naming = Naming.of_baseline(self.path)
-        return together(*(partial(Asked.again, naming, *kept.named) for kept in baseline.contenders))
+        return together(*(partial(Asked.again, naming, self.dataset, *kept.named) for kept in baseline.contenders))
 
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
         """The judged queries of the split."""

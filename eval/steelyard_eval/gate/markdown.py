@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from steelyard_eval.common.answer import in_markdown
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.common.markup import markdown
-from steelyard_eval.gate.gate_text import change, drop_text, percent, trust
+from steelyard_eval.gate.gate_text import change, drop_text, fall, percent, trust, why
 
 CLIPPED = 160
 """Characters of a query that are shown."""
@@ -37,7 +37,7 @@ def undecided_page(error: str) -> str:
 
 
 def _table(record: GateDocument) -> Iterator[str]:
-    heads = ("", "verdict", "nDCG@10", "change [95%]", "queries touched", f"catches {drop_text(record)}", "")
+    heads = ("", "verdict", "nDCG@10", "change [95%]", "queries touched", f"catches {drop_text(record)}", "why")
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in record["contenders"]:
@@ -50,7 +50,7 @@ def _table(record: GateDocument) -> Iterator[str]:
             change(row) if row["lists_changed"] else "none",
             f"{row['touched']:.0%} of {row['queries']}",
             percent(power["caught"]) + asleep,
-            markdown(row["text"]),
+            markdown(why(row, record)),
         )
         yield f"| {' | '.join(cells)} |"
 
@@ -86,10 +86,8 @@ def _slices(record: GateDocument) -> Iterator[str]:
     for row in record["contenders"]:
         for part in row["slices"]:
             if part["worse"]:
-                yield (
-                    f"{code(row['label'])} is worse on {markdown(part['field'])} {code(part['value'])}: "
-                    f"{part['delta']:+.4f} over {part['queries']} queries, p = {part['p_adjusted']:.2g} corrected."
-                )
+                where = f"{markdown(part['field'])} {code(part['value'])}"
+                yield f"{code(row['label'])} is worse on {where}: {fall(part)}."
 
 
 def code(text: str) -> str:

@@ -12,6 +12,7 @@ from steelyard_eval.common.markup import interval, number, tex
 from steelyard_eval.measures.statistics import ALPHA
 
 _CHOSEN = r"$^{\star}$"
+_TUNED = r"$^{\dagger}$"
 _SIGNS = {"better": r"$^{\blacktriangle}$", "worse": r"$^{\blacktriangledown}$"}
 
 
@@ -20,8 +21,8 @@ def latex(record: ResultsDocument) -> str:
 
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
     document (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
-    recommendation chose. The label of the table is ``tab:``, the name of the data set, and
-    ``-compare`` or ``-recommend``.
+    recommendation chose, a dagger what was tuned on these queries. The label of the table is ``tab:``, the name of
+    the data set, and ``-compare`` or ``-recommend``.
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
@@ -37,19 +38,22 @@ def latex(record: ResultsDocument) -> str:
              if not metric.startswith("Judged@") else ("", "")  # coverage of labels is no quality
              for metric in metrics}  # fmt: skip
     choice = chosen(record) if record.get("leaderboard") else ""
+    tuned = {one["label"] for one in record["configurations"] if one.get("tuned")}
     rows = []
     for label in labels:
         cells = [
             _cell(values.get((label, m)), marks[m]) + _SIGNS.get(tested.get((label, m), ""), "") for m in metrics
         ]
         start = "{}" if label.startswith(("[", "*")) else ""  # both would belong to the line before
-        name = f"{start}{tex(label)}{_CHOSEN if label == choice else ''}"
+        name = f"{start}{tex(label)}{_CHOSEN if label == choice else ''}{_TUNED if label in tuned else ''}"
         rows.append(f"{name} & {' & '.join(cells)} \\\\")
         rows += [r"\midrule"] if label == baseline and len(labels) > 1 else []
     head = " & ".join(tex(metric) for metric in metrics)
     of = re.sub("[^A-Za-z0-9]+", "-", record["dataset"]["name"]).strip("-") or "results"
     name = f"tab:{of}-{'recommend' if record.get('leaderboard') else 'compare'}"
-    caption = "\n".join([*_caption(record, bool(tested)), *(_choice(record) if choice in labels else ())])
+    said = [*_caption(record, bool(tested)), *(_choice(record) if choice in labels else ())]
+    said += [f"{_TUNED}: tuned on these queries, so its mean is optimistic."] if tuned & {*labels} else []
+    caption = "\n".join(said)
     lines = (
         rf"% Needs \usepackage{{booktabs,amssymb}}; the text names it by Table~\ref{{{name}}}.",
         r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{{name}}}",

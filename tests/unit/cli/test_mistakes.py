@@ -200,7 +200,7 @@ def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
     assert found.exit_code == 0
     first = next(line for line in found.stdout.splitlines() if line.startswith(("q1", "q2")))
     assert first.split()[0] == "q1"
-    command = found.stdout.split("why: steelyard ")[1]
+    command = found.stdout.split("steelyard ")[1]
     assert "query q1: words about a" in run(*command.split()).stdout
 
 

@@ -1,5 +1,6 @@
 """What a comparison answers first."""
 
+from steelyard_eval.compare import compare
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -25,3 +26,14 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
         found = answer(record | {"comparisons": [row | {"verdict": verdict}]}, load(starter()), {"bm25": "bm25"})
         (step,) = found.steps
         assert what in str(step)
+
+
+def test_the_baseline_is_what_the_data_set_uses_today_else_it_is_not_yours():
+    """The starter's dataset.json names echovault."""
+    today = compare(starter(), ["bm25", "echovault"], timed=False)
+    assert today.record["baseline"] == "echovault"
+    assert "over your echovault" in today.sentence
+    first = compare(starter(), ["bm25", "fts"], timed=False)
+    assert first.record["baseline"] == "bm25"
+    assert "your" not in first.sentence
+    assert "your bm25" in compare(starter(), ["bm25", "fts"], baseline="bm25", timed=False).sentence

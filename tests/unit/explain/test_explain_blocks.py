@@ -29,7 +29,7 @@ def test_changes_are_counted_by_their_kind():
     kinds = ["moved", "left", "moved", "entered", "moved", "left"]
     change = {"before": 1, "after": 2, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": True}
-    block = _changes([change | {"kind": kind} for kind in kinds], most=10)
+    block = _changes([change | {"kind": kind} for kind in kinds], [{"limit": 10, "entries": []}])
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
 
 
@@ -43,7 +43,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     about = {"label": "mine", "role": "only", "strategy": "bm25", "system": "mine", "metrics": None, "limit": 2}
     about |= {"depths": {}, "finish": [], "intent": "", "matched": "", "ranked": 7}
     block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
-    assert block.heads == ["rank", "entry", "grade", "score", "bm25", ""]
+    assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]
     assert block.lines[-1] == "0 for all of these: tags"
     assert "lists 3 of 7 that have a score, the first 2 here" in block.lines[1]
@@ -51,9 +51,9 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
 
     change = {"kind": "left", "before": 1, "after": None, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": None, "why": ""}
-    block = _changes([change] * 3, most=2)
+    block = _changes([change] * 3, [{"limit": 2, "entries": []}])
     assert len(block.rows) == 2
-    assert block.lines[0].endswith("3 left; 1 more are in the JSON document")
+    assert block.lines[0].endswith("3 left; 1 more in the JSON document")
 
 
 def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_whole(monkeypatch):
@@ -73,7 +73,7 @@ def test_a_change_says_why_whole_and_a_weight_of_nothing_has_no_column():
     why = "fts: #85, beyond its depth 20; vector: not searched, enough was found"
     change = {"kind": "entered", "before": None, "after": 1, "id": "a", "grade": None, "by": "severity"}
     change |= {"headline": "Storm plan", "standing": None, "why": why, "changes": {}}
-    assert _changes([change], most=2).rows[0][-1] == f"severity; {why}"
+    assert _changes([change], [{"limit": 2, "entries": []}]).rows[0][-1] == f"severity; {why}"
 
     terms = [
         {"weight": weight, "signal": name, "contribution": weight} for weight, name in ((0.0, "tags"), (1.0, "x"))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -154,7 +155,7 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
 
     where = {m["id"]: (m["where"], m["rank"], m["why"]) for m in only(found)["missing"]}
     assert where == {
-        "b": ("below_cut", 2, "rank 2, below the cut at 1"),
+        "b": ("below_cut", 2, "rank 2, below the cut at 1; fts: #2"),
         "c": ("beyond_depth", None, "fts: #3, beyond its depth 2"),
         "d": ("not_returned", None, 'fts: not returned (holds none of "cache")'),
         "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
@@ -257,7 +258,11 @@ def test_who_moved_and_by_which_signal(tmp_path):
     assert moves["b"]["changes"] == pytest.approx({"importance": 0, "tags": 5 / 9})
     assert moves["c"]["changes"] == pytest.approx({"importance": -1 / 9 + 1 / 2, "tags": 0})
     assert moves["a"]["standing"] == pytest.approx({"before": 0.5, "after": 1 / 9 - 5 / 9})
-    assert "fell by 2  tags -0.556" in str(found)
+    assert [line.split(maxsplit=4)[2:] for line in str(found).splitlines()[-3:]] == [
+        ["b", "1", "tags"],
+        ["c", "-", "importance"],
+        ["a", "-", "tags of others"],  # it has none, so nothing of its own took it down
+    ]
 
 
 @pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
@@ -291,7 +296,7 @@ def test_who_entered_and_who_left_say_where_they_were(tmp_path):
         ("a", "entered", 2, 1),
         ("b", "left", 1, 2),
     ]
-    assert [c["why"] for c in changes] == ["rank 2, below the cut at 1"] * 2
+    assert [c["why"].partition(";")[0] for c in changes] == ["rank 2, below the cut at 1"] * 2
     # of two, the best stands at +1/2 and the last at -1/2: each signal did half of the way
     assert changes[0]["changes"] == pytest.approx({"bm25": 0.5, "importance": 0.5})
     assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
@@ -466,7 +471,23 @@ def test_a_reason_is_folded_and_never_cut(monkeypatch, columns):
     shown = run("explain", folder, "q005", "--against", "soleri").stdout
     assert (why in shown) == (columns == "240")
     assert all(word in shown for word in why.split())
-    assert ".." not in shown
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_an_explanation_has_one_table_of_each_kind_within_the_width(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    formula = "weighted_sum(0.31*bm25, 0.51*vector, 0.18*graph)"
+    shown = run("explain", starter(), "q14", "echovault", "--against", formula).stdout
+    assert max(map(len, shown.splitlines())) <= columns
+    heads = [line.split()[0] for line, below in pairwise(shown.splitlines()) if below.startswith("----")]
+    assert heads == ["rank", "entry", "rank", "entry", "before"]
+
+
+def test_the_list_of_the_worst_says_how_many_have_nothing():
+    label = json.loads(run("explain", starter(), "--json").stdout)["label"]
+    values = json.loads(run("compare", starter(), label, "--json").stdout)["per_query"]
+    zero = sum(row["values"][label] == 0 for row in values)
+    assert f"of {len(values)} judged queries, {zero} with a value of 0;" in run("explain", starter()).stdout
 
 
 def test_a_cell_is_clipped_in_its_middle():

@@ -23,6 +23,8 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.gate.gate_text import text
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
@@ -156,6 +158,22 @@ def test_text_frame_and_page_are_harmless(found, verdict):
     assert "<script>" not in one._repr_html_()
     assert len(one.to_frame()) == len(one.record["contenders"])
     assert str(one)
+
+
+def test_the_reason_of_one_contender_stands_in_the_sentence_alone(found):
+    record = copy.deepcopy(found["fail"].record)
+    record["contenders"][0]["text"] = "a drop"
+    record["sentence"] = "Fail: a drop."
+    assert (text(record).count("a drop"), markdown_page(record).count("a drop")) == (1, 1)
+    record["sentence"] = "Fail: another (and 1 more)."
+    assert (text(record).count("a drop"), markdown_page(record).count("a drop")) == (1, 1)
+
+
+def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
+    data, path = sy.load(starter()), tmp_path / "baseline.json"
+    data.update_baseline("bm25", because="x", baseline=path)
+    (step,) = data.gate("graph", baseline=path).record["steps"]
+    assert step["command"].endswith(" bm25 --against graph")
 
 
 def test_a_figure_shows_every_contender(found):

@@ -83,6 +83,14 @@ def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
 
 
+def test_what_was_tuned_on_these_queries_is_marked_and_the_caption_says_so():
+    tuned = document()
+    tuned["configurations"][1]["tuned"] = True
+    told = latex(tuned)
+    assert r"a\&b$^{\dagger}$ & \textbf{0.500}" in told
+    assert "correction.\n" r"$^{\dagger}$: tuned on these queries, so its mean is optimistic.}" in told
+
+
 def test_a_result_without_means_is_its_frame_below_its_sentence():
     """A number that is not there is a dash, as in the tables of means."""
     found = sy.load(starter()).tune("rrf(bm25, vector)")

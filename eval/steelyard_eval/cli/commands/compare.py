@@ -104,7 +104,8 @@ def record(
     "baseline",
     metavar="LABEL|CONTENDER",
     type=completion.CONTENDER,
-    help="What the others are tested against, such as what you run today; by default the first contender.",
+    help="What the others are tested against, such as what you run today; by default the `system` of dataset.json "
+    "where it is compared, else the first contender.",
 )
 @recording_option
 @split_option

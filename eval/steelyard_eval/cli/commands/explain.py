@@ -9,6 +9,7 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
+from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import table
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
@@ -70,7 +71,9 @@ def _worst(found: Comparison) -> dict[str, Any]:
     label = record["configurations"][0]["label"]
     rows = [{**row, "value": row.get("values", {}).get(label)} for row in record.get("per_query") or ()]
     rows.sort(key=lambda row: (row["value"], row["id"]))
-    return {"label": label, "metric": record.get("primary"), "queries": len(rows), "worst": rows[:WORST]}
+    zero = sum(row["value"] == 0 for row in rows)
+    facts = {"label": label, "metric": record.get("primary"), "queries": len(rows), "zero": zero}
+    return {**facts, "worst": rows[:WORST]}
 
 
 def _listed(document: dict[str, Any], dataset: Dataset) -> str:
@@ -79,4 +82,6 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
         return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {document['label']}", "text": "text"}
-    return f"{table(rows, columns)}\n\nof {document['queries']} judged queries; why: {document['command']}"
+    counts = f"of {document['queries']} judged queries, {document['zero']} with a value of 0"
+    why = step_in_terminal({"what": f"{counts}; why the first", "command": document["command"]})
+    return f"{table(rows, columns)}\n\n{why}"

@@ -46,13 +46,17 @@ class NamedSystem(TypedDict, total=False):
 
 
 class ContenderRecord(NamedSystem):
-    """What was compared; lists have their source as the strategy. `empty` counts queries without any result."""
+    """What was compared; lists have their source as the strategy. `empty` counts queries without any result.
+
+    `tuned` says that it was tuned on these queries, or some of them.
+    """
 
     label: Annotated[str, ("minLength", 1)]
     strategy: str
     family: NotRequired[str | None]
     kind: NotRequired[str | None]
     empty: NotRequired[Count]
+    tuned: NotRequired[bool]
 
 
 class ResultRecord(NamedSystem, MeanRecord):
