@@ -24,7 +24,7 @@ from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands import COMMANDS, MEANT, load_command
 from steelyard_eval.cli.commands.options import tell
 from steelyard_eval.cli.commands.shared_options import LOGGER, quiet_option
-from steelyard_eval.common.console import painted
+from steelyard_eval.common.console import folded, painted
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 
 
@@ -43,7 +43,8 @@ class _Messages(logging.Handler):
 
 
 def _say(kind: str, message: str) -> None:
-    click.echo(f"{painted(f'{kind}:', kind, sys.stderr)} {harmless(message)}", err=True)
+    text = f"{kind}: {harmless(message)}"
+    click.echo(folded(text).replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1), err=True)
 
 
 _NO_ROOM = ("failed to map segment", "can't start new thread")

@@ -106,6 +106,14 @@ def wrapped(text: str, indent: int = 0) -> str:
     return "\n".join(_fold(visible(text), width(), " " * indent))
 
 
+def folded(message: str) -> str:
+    """Fold a message where tables are; a line with a command is left whole, to be copied."""
+    lines = message.splitlines()
+    if _unbounded():
+        return message
+    return "\n".join(line if "steelyard " in line else "\n".join(_fold(line, width(), "  ")) for line in lines)
+
+
 def brief(strategy: str) -> str:
     """Shorten the half-lives in a strategy to four digits, for display; files have them in full.
 

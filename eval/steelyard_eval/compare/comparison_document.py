@@ -167,7 +167,7 @@ def _tuned(case: ComparisonCase, row: ArenaRow) -> list[str]:
     """A notice on weights that were chosen by the labels that they are compared with."""
     if not case.queries or not isinstance(row.contender, Contender):
         return []
-    return tuned_here(row.label, row.contender.config.provenance, case.dataset, case.queries)
+    return tuned_here(row.label, row.contender.config, case.dataset, case.queries)
 
 
 def _empty(rows: Sequence[ArenaRow]) -> list[str]:

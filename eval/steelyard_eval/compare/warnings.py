@@ -120,20 +120,14 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     base = share.pop(baseline)
     less = [label for label, value in share.items() if value < base - UNJUDGED]
     more = [label for label, value in share.items() if value > base + UNJUDGED]
-    missed = "and an unjudged hit counts as a miss"
-    notices = []
-    if less:
-        looks, whose = ("it looks", "its") if len(less) == 1 else ("they look", "their")
-        notices.append(
-            f"{_some(less)} may be better than {looks} against {baseline}: fewer of {whose} first ten hits are "
-            f"judged than the {base:.0%} of {baseline}, {missed}"
-        )
-    if more:
-        notices.append(
-            f"{baseline} may be better than it looks against {_some(more)}: only {base:.0%} of its first ten hits "
-            f"are judged, {missed}"
-        )
-    return notices
+    parts = [f", {how} of {_some(labels)}" for how, labels in (("fewer", less), ("more", more)) if labels]
+    if not parts:
+        return []
+    return [
+        f"an unjudged hit counts as a miss, and {base:.0%} of the first ten hits of {baseline} are "
+        f"judged{''.join(parts)}. A list with fewer may be better than it looks; to judge what two "
+        "lists part on: steelyard judge FOLDER ONE OTHER"
+    ]
 
 
 def _some(labels: Sequence[str]) -> str:

@@ -18,6 +18,8 @@ from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
 from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
+SHORT = 12
+"""Digits of a SHA-256 that messages show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,12 @@ def _check_files(reader: FolderReader, files: object) -> None:
     command = f"steelyard check {shlex.quote(visible(str(reader.folder)))} --accept"
     remedy = f"Restore the file; if this was on purpose: {command}"
     for name, digest in _differing(reader, files).items():
-        rule = f"differs from the file's SHA-256 {digest}" if digest else "names a file that is missing"
-        reader.fault(FILE, 0, _field(name), shown(files[name]) if files and digest else "", rule, remedy)
+        rule = f"differs from the file's SHA-256 {digest[:SHORT]}" if digest else "names a file that is missing"
+        reader.fault(FILE, 0, _field(name), shown(_short(files[name])) if files and digest else "", rule, remedy)
+
+
+def _short(digest: object) -> object:
+    return digest[:SHORT] if isinstance(digest, str) else digest
 
 
 def _differing(reader: FolderReader, files: object) -> dict[str, str | None]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import parse_number
 from steelyard.base.files import canonical
+from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.parts import (
     DecidedDocument,
@@ -48,14 +49,28 @@ def origin(
     }
 
 
-def tuned_here(label: str, facts: Mapping[str, Any], dataset: Dataset, queries: Sequence[Query]) -> list[str]:
+def vouched(config: SearchConfig, facts: Mapping[str, object]) -> SearchConfig:
+    """A configuration with its provenance, which names by its hash what was tuned: an edit by hand shows."""
+    return replace(config, provenance={**facts, "tuned": _tuned(config)})
+
+
+def _tuned(config: SearchConfig) -> str:
+    record = config.to_json()
+    read = {name: record[name] for name in ("strategy", "by_intent", "retrievers")}
+    return sha256(canonical(read).encode()).hexdigest()
+
+
+def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
-    `facts` is the provenance of a weights file: its certificate says that they were searched for. `queries` are
-    those that are looked at.
+    The certificate in the provenance of a weights file says that they were searched for. `queries` are those that
+    are looked at.
     """
+    facts = config.provenance
     if "certificate" not in facts:
         return []
+    if facts.get("tuned", own := _tuned(config)) != own:
+        return [f"{label} was edited since it was tuned, so what the file promises is of other weights"]
     if facts.get("dataset_sha256") != dataset.sha256:
         same = facts.get("dataset") == dataset.name
         what = "as far as queries and labels are still the same, its values here are optimistically biased"

@@ -212,7 +212,7 @@ def _settling(gate: GateSetup, contests: Sequence[Contest]) -> Iterator[Step]:
 
 def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
     config = contest.now.config
-    return tuned_here(contest.now.label, config.provenance, gate.dataset, contest.queries) if config else []
+    return tuned_here(contest.now.label, config, gate.dataset, contest.queries) if config else []
 
 
 def _formula_before(contest: Contest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +53,20 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
 
 def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
     """bool[Q]: the queries that live search would embed, over a recording at the configuration's depths."""
-    needs = config.effective.needs(masked, tuple(config.retrievers))
     mask = np.zeros(len(masked.queries), dtype=bool)
-    for name, queries in needs.items():
+    for queries in _embedding(masked, config):
+        mask |= queries
+    return mask
+
+
+def may_embed(masked: SignalTable, config: SearchConfig) -> bool:
+    """Whether there are queries that live search would embed, be they none of these."""
+    return any(True for _ in _embedding(masked, config))
+
+
+def _embedding(masked: SignalTable, config: SearchConfig) -> Iterator[Bools]:
+    """bool[Q] for each signal that reads a query's vector: the queries that need it."""
+    for name, queries in config.effective.needs(masked, tuple(config.retrievers)).items():
         before = config.before(name) if name in DEPENDENT and name in config.retrievers else ()
         if EMBEDDING & {name, *before}:
-            mask |= queries
-    return mask
+            yield queries

@@ -28,7 +28,8 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
         *_renamed(one, pairs),
         *_settings(one, other),
         *_weights(pairs),
-        *_means(pairs),
+        *(_alike(one, other, before, after, pairs) if reasons else ()),
+        *_means(pairs, bool(reasons)),
     ]
     if one.facts.get("chosen") != other.facts.get("chosen"):
         rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
@@ -43,11 +44,16 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
 
 
 def moved_parts(one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """What differs between two runs, in a word each; lists of jobs that keep none are no change."""
-    for name, what in PARTS.items():
-        a, b = one.states.get(name), other.states.get(name)
-        if a != b and (name != "ranked" or (a and b)):
-            yield what
+    """What differs between two runs, in a word each.
+
+    Lists are named where nothing else explains that they differ: the contenders and the labels are the same.
+    """
+    kept = {name: (one.states.get(name), other.states.get(name)) for name in PARTS}
+    moved = [name for name, (a, b) in kept.items() if a != b]
+    same = [[(row["label"], *_configuration(row)) for row in run.facts.get("rows", ())] for run in (one, other)]
+    if moved != ["ranked"] or not all(kept["ranked"]) or sorted(same[0]) != sorted(same[1]):
+        moved = [name for name in moved if name != "ranked"]
+    yield from (PARTS[name] for name in moved)
     if any(_weights(_pairs(one, other))):
         yield "weights"
 
@@ -68,17 +74,14 @@ def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
         weights = any(_weights(pairs))
         if told and not (reasons or weights):
             continue
-        said = f"not comparable, {'; '.join(reasons)}" if reasons else _gained(last, pairs)
-        on = "" if reasons else ", on the same data and labels" + (", before weights changed" if weights else "")
-        yield f"run {last.id} against run {before.id}{on}: {said}"
+        same = "same data and labels" + (", other weights" if weights else "")
+        how = f"not comparable, {'; '.join(reasons)}" if reasons else f"{same}: {_verdict(pairs)}"
+        yield f"Run {last.id} beside run {before.id}: {how}"
+        if reasons:
+            yield from _alike(before, last, states_of(dataset, before), states_of(dataset, last), pairs)
         told = True
         if reasons or weights:
             return
-
-
-def _gained(own: KeptRun, pairs: Pairs) -> str:
-    gains = [f"{label} {number(_gain(*pair), 4, signed=True)}" for label, pair in pairs.items()]
-    return _verdict(pairs) if len(gains) > 1 else f"{gains[0]} {own.facts.get('metric')}"
 
 
 def _incomparable(
@@ -93,6 +96,33 @@ def _incomparable(
         if one.states.get(name) != other.states.get(name):
             both = name in before and name in after
             yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
+
+
+def _alike(
+    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any], pairs: Pairs
+) -> Iterator[str]:
+    """How contenders did on the queries that both runs asked and judged alike, as far as values are kept."""
+    if any(one.facts.get(name) != other.facts.get(name) for name in ("metric", "split")):
+        return
+    parts = [(before.get(name, {}), after.get(name, {})) for name in ("labels", "queries")]
+    alike = {query for query in parts[0][1] if all(a.get(query) == b.get(query) for a, b in parts)}
+    unknown = 0
+    for label, (old, _) in pairs.items():
+        a, b = before.get("ranked", {}).get(old["label"]), after.get("ranked", {}).get(label)
+        if not a or not b:
+            unknown += 1
+            continue
+        both = sorted(query for query in alike & a.keys() & b.keys() if None not in (a[query][0], b[query][0]))
+        on = f"{label}, on the {len(both)} of {counted(len(a.keys() | b.keys()), 'query', 'queries')}"
+        means = [sum(part[query][0] for query in both) / len(both) for part in (a, b)] if both else []
+        told = f": {_change(*means)}" if both else ": nothing to compare"
+        yield f"{on} with the same labels in both runs{told}"
+    if unknown:
+        whose = "other contender" if len(pairs) > unknown else "contender"
+        yield (
+            f"of {counted(unknown, whose)} no values by query are kept: `steelyard compare` with the weights "
+            "files of both runs tells on today's labels"
+        )
 
 
 def _alone(one: KeptRun, other: KeptRun, pairs: Pairs) -> Iterator[str]:
@@ -163,19 +193,28 @@ def _verdict(pairs: Pairs) -> str:
         if texts
     ]
     if not pairs:
-        return "nothing in common was measured"
-    return f"of {counted(len(pairs), 'mean')} {' and '.join(told) or 'none moved'}"
+        return "no contender is in both runs"
+    if len(pairs) == 1:
+        (only,) = gains
+        how = f"fell by {number(-gains[only], 4)}" if fell else f"rose by {number(gains[only], 4)}"
+        return f"{only}, the only contender in both runs, {how if fell or rose else 'did not move'}"
+    return f"of {len(pairs)} contenders in both runs {' and '.join(told) or 'none moved'}"
 
 
-def _means(pairs: Pairs) -> Iterator[str]:
+def _means(pairs: Pairs, apart: bool) -> Iterator[str]:
     """The means that moved most, the worst first, and how many more did."""
     gaps = {label: gain for label, pair in pairs.items() if (gain := _gain(*pair))}
     most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
     for label in (label for label in gaps if label in most):
-        a, b = (number(row["mean"], 4) for row in pairs[label])
-        yield f"{label}: {a} to {b} ({number(gaps[label], 4, signed=True)})"
+        told = _change(*(row["mean"] for row in pairs[label]))
+        yield f"{label}{', over all queries and labels of each run' if apart else ''}: {told}"
     if rest := len(gaps) - len(most):
         yield f"{rest} more moved less"
+
+
+def _change(old: float, new: float) -> str:
+    gain = round(new - old, 9)
+    return f"{number(old, 4)} to {number(new, 4)} ({number(gain, 4, signed=True)})"
 
 
 def _short(value: object) -> str:

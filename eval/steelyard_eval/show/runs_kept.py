@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.markup import ends, number
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
@@ -56,7 +56,7 @@ class Runs(Result):
     def __str__(self) -> str:
         if not self.runs:
             return "nothing was measured yet"
-        last = "\n".join(newest(self.dataset, self.runs))
+        last = "\n".join(wrapped(line, 4) for line in newest(self.dataset, self.runs))
         return "\n\n".join(filter(None, [table(self._rows(), COLUMNS), last]))
 
     def _repr_html_(self) -> str:
@@ -76,8 +76,11 @@ class Runs(Result):
         head = [f"run {past.id}, {past.kind}, {past.at}, {facts.get('tool', '')}"]
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
-        head += [wrapped(f"chosen:  {facts['chosen']}", 9)] if facts.get("chosen") else []
-        rows = [{**row, "mean": _shown(row)} for row in facts.get("rows", ())]
+        head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
+        rows = [
+            {**row, "mean": _shown(row), "strategy": brief(row.get("strategy") or "-")}
+            for row in facts.get("rows", ())
+        ]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
         file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
         steps = [wrapped(f"as a file: {file}", 4)] if file else []

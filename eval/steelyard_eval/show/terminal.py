@@ -79,7 +79,7 @@ def tests(record: ResultsDocument) -> str:
             "p": f"{row['p']:.4f}",
             "p (Holm)": f"{row['p_holm']:.4f}",
             "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "would show from": "-" if row["mde"] is None else f"{row['mde']:.3f}",
+            "smallest that would show": "-" if row["mde"] is None else f"{row['mde']:.3f}",
         }
         for row in record["comparisons"]
     ]
@@ -203,7 +203,7 @@ def recommendation(record: ResultsDocument) -> str:
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
     if (promise := record["promise"]) and record["promise_stated"]:
         note += f"; the gain above, made out of fold over {promise['queries']} queries, is not"
-    parts = [in_terminal(record), table(rows), wrapped(f"{note}. {place_of_choice(record)}".rstrip())]
+    parts = [in_terminal(record), wrapped(f"{note}. {place_of_choice(record)}".rstrip()), table(rows)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
 

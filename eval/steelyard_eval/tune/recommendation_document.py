@@ -24,7 +24,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, mean_of, origin
+from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, mean_of, origin, vouched
 from steelyard_eval.decide.wording import depths_read
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -74,9 +74,9 @@ def document(
         record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or chosen is None:
-        return record, current, case.instead and replace(case.instead, provenance={**facts, **BEST_FOUND})
-    vouched = {"in_sample": chosen["in_sample"], "plateau": chosen["plateau"], **BEST_FOUND}
-    picked = replace(case.picked, provenance={**facts, **vouched})
+        return record, current, case.instead and vouched(case.instead, {**facts, **BEST_FOUND})
+    known = {"in_sample": chosen["in_sample"], "plateau": chosen["plateau"], **BEST_FOUND}
+    picked = vouched(case.picked, {**facts, **known})
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
 

@@ -24,7 +24,7 @@ from steelyard_eval.decide.promise import Gain, Usual, promise
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.export import TARGETS, Lost, say
-from steelyard_eval.recording.replay import embedded
+from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.cost import TIMED
 
@@ -122,7 +122,10 @@ class Restriction:
         """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
         if self.embedding_calls is None:
             return ""
-        calls = 100 * float(embedded(laid.recorded(config).table.at_depth(config.depths), config).mean())
+        table = laid.recorded(config).table.at_depth(config.depths)
+        if not self.embedding_calls and may_embed(table, config):
+            return "it reads vectors"
+        calls = 100 * float(embedded(table, config).mean())
         return f"it embeds {calls:.0f} of 100 queries" if calls > self.embedding_calls + SLACK else ""
 
     def unlabelled(self, attempt: SearchConfig | None) -> str:
@@ -240,7 +243,9 @@ class Toll:
         sure = f"{self.metric} (95% sure of {in_range(change.low):+.3f} to {in_range(change.high):+.3f})"
         cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
         sides = f"{self.within.expected.mean:+.3f} expected with it, {free.expected.mean:+.3f} without"
-        return f"{lead} {cost}: {sides}, by {free.formula}.{today}"
+        fewer = " A choice among fewer leaves less to chance, so it can look better; this is within the noise."
+        why = fewer if change.mean < 0 < change.high else ""
+        return f"{lead} {cost}: {sides}, by {free.formula}.{why}{today}"
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""

@@ -19,7 +19,7 @@ from steelyard_eval.common.documents.tuning import QueriesPart, TuningDocument
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
-from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin
+from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin, vouched
 from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.decide.wording import answer_of, is_stated, named
@@ -222,16 +222,16 @@ def judge(
     }
     # The file vouches for the strategy in it: under try and keep that is the current one.
     kept = replace(task.config, provenance={**facts, **shared, "in_sample": inside["current"], "plateau": []})
-    vouched = {
+    known = {
         "certificate": best.certificate,
         "in_sample": inside["tuned"],
         "plateau": document["plateau"],
         "optimism": document["optimism"],
     }
-    chosen = replace(picked, provenance={**facts, **shared, **vouched})
+    chosen = vouched(picked, {**facts, **shared, **known})
     if decision.verdict == "ship":
         return document, chosen, None
-    instead = tuning.instead and replace(tuning.instead, provenance={**facts, **BEST_FOUND})
+    instead = tuning.instead and vouched(tuning.instead, {**facts, **BEST_FOUND})
     return document, kept, chosen if decision.verdict == "try" else instead
 
 

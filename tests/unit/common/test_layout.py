@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from steelyard.memory.entry import Entry, Hit
-from steelyard_eval.common.console import brief, painted, table, width, wrapped
+from steelyard_eval.common.console import brief, folded, painted, table, width, wrapped
 from steelyard_eval.show.terminal import hits
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
@@ -118,3 +118,13 @@ def test_of_a_long_text_a_hit_shows_four_lines():
     lines = hits([Hit(1, 0.5, Entry("a", text="word " * 200))]).splitlines()
     assert [line.strip().startswith("word") for line in lines] == [False, True, True, True, True]
     assert lines[-1].endswith(" ...")
+
+
+def test_messages_are_folded_where_tables_are_and_commands_stay_whole(monkeypatch):
+    prose, command = "word " * 30, "x" * 70 + " steelyard check mine --accept"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert folded(f"{prose}\n{command}") == f"{prose}\n{command}"
+    monkeypatch.setenv("COLUMNS", "80")
+    first, second, last = folded(f"{prose}\n{command}").splitlines()
+    assert (first, last) == (" ".join(["word"] * 16), command)
+    assert second.startswith("  word")

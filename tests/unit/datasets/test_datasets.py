@@ -413,6 +413,7 @@ class TestManifestFaults:
             ({"system": "weighted_sum(1*"}, "system", "weighted_sum(1*", "is no system, no strategy"),
             ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
             ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
+            ({"files": {"qrels.txt": "0" * 64}}, "files['qrels.txt']", f"'{'0' * 12}'", "differs from the file's"),
             ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),
             ({"files": {"../x": "00"}}, "files['../x']", "", "plain name"),
             ({"files": {"a\\b": "00"}}, "files['a\\\\b']", "", "plain name"),

@@ -657,7 +657,7 @@ def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to: str, stra
         said(strategy, to)
 
     assert f"cannot be expressed in {to}" in str(refused.value)
-    assert f"steelyard recommend FOLDER --for {to}; by hand, tune" in str(refused.value)
+    assert f"steelyard recommend FOLDER --for {to} -o {to}.json; by hand, tune" in str(refused.value)
 
 
 def test_strategies_by_intent_in_a_weights_file_are_refused_too() -> None:

@@ -83,7 +83,9 @@ def test_what_changed_is_told_by_part(folder):
         "Not comparable: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
         "weights of b: bm25 to rrf(bm25, vector)",
         "weights of a: bm25 to rrf(bm25, vector)",
-        "a: 0.5000 to 0.7500 (+0.2500)",
+        "b, on the 0 of 1 query with the same labels in both runs: nothing to compare",
+        "a, on the 0 of 1 query with the same labels in both runs: nothing to compare",
+        "a, over all queries and labels of each run: 0.5000 to 0.7500 (+0.2500)",
         "a: 1 of 1 lists changed, most q1 +0.250",
         "b: 1 of 1 lists changed",
     ]
@@ -307,7 +309,8 @@ def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_foll
     for means in (before, after, {"new": 0.5}):
         keep(sy.load(folder).dataset, "compare", of_means(means), now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: of 8 means 2 fell (most b by 0.2000) and 6 rose (most h by 0.0600)",
+        "Same data and labels: of 8 contenders in both runs 2 fell (most b by 0.2000) and 6 rose (most h by "
+        "0.0600)",
         "only run 1 has only then",
         "b: 0.5000 to 0.3000 (-0.2000)",
         "a: 0.5000 to 0.4000 (-0.1000)",
@@ -317,7 +320,7 @@ def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_foll
         "3 more moved less",
     ]
     assert sy.load(folder).runs().changed(2, 3) == [
-        "Same data and labels: nothing in common was measured",
+        "Same data and labels: no contender is in both runs",
         "only run 2 has h; g; f; e; d; 3 more",  # rows are kept best first
         "only run 3 has new",
     ]
@@ -342,15 +345,15 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
     assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
     lines = str(data.runs()).splitlines()
-    told = "on the same data and labels, before weights changed: w.json"
-    assert lines[-1] == f"run 5 against run 4, {told} -0.2370 nDCG@10"
+    told = "same data and labels, other weights: w.json, the only contender in both runs,"
+    assert " ".join(lines[-2:]).replace("    ", "") == f"Run 5 beside run 4: {told} fell by 0.2370"
     assert "\N{EN DASH}" not in "\n".join(lines)
     CliRunner().invoke(main, ["runs", str(folder), "5", "--delete"])
-    assert str(data.runs()).endswith(f"run 4 against run 2, {told} +0.2810 nDCG@10")
+    assert " ".join(str(data.runs()).split()).endswith(f"Run 4 beside run 2: {told} rose by 0.2810")
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    last = "run 6 against run 4: not comparable, labels 1 changed ('q1 m1')"
-    assert str(sy.load(folder).runs()).splitlines()[-1] == last
+    last = "Run 6 beside run 4: not comparable, labels 1 changed ('q1 m1')"
+    assert last in str(sy.load(folder).runs()).splitlines()
 
 
 def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
@@ -358,10 +361,11 @@ def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_tol
     data = sy.load(folder)
     for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
         keep(data.dataset, "gate", found, now=lambda: NOW)
-    assert str(data.runs()).splitlines()[-2:] == [
-        "run 4 against run 2, on the same data and labels: w.json 0.0000 nDCG@10",
-        "run 4 against run 1, on the same data and labels, before weights changed: w.json +0.2810 nDCG@10",
-    ]
+    only = "w.json, the only contender in both runs,"
+    assert " ".join(str(data.runs()).split("\n\n")[1].split()) == (
+        f"Run 4 beside run 2: same data and labels: {only} did not move "
+        f"Run 4 beside run 1: same data and labels, other weights: {only} rose by 0.2810"
+    )
 
 
 def test_the_same_weights_are_compared_whatever_they_are_called(folder):
@@ -373,18 +377,50 @@ def test_the_same_weights_are_compared_whatever_they_are_called(folder):
     keep(data.dataset, "recommend", before, now=lambda: NOW)
     keep(data.dataset, "gate", gated("weighted_sum(1*fts)", 0.75), now=lambda: NOW)
     assert data.runs().changed(1, 2) == [
-        "Same data and labels: of 1 mean 1 rose (w.json by 0.2500)",
+        "Same data and labels: w.json, the only contender in both runs, rose by 0.2500",
         "only run 1 has w.json",
         "w.json was called weighted sum, tuned in run 1",
         "w.json: 0.5000 to 0.7500 (+0.2500)",
     ]
-    assert str(data.runs()).splitlines()[-1].endswith("on the same data and labels: w.json +0.2500 nDCG@10")
 
 
 def test_means_that_did_not_move_are_counted(folder):
     for mean in (0.5, 0.5):
         keep(sy.load(folder).dataset, "compare", of_means({"a": mean, "b": 0.3}), now=lambda: NOW)
-    assert str(sy.load(folder).runs()).endswith("on the same data and labels: of 2 means none moved")
+    assert str(sy.load(folder).runs()).endswith(": of 2 contenders in both runs none moved")
+
+
+def test_changed_labels_are_told_from_a_change_of_search(folder):
+    """By hand: q2 and q3 keep their labels: (0.4 + 0.6) / 2 = 0.5 before, (0.5 + 0.9) / 2 = 0.7 after."""
+    texts = [f'{{"id": "q{at}", "text": "query {at}"}}' for at in (1, 2, 3)]
+    (folder / "queries.jsonl").write_text("\n".join(texts) + "\n")
+    for grade, values in ((2, (0.9, 0.4, 0.6)), (1, (0.1, 0.5, 0.9))):
+        (folder / "qrels.txt").write_text(f"q1 0 m1 {grade}\nq2 0 m1 1\nq3 0 m2 1\n")
+        found = of_means({"a": round(sum(values) / 3, 4), "z": 0.5})
+        found["per_query"] = [{"id": f"q{at}", "values": {"a": own, "z": 0.5}} for at, own in enumerate(values, 1)]
+        found["rankings"] = {"lists": [{"label": "a", "queries": {}}]}
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(1, 2) == [
+        "Not comparable: labels 1 changed ('q1 m1')",
+        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 to 0.7000 (+0.2000)",
+        "of 1 other contender no values by query are kept: `steelyard compare` with the weights files of both "
+        "runs tells on today's labels",
+        "a, over all queries and labels of each run: 0.6333 to 0.5000 (-0.1333)",
+    ]
+    assert "0.5000 to 0.7000" in str(sy.load(folder).runs())
+
+
+def test_lists_are_named_as_changed_where_the_contenders_and_labels_are_the_same(folder):
+    """Run 2 has other lists of the same contenders, run 3 another contender."""
+    for found in (document(), document(entries=("m2", "m1")), document(strategy="fts")):
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    told = list(sy.load(folder).runs().to_frame()["changed since the run before"])
+    assert told == ["the first", "result lists", "weights"]
+
+
+def test_half_lives_are_short_in_a_run(folder):
+    keep(sy.load(folder).dataset, "compare", document(strategy="recency(half_life=68.96756393652842h)"))
+    assert "half_life=68.97h" in sy.load(folder).runs().one(1)
 
 
 def test_runs_that_are_kept_are_named_without_those_that_were_deleted(folder):
@@ -575,6 +611,6 @@ def test_what_one_of_two_runs_did_not_choose_is_none(folder):
     for more in (chosen, {}):
         keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: of 2 means none moved",
+        "Same data and labels: of 2 contenders in both runs none moved",
         "chosen: cortex_mem with bm25 with graph.seeds=3 to none",
     ]

@@ -74,19 +74,28 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
         assert "steelyard export search-weights.try.json --to cortex_mem" in said.replace("\\", "")
 
 
+def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(case):
+    toll = case.restricted(Restriction("elasticsearch")).toll
+    some, other = toll.without, toll.within
+    worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
+    told = "A choice among fewer leaves less to chance"
+    assert told in replace(toll, without=worse, within=better).sentence()
+    assert told not in replace(toll, without=better, within=worse).sentence()
+
+
 def test_without_a_restriction_nothing_is_said_of_one(case):
     record, _, _ = document(case.restricted(Restriction()), timed=False)
     assert "restriction" not in record
     assert "beside" not in record
 
 
-def test_no_calls_leave_keywords_and_what_never_gets_to_its_vectors(case):
-    """Of EchoVault's tiers the second has vectors, and runs where words find fewer than three."""
+def test_no_calls_leave_only_what_reads_no_vectors(case):
+    """EchoVault's second tier has vectors, which a query that words find nothing for would need."""
     own = case.restricted(Restriction(embedding_calls=0))
     labels = {start.label for start in own.layout.starts}
 
     assert {"bm25", "fts"} <= labels
-    assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet"})
+    assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
     assert len(most.layout.grid) == len(case.layout.grid)
     assert most.toll.sentence().endswith("It costs nothing: the same would be chosen without it.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.runs import find_run, forget
 from steelyard_eval.show.runs_kept import Runs
@@ -47,7 +48,11 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         put(document, as_json, "\n".join(written) or history.one(run))
     else:
         changes = history.changed(run, other)
-        put({"before": run, "after": other, "changes": changes}, as_json, "\n".join(changes))
+        put(
+            {"before": run, "after": other, "changes": changes},
+            as_json,
+            "\n".join(wrapped(line, 4) for line in changes),
+        )
 
 
 def _written(found: Runs, run: int, out: Path) -> list[str]:

@@ -34,7 +34,7 @@ EXAMPLES = {
     "compare": [
         "steelyard compare mine --baseline echovault",
         'steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run',
-        'steelyard compare mine --systems bm25 --strategies "rrf(bm25, 2*vector)" --metrics nDCG@10,MRR',
+        'steelyard compare mine --strategies "rrf(bm25, 2*vector)" --metrics MRR',
         "steelyard compare mine -o results.json",
     ],
     "recommend": [
@@ -98,7 +98,7 @@ EXAMPLES = {
     ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
-    "export": ["steelyard export search-weights.json --to elasticsearch"],
+    "export": ["steelyard export es.json --to elasticsearch"],
     "index": [
         "steelyard index mine memory.db",
         "steelyard index mine memory.db --prune",
