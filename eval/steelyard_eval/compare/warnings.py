@@ -126,7 +126,7 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
     return [
         f"an unjudged hit counts as a miss, and {base:.0%} of the first ten hits of {baseline} are "
         f"judged{''.join(parts)}. A list with fewer may be better than it looks; to judge what two "
-        "lists part on: steelyard judge FOLDER ONE OTHER"
+        "lists part on: `judge FOLDER ONE OTHER`"
     ]
 
 

@@ -86,7 +86,11 @@ class Restriction:
         parts = [
             *([f"{self.target} expresses"] if self.target else []),
             *([f"takes at most {took:g} ms"] if took is not None else []),
-            *([f"embeds at most {calls:g} of 100 queries"] if calls is not None else []),
+            *(
+                [f"embeds {f'at most {calls:g} of 100 queries' if calls else 'no query'}"]
+                if calls is not None
+                else []
+            ),
         ]
         return " and ".join(parts)
 

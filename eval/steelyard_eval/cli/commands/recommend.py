@@ -55,7 +55,7 @@ _CHOICE = (
         "--embedding-calls",
         type=click.FloatRange(0, 100),
         metavar="N",
-        help="Choose only what embeds at most N of 100 queries; 0 is keywords alone.",
+        help="Choose only what embeds at most N of 100 queries; 0: only what reads no vectors.",
     ),
     floor_option,
     recording_option,
