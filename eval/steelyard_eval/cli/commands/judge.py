@@ -32,7 +32,6 @@ from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, folder_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
-from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
@@ -149,21 +148,12 @@ def judge(
         queries=asked,
         embedder=embedder,
     )
-    chosen = given is not None or random is not None or from_log or second_to
-    if session.next is not None and not (chosen or as_json or applies):
+    if given is None and random is None and not (as_json or applies or from_log or second_to):
         tell_user(_kind(session))
     if applies:
         stated = whole_queries.to_state(session.pool, session.random, session.given)
-        new = counted(session.counted()[2], "label is", "labels are")
         written = [str(path) for path in apply(session)]
-        lines = [
-            f"written: {', '.join(written)}",
-            f"{new} new or changed there",
-            *map(wrapped, _now_stated(stated, written)),
-            step_in_terminal(
-                {"what": "see what they decide", "command": spelled("recommend", data, options={}) or ""}
-            ),
-        ]
+        lines = [f"written: {', '.join(written)}", *map(wrapped, _now_stated(stated, written))]
         put({"written": written, "stated": stated}, as_json, "\n".join(lines))
         return
     if lists:
@@ -208,8 +198,8 @@ def _kind(session: Session) -> str:
     name = shown(session.pool.dataset.path.name)
     if session.random:
         return (
-            f"queries without labels are asked, drawn at random, each with all that the usual strategies find, "
-            f"because {name} has queries labelled in that way; --duel asks single pairs"
+            f"whole queries are asked, drawn at random, because {name} has labels that are not of a duel; --duel "
+            "asks single pairs"
         )
     why = "its labels are of a duel" if session.pool.dataset.qrels else "it has no labels"
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
@@ -222,8 +212,6 @@ def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Ite
     rows = [{**pair, "text": "" if again else pair["text"]} for pair, again in zip(pairs, same, strict=True)]
     yield from [table(rows), ""] if rows else []
     yield from _ended(found)
-    if pairs and found["comparisons"] and not found["drawn"]:
-        yield "The pairs are shuffled, so that the judged stand for the others."
     if pairs:
         yield step_in_terminal({"what": "label them, one key each", "command": _again(dataset)})
 

@@ -48,8 +48,6 @@ def _stated(session: Session, name: str, labels: bytes) -> dict[Path, str]:
     folder = session.pool.dataset.path
     said = whole_queries.to_state(session.pool, session.random, session.given)
     record = FolderReader(folder).json_object(MANIFEST) or {}
-    if isinstance(counts := record.get("counts"), dict) and "judgments" in counts:
-        said["counts"] = {**counts, "judgments": len(_lines(labels))}
     if holds_hash(folder, name):
         said["files"] = {**record["files"], name: sha256(labels).hexdigest()}
     return {folder / MANIFEST: canonical({**record, **said})} if said and record else {}

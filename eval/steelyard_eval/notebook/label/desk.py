@@ -17,7 +17,7 @@ from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING
 from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
-from steelyard_eval.notebook.label.outlook import ENOUGH, Standing, standings
+from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
 
@@ -114,10 +114,9 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     if record["card"] is not None or record["agreement"] is not None:
         return
     if dataset.qrels or record["labels"]:
-        what = "see what these labels decide, and whether more are needed"
-        yield Step(what, spelled("recommend", dataset, options={}) or "")
+        yield Step("decide by these labels", spelled("recommend", dataset, options={}) or "")
     if not (duel and duel["stands"]):
-        yield Step("to judge more, add queries: lines of queries.jsonl, or what was asked, by judge --from-log")
+        yield Step("to judge more, add queries to queries.jsonl")
     elif dataset.unlabelled:
         yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
         return
@@ -158,10 +157,9 @@ def sentence(record: DeskState) -> str:
         return _agreed(record["agreement"])
     if record["duel"]:
         return _duelled(record["duel"], over=record["card"] is None)
-    judged, left = record["given"], record["left"]
-    shown = [_settled(Standing(**comparison), judged, left) for comparison in record["comparisons"]]
+    shown = [_settled(Standing(**comparison), record["left"]) for comparison in record["comparisons"]]
     if (drawn := record["drawn"]) and not drawn["queries"]:
-        return "Every query has labels, so none is left to draw."
+        return "Nothing is left to label: every query has labels already."
     if drawn:
         whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
         enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
@@ -183,14 +181,12 @@ def _duelled(duel: DuelState, over: bool) -> str:
     return f"{leads}. No pair is left to ask." if over else f"{leads}; {time}."
 
 
-def _settled(one: Standing, given: int, left: int) -> str:
+def _settled(one: Standing, left: int) -> str:
     against = f"{one.challenger} against {one.baseline}"
     if one.verdict != "open":
         return f"{one.challenger} is {one.verdict} than {one.baseline} by {one.judged} labels."
     if not left:
         return f"{against}: these queries cannot tell them apart."
-    if one.needed is None and given < ENOUGH:
-        return f"{against}: {ENOUGH - given} more labels until these pairs say anything."
     if one.needed is None:
         return f"{against}: too close so far to say how many labels it takes."
     if one.needed > left:
