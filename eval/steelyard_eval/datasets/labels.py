@@ -9,7 +9,7 @@ from steelyard.base.errors import shown, visible
 from steelyard_eval.datasets.file_reader import FolderReader
 
 SAMPLED = {
-    "all": "every query there was",
+    "all": "all there were",
     "random": "drawn at random",
     "log": "drawn from a log",
     "failing": "chosen for failing",
@@ -88,9 +88,12 @@ def stated(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
 def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
     """The same as lines to read."""
     if sampled:
-        yield f"labelled queries: {SAMPLED[sampled]}"
+        yield f"dataset.json says how the labelled queries were drawn: {SAMPLED[sampled]} (sampled: {sampled})"
     if pool is not None:
-        yield f"judged: {'pairs among ' if sampled == 'duel' else ''}{pool}"
+        what = f"what was judged: {'pairs among ' if sampled == 'duel' else ''}{pool} (pool)"
+        if pool.complete:
+            what = "that all is judged: what has no label is not relevant, whatever Judged@10 is (pool: complete)"
+        yield f"dataset.json says {what}"
 
 
 def unstated(sampled: str, pool: JudgedPool | None) -> Iterator[str]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from steelyard.base.errors import ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
@@ -20,6 +21,14 @@ from steelyard_eval.datasets.named import RULE, Naming
 FILE = "dataset.json"
 SHORT = 12
 """Digits of a SHA-256 that messages show."""
+
+_COUNTED = {
+    "corpus.jsonl": "documents",
+    "queries.jsonl": "queries",
+    "qrels.txt": "judgments",
+    "qrels.tsv": "judgments",
+}
+"""What `counts` calls the lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,20 @@ def holds_hash(folder: Path, name: str) -> bool:
     return isinstance(files, dict) and name in files
 
 
+def recounted(record: Mapping[str, Any], changed: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """The `counts` of dataset.json, those that it has, anew for files that changed: their lines by name."""
+    counts = record.get("counts")
+    if not isinstance(counts, dict):
+        return {}
+    now = {_COUNTED[name]: len(lines) - _is_header(name, lines) for name, lines in changed.items()}
+    return {"counts": {**counts, **{key: count for key, count in now.items() if key in counts}}}
+
+
+def _is_header(name: str, lines: Sequence[str]) -> bool:
+    """Whether the first line is one of names, as a file of three columns may have."""
+    return name == "qrels.tsv" and bool(lines) and not lines[0].split()[-1].lstrip("-").isdigit()
+
+
 def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     """Take the files as they are now: write the hashes of those that differ into dataset.json, and return them.
 
@@ -132,7 +155,12 @@ def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     if not digests or any(fault.file != FILE or fault.field not in fields for fault in faults):
         return {}
     files = {name: digest for name, digest in {**record["files"], **digests}.items() if digest is not None}
-    write_text(folder / FILE, canonical({**record, "files": files}))
+    changed = {
+        name: [text for _, text in reader.lines(name) or () if text]
+        for name, digest in digests.items()
+        if digest and name in _COUNTED
+    }
+    write_text(folder / FILE, canonical({**record, "files": files, **recounted(record, changed)}))
     return digests
 
 

@@ -1,5 +1,6 @@
 """Judging: what is pooled, in which order, what is saved, what the labels show."""
 
+import hashlib
 import itertools
 import json
 import shlex
@@ -20,7 +21,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import sampling, whole_queries
-from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.desk import _settled, desk
 from steelyard_eval.notebook.label.judgments import Judgment, read_judgments
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.open import open_judging
@@ -193,6 +194,26 @@ class TestStandings:
 
         assert (early.verdict, early.needed) == ("open", None)
         assert (late.verdict, late.needed) == ("better", 0)
+
+    def test_labels_that_the_set_has_count_as_in_compare(self):
+        """A first new label would stand for hundreds of pairs, yet 59 queries with labels show what they show."""
+        pool, _ = small(queries=60)
+        known = {}
+        for at in np.flatnonzero(pool.gain[1] > pool.gain[0])[::2].tolist():
+            query, entry = pool.pair(at)
+            known.setdefault(query, {})[entry] = 3
+        pool = replace(pool, dataset=replace(pool.dataset, qrels=known))
+        seen = pool.known.copy()
+        before = standings(pool, seen)[0]
+        seen[pool.order[0]] = 3
+        after = standings(pool, seen)[0]
+
+        assert (before.verdict, before.needed, after.verdict) == ("better", 0, "better")
+        assert after.delta - before.delta == pytest.approx(
+            (pool.gain[1] - pool.gain[0])[pool.order[0]] / 60, abs=1e-12
+        )
+        few = replace(before, verdict="open", needed=None, judged=1)
+        assert _settled(few, 9) == "b leads so far, by too few labels (1) to tell."
 
     def test_labels_to_come_are_those_of_80_percent_power(self):
         """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
@@ -462,10 +483,13 @@ class TestCommand:
             CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        assert drawn.stdout.startswith("0 judged. Nothing is left to label: every query has labels already.")
+        assert drawn.stdout.startswith("0 judged. No query is left to draw: all have labels.")
+        assert f"draw them from the log: steelyard judge {starter()} --from-log" in " ".join(drawn.stdout.split())
+        assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
-        for found in (drawn, duel):
-            assert f"decide by these labels: steelyard recommend {starter()}" in " ".join(found.stdout.split())
+        for found, more in ((drawn, ", or see how many more queries it takes"), (duel, "")):
+            said = f"decide by these labels{more}: steelyard recommend {starter()}"
+            assert said in " ".join(found.stdout.split())
         today, other = " ".join(duel.stdout.split()).split("steelyard judge ")[1].split()[1:]
         asked = json.loads(self.of(today, other, "--json").stdout)
         assert asked["card"] is not None  # the command that is named does ask
@@ -568,8 +592,9 @@ class TestCommand:
         assert named == ["steelyard", *words[:4], "--out", *words[5:], "--apply"]
         done = CliRunner().invoke(main, named[1:])
         written, _, told = done.stdout.partition("\n")
-        assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
-        assert " ".join(told.split()) == (
+        kept = unstated / "j" / "ann.replaced.qrels.txt"
+        assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}, {kept}"
+        assert " ".join(told.split()).startswith(
             'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
             "verdict is try at most. judge --random labels what may ship; without that line it is as before"
         )
@@ -584,7 +609,7 @@ class TestCommand:
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
         then, asked = (CliRunner().invoke(main, [*words, *option]).stderr for option in ([], ["--duel"]))
         assert "a duel, because it has no labels; --random asks" in " ".join(first.split())
-        assert "labels that are not of a duel; --duel asks" in " ".join(then.split())
+        assert "has labels already; --duel asks" in " ".join(then.split())
         assert " asks " not in asked
 
     def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(self, unstated):
@@ -592,19 +617,46 @@ class TestCommand:
         before = (unstated / "dataset.json").read_bytes()
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
         found = CliRunner().invoke(main, words, input="2q")
-        assert f"to use them: cp {unstated / 'j' / 'judge.qrels.txt'} {unstated / 'qrels.txt'}" in found.stdout
-        assert CliRunner().invoke(main, [*words, "--apply"]).stdout == f"written: {unstated / 'qrels.txt'}\n"
+        named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
+        done = " ".join(CliRunner().invoke(main, named[1:]).stdout.split())
+        kept = unstated / "j" / "judge.replaced.qrels.txt"
+        assert "labels: 1 added (q1 m2), 0 changed, 0 taken out" in done
+        assert f"decide by these labels: steelyard recommend {unstated}" in done
+        assert done.endswith(f"to undo: cp {kept} {unstated / 'qrels.txt'}")
+        assert kept.read_text() == "q1 0 m1 1\n"
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
         assert (unstated / "dataset.json").read_bytes() == before
 
-    def test_what_other_hands_labelled_since_is_kept_where_it_is_replaced(self, unstated):
+    def test_what_other_hands_labelled_or_deleted_since_stays(self, unstated):
         (unstated / "qrels.txt").write_text("q1 m1 1\n")
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
         CliRunner().invoke(main, words, input="2q")
         (unstated / "qrels.txt").write_text("q1 m1 3\n")
-        assert CliRunner().invoke(main, [*words, "--apply"]).exit_code == 0
-        assert (unstated / "qrels.txt").read_text() == "q1 0 m1 1\nq1 0 m2 2\n"
+        assert "labels: 1 added (q1 m2), 0 changed" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert (unstated / "qrels.txt").read_text() == "q1 0 m1 3\nq1 0 m2 2\n"
         assert (unstated / "j" / "judge.replaced.qrels.txt").read_text() == "q1 m1 3\n"
+
+        (unstated / "qrels.txt").write_text("")  # one of other hands, and the one that was judged
+        again = CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert "labels: 1 added (q1 m2), 0 changed" in again
+        assert f"delete its line in {unstated / 'j' / 'judge.jsonl'}, too" in " ".join(again.split())
+        assert (unstated / "qrels.txt").read_text() == "q1 0 m2 2\n"
+
+    def test_the_counts_and_the_hash_of_dataset_json_are_those_of_the_labels(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 m1 1\n")
+        digest = hashlib.sha256(b"q1 m1 1\n").hexdigest()
+        about = {"name": "x", "counts": {"judgments": 1, "documents": 2}, "files": {"qrels.txt": digest}}
+        (unstated / "dataset.json").write_text(json.dumps(about))
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="2q")
+        undo = CliRunner().invoke(main, [*words, "--apply"]).stdout.partition("to undo:")[2].split()
+        assert json.loads((unstated / "dataset.json").read_text())["counts"] == {"judgments": 2, "documents": 2}
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
+
+        assert undo == ["cp", *undo[1:3], "&&", "steelyard", "check", str(unstated), "--accept"]
+        shutil.copy(*undo[1:3])
+        assert CliRunner().invoke(main, undo[5:]).exit_code == 0
+        assert json.loads((unstated / "dataset.json").read_text()) == about
 
     @pytest.mark.parametrize("option", [(), ("--random",)])
     def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):
@@ -623,11 +675,12 @@ class TestCommand:
         second = list(read_judgments(out / "judge.jsonl"))[1]
         found = CliRunner().invoke(main, words, input="uq")
 
-        command = f"cp {out / 'judge.qrels.txt'} {qrels}"
+        command = shlex.join(["steelyard", *words, "--apply"])
         assert f"taken back: {second[0]}, {second[1]}, grade 1\n" in found.stderr
         assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
         assert ": 1 label, 1 of them yours\n" in found.stdout
         assert len((out / "judge.qrels.txt").read_text().splitlines()) == 1
+        assert "labels: 0 added, 0 changed, 1 taken out" in CliRunner().invoke(main, [*words, "--apply"]).stdout
 
     def add(self, folder):
         """A second query, so that there is a pair to ask after one is judged."""
@@ -765,9 +818,11 @@ def test_check_names_three_of_what_was_judged_and_nothing_before_there_are_label
     (tmp_path / "qrels.txt").write_text("q1 0 m1 1\n")
     after = CliRunner().invoke(main, ["check", str(tmp_path)]).stdout
 
-    assert "judged: " not in before
-    assert "labelled queries" not in before
-    assert "judged: pairs among the first 10 of c0, c1, c2 and 23 more\n" in after
+    assert "dataset.json says" not in before
+    assert (
+        "says how the labelled queries were drawn: chosen because contenders disagree (sampled: duel)\n" in after
+    )
+    assert "says what was judged: pairs among the first 10 of c0, c1, c2 and 23 more (pool)\n" in after
 
 
 def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):

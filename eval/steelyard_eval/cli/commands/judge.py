@@ -25,10 +25,10 @@ from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.notebook.label import by_model, whole_queries
-from steelyard_eval.notebook.label.apply import apply, labels_file
+from steelyard_eval.notebook.label.apply import Applied, apply, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair, desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, folder_of, judgments_of
+from steelyard_eval.notebook.label.judgments import NOTHING, Judgment, Pair, folder_of, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
@@ -38,6 +38,8 @@ INDENT = 9
 KEYS = "0-3 grade, x cannot say, z nothing answers this query, s skip, u undo, m more of the entry, n note, q quit"
 OPENS = {"out", "name", "random", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
 """Options that say which session is opened."""
+NAMED = 3
+"""Labels of a kind that are named where there are no more."""
 LINES = 16
 """Lines of a pair that are shown at first."""
 
@@ -148,13 +150,17 @@ def judge(
         queries=asked,
         embedder=embedder,
     )
-    if given is None and random is None and not (as_json or applies or from_log or second_to):
+    asks = session.next is not None and not (as_json or applies)
+    if asks and given is None and random is None and not (from_log or second_to):
         tell_user(_kind(session))
     if applies:
         stated = whole_queries.to_state(session.pool, session.random, session.given)
-        written = [str(path) for path in apply(session)]
+        done = apply(session)
+        written = [str(path) for path in done.written]
         lines = [f"written: {', '.join(written)}", *map(wrapped, _now_stated(stated, written))]
-        put({"written": written, "stated": stated}, as_json, "\n".join(lines))
+        lines += _changed(done, session, dataset)
+        counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
+        put({"written": written, "stated": stated, **counts}, as_json, "\n".join(lines))
         return
     if lists:
         pairs, document = upcoming(session), desk(session)
@@ -198,8 +204,8 @@ def _kind(session: Session) -> str:
     name = shown(session.pool.dataset.path.name)
     if session.random:
         return (
-            f"whole queries are asked, drawn at random, because {name} has labels that are not of a duel; --duel "
-            "asks single pairs"
+            f"queries are drawn at random and judged on all that is found for them, because {name} has labels "
+            "already; --duel asks single pairs"
         )
     why = "its labels are of a duel" if session.pool.dataset.qrels else "it has no labels"
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
@@ -212,6 +218,11 @@ def _listed(pairs: Sequence[NextPair], found: DeskDocument, dataset: str) -> Ite
     rows = [{**pair, "text": "" if again else pair["text"]} for pair, again in zip(pairs, same, strict=True)]
     yield from [table(rows), ""] if rows else []
     yield from _ended(found)
+    if pairs and not (found["duel"] or found["drawn"] or found["agreement"]):
+        yield wrapped(
+            "The order is drawn at random, with telling pairs likely first: so the labels stand for the rest "
+            "wherever you stop."
+        )
     if pairs:
         yield step_in_terminal({"what": "label them, one key each", "command": _again(dataset)})
 
@@ -252,11 +263,36 @@ def _where(found: DeskDocument, session: Session, dataset: str) -> str:
     )
     unstated = found["state"] and not found["written"]
     wanted = found["own_labels"] and (found["new_labels"] or unstated)
-    copy = f"; to use them: {command}" if wanted and (command := _copy(session, dataset)) else ""
+    copy = f"; to use them: {command}" if wanted and (command := _applying(dataset)) else ""
     return (
         f"saved in {found['qrels']}: {counted(found['labels'], 'label', 'labels')}, {found['own_labels']} of them "
         f"yours{without}{copy}"
     )
+
+
+def _changed(done: Applied, session: Session, dataset: str) -> Iterator[str]:
+    """How many labels the data set has not had so, what to do with them, and how to undo it."""
+    kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
+    yield wrapped("labels: " + ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items()))
+    if done.again and done.added:
+        yield wrapped(
+            "a judged label that was deleted from the data set since comes back; to keep one out, delete its line "
+            f"in {session.file}, too"
+        )
+    yield step_in_terminal(
+        {"what": "decide by these labels", "command": f"steelyard recommend {word(Path(dataset))}"}
+    )
+    file = done.written[0]
+    if done.before:
+        copy = shlex.join(["cp", str(done.before), str(file)])
+        accept = shlex.join(["steelyard", "check", word(Path(dataset)), "--accept"])
+        hashed = holds_hash(file.parent, file.name)
+        yield step_in_terminal({"what": "to undo", "command": f"{copy} && {accept}" if hashed else copy})
+
+
+def _named(pairs: Sequence[Pair]) -> str:
+    """Pairs in brackets, where they are few."""
+    return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
 
 
 def _now_stated(stated: Mapping[str, object], written: Sequence[str]) -> Iterator[str]:
@@ -268,15 +304,9 @@ def _now_stated(stated: Mapping[str, object], written: Sequence[str]) -> Iterato
         )
 
 
-def _copy(session: Session, dataset: str) -> str:
+def _applying(dataset: str) -> str:
     """The command by which the data set gets the labels; empty for one that keeps them in another form."""
-    file = labels_file(Path(dataset))
-    if file is None:
-        return ""
-    unstated = whole_queries.to_state(session.pool, session.random, session.given) and not session.statement()
-    if not unstated and not holds_hash(file.parent, file.name):
-        return shlex.join(["cp", str(session.qrels), str(file)])
-    return f"{_again(dataset)} --apply"
+    return "" if labels_file(Path(dataset)) is None else f"{_again(dataset)} --apply"
 
 
 def _again(dataset: str) -> str:
@@ -357,7 +387,7 @@ def _undo(session: Session, dataset: str) -> None:
     last, pool = [*session.given.values()][-1], session.pool
     session.undo()
     tell(f"taken back: {_judged(last)}")
-    if session.pool is not pool and (command := _copy(session, dataset)):
+    if session.pool is not pool and (command := _applying(dataset)):
         tell(f"{labels_file(Path(dataset))} still holds it; to take it out: {command}")
 
 

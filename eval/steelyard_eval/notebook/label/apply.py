@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,9 +13,26 @@ from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.judgments import Pair
+from steelyard_eval.notebook.label.session import Session, qrels_text
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The files that were written, and the pairs whose labels the data set did not have so, or has no more.
+
+    `before` is where its file of labels was kept, None where no label differs; `again` is whether labels of this
+    judge had replaced others before.
+    """
+
+    written: list[Path]
+    added: list[Pair]
+    changed: list[Pair]
+    removed: list[Pair]
+    before: Path | None
+    again: bool
 
 
 def labels_file(folder: Path) -> Path | None:
@@ -22,37 +40,43 @@ def labels_file(folder: Path) -> Path | None:
     return None if is_beir(folder) else folder / qrels_file(FolderReader(folder))
 
 
-def apply(session: Session) -> list[Path]:
-    """Replace the labels of the data set by the judge's qrels, and state them; returns what was written.
+def apply(session: Session) -> Applied:
+    """Give the data set the labels of the judge beside those that it has now, and state them.
 
     All files are complete before the first is replaced. What was there stays in ``<judge>.replaced.qrels.txt``
-    beside the judgments where any of it is lost. Raises ConfigError where there is nothing to copy, or no place.
+    beside the judgments. Raises ConfigError where there is nothing to copy, or no place.
     """
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
     if file is None:
         raise ConfigError(f"{dataset.name} is in BEIR's form, with labels in a folder qrels; add yours there")
     judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
-    labels = read_bytes(source) if judged else b""
-    if not labels and (session.random or not judged):
+    text = qrels_text(session.labels) if judged else ""
+    if not text and (session.random or not judged):
         raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; judge first")
-    written: dict[Path, str | bytes] = {file: labels, **_stated(session, file.name, labels)}
-    if file.is_file() and _lines(before := read_bytes(file)) - _lines(labels):
-        written[session.folder / f"{session.judge}.replaced.qrels.txt"] = before
+    held, now = _graded(session.held), _graded(session.labels)
+    added = [pair for pair in now if pair not in held]
+    changed = [pair for pair in now if held.get(pair, now[pair]) != now[pair]]
+    removed = [pair for pair in held if pair not in now]
+    kept = session.folder / f"{session.judge}.replaced.qrels.txt"
+    again, before = kept.exists(), kept if added or changed or removed else None
+    written: dict[Path, str | bytes] = {file: text, source: text, **_stated(session, file.name, text)}
+    if before:
+        written[before] = read_bytes(file) if file.is_file() else ""
     write_texts(written)
-    return list(written)
+    return Applied([path for path in written if path != source], added, changed, removed, before, again)
 
 
-def _stated(session: Session, name: str, labels: bytes) -> dict[Path, str]:
+def _graded(labels: whole_queries.Grades) -> dict[Pair, int]:
+    return {(query, entry): grade for query, grades in labels.items() for entry, grade in grades.items()}
+
+
+def _stated(session: Session, name: str, labels: str) -> dict[Path, str]:
     """dataset.json with how the labels were chosen and the hash of their file, where it lacks either."""
     folder = session.pool.dataset.path
     said = whole_queries.to_state(session.pool, session.random, session.given)
     record = FolderReader(folder).json_object(MANIFEST) or {}
+    said |= recounted(record, {name: labels.splitlines()})
     if holds_hash(folder, name):
-        said["files"] = {**record["files"], name: sha256(labels).hexdigest()}
-    return {folder / MANIFEST: canonical({**record, **said})} if said and record else {}
-
-
-def _lines(qrels: bytes) -> set[tuple[bytes, ...]]:
-    """The labels of a file, of three columns or four."""
-    return {(row[0], *row[-2:]) for line in qrels.splitlines() if (row := line.split())}
+        said["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
+    return {folder / MANIFEST: canonical(now)} if record and (now := {**record, **said}) != record else {}

@@ -113,10 +113,17 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     dataset, duel = session.pool.dataset, record["duel"]
     if record["card"] is not None or record["agreement"] is not None:
         return
+    stands = duel and duel["stands"]
     if dataset.qrels or record["labels"]:
-        yield Step("decide by these labels", spelled("recommend", dataset, options={}) or "")
-    if not (duel and duel["stands"]):
-        yield Step("to judge more, add queries to queries.jsonl")
+        more = "" if stands else ", or see how many more queries it takes"
+        yield Step(f"decide by these labels{more}", spelled("recommend", dataset, options={}) or "")
+    if not stands:
+        row = '{"id": "...", "text": "..."}'
+        written = f"to judge more, add queries to {dataset.path / 'queries.jsonl'}, a line {row} each"
+        if dataset.feedback is None:
+            yield Step(written)
+        else:
+            yield judging(dataset, f"{written}, or draw them from the log", "--from-log")
     elif dataset.unlabelled:
         yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
         return
@@ -159,7 +166,7 @@ def sentence(record: DeskState) -> str:
         return _duelled(record["duel"], over=record["card"] is None)
     shown = [_settled(Standing(**comparison), record["left"]) for comparison in record["comparisons"]]
     if (drawn := record["drawn"]) and not drawn["queries"]:
-        return "Nothing is left to label: every query has labels already."
+        return "No query is left to draw: all have labels."
     if drawn:
         whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
         enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
@@ -184,9 +191,13 @@ def _duelled(duel: DuelState, over: bool) -> str:
 def _settled(one: Standing, left: int) -> str:
     against = f"{one.challenger} against {one.baseline}"
     if one.verdict != "open":
-        return f"{one.challenger} is {one.verdict} than {one.baseline} by {one.judged} labels."
+        told = f"{one.challenger} is {one.verdict} than {one.baseline}, as {counted(one.judged, 'label')} show"
+        return f"{told}; that takes no more." if left else f"{told}."
     if not left:
         return f"{against}: these queries cannot tell them apart."
+    if one.low > 0 or one.high < 0:
+        leads = "leads" if one.low > 0 else "trails"
+        return f"{one.challenger} {leads} so far, by too few labels ({one.judged}) to tell."
     if one.needed is None:
         return f"{against}: too close so far to say how many labels it takes."
     if one.needed > left:

@@ -56,19 +56,23 @@ def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> li
     """Each contender against the first one, from the grades of the pool (int64[P], see `Session.grades`).
 
     Labels count as far as the order of the pool has no gap, because only then it is known what they stand for; or
-    those of whole `queries`, int64[d], which were drawn at random.
+    those of whole `queries`, int64[d], which were drawn at random. While few are new, and where the data set says
+    that all are there, pairs without one are not relevant, as in `compare`: else each new one would stand for
+    hundreds.
     What the judge cannot say counts as not relevant.
     """
     if queries is not None:
         return _of_queries(pool, grades, queries)
     judged = grades[pool.order] != UNJUDGED
     count = len(judged) if judged.all() else int(np.argmin(judged))
-    weights = np.where(pool.known >= 0, 1.0, 0.0)
-    weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
+    total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
+    weights = np.ones(len(pool))
+    complete = pool.dataset.pool is not None and pool.dataset.pool.complete
+    if count >= min(ENOUGH, len(pool.order)) and not complete:
+        weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
     every = np.arange(len(pool.queries))
-    early = count < min(ENOUGH, len(pool.order))
-    total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
+    early = count + int((pool.known >= 0).sum()) < min(ENOUGH, len(pool))
     return [_standing(pool, i, gains, every, (count, total), early) for i in range(1, len(pool.labels))]
 
 

@@ -156,11 +156,11 @@ class Session:
 
     def relevant(self, query: str) -> list[str]:
         """The entries that labels call relevant to a query, the data set's and this judge's."""
-        return [entry for entry, grade in self._labels(self.given).get(query, {}).items() if grade > 0]
+        return [entry for entry, grade in self.labels.get(query, {}).items() if grade > 0]
 
     def counted(self) -> tuple[int, int, int]:
         """The labels that the qrels file holds, how many this judge gave, how many of these are new."""
-        labels = self._labels(self.given)
+        labels = self.labels
         graded = [pair for pair, judgment in self.given.items() if judgment.grade is not None]
         own = [pair for pair in graded if _grade(labels, pair) is not None]
         new = [pair for pair in own if _grade(labels, pair) != _grade(self.held, pair)]
@@ -275,9 +275,10 @@ class Session:
     def _save(self, given: dict[Pair, Judgment]) -> None:
         taken = {self.taken: _lines(self._taken)} if self._taken or self.taken.exists() else {}
         merged = self._labels(given)
-        rows = (f"{query} 0 {id_} {grade}\n" for query, grades in merged.items() for id_, grade in grades.items())
         said = self.statement() if merged else {}
-        write_texts({self.file: _lines(given), self.qrels: "".join(rows), **taken, **said, **self._marked(given)})
+        write_texts(
+            {self.file: _lines(given), self.qrels: qrels_text(merged), **taken, **said, **self._marked(given)}
+        )
         self.given = given
 
     def statement(self) -> dict[Path, str]:
@@ -294,6 +295,11 @@ class Session:
         named = ({**row, "answerable": False} if row.get("id", row.get("_id")) in marked else row for row in rows)
         return {target: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)}
 
+    @property
+    def labels(self) -> whole_queries.Grades:
+        """The labels that the data set has now, and those of this judge."""
+        return self._labels(self.given)
+
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         grades = {pair: judgment.grade for pair, judgment in given.items() if judgment.grade is not None}
         if self.random:
@@ -302,6 +308,11 @@ class Session:
         for (query, entry), grade in grades.items():
             merged.setdefault(query, {})[entry] = grade
         return merged
+
+
+def qrels_text(labels: whole_queries.Grades) -> str:
+    """A file of labels, a line each."""
+    return "".join(f"{query} 0 {id_} {grade}\n" for query, row in labels.items() for id_, grade in row.items())
 
 
 def _lines(given: Mapping[Pair, Judgment]) -> str:
