@@ -58,7 +58,21 @@ def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
 
 def test_a_sealed_data_set_draws_what_it_has(folder):
     (folder / "queries.minilm.f16.npy").write_bytes(b"")
-    assert write_queries._sealed(type("Set", (), {"in_memory": False, "path": folder})())
+    assert write_queries.sealed(type("Set", (), {"in_memory": False, "path": folder})())
+
+
+def test_a_log_is_named_while_it_has_what_the_set_has_not(folder):
+    (folder / "dataset.json").write_text(json.dumps({"name": "mine", "sampled": "all"}))
+    (folder / "qrels.txt").write_text("q1 0 e01 1\n")
+    words = ["judge", str(folder), "--list", "--embedder", "none"]
+    before = CliRunner().invoke(main, words).stdout
+    (folder / "qrels.txt").write_text("".join(f"{name} 0 e01 1\n" for name in draw_from_log(load(folder))))
+    after = CliRunner().invoke(main, words).stdout
+    for said in (before, after):
+        assert "No query is left to draw" in said
+        assert f"add queries to {folder / 'queries.jsonl'}, a line" in " ".join(said.split())
+    assert f"or draw them from the log: steelyard judge {folder} --from-log" in " ".join(before.split())
+    assert "--from-log" not in after
 
 
 def test_without_a_log_there_is_nothing_to_draw(folder):

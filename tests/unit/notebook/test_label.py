@@ -484,7 +484,6 @@ class TestCommand:
         )
 
         assert drawn.stdout.startswith("0 judged. No query is left to draw: all have labels.")
-        assert f"draw them from the log: steelyard judge {starter()} --from-log" in " ".join(drawn.stdout.split())
         assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
         for found, more in ((drawn, ", or see how many more queries it takes"), (duel, "")):
@@ -494,6 +493,21 @@ class TestCommand:
         asked = json.loads(self.of(today, other, "--json").stdout)
         assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
+
+    def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path):
+        folder = shutil.copytree(starter(), tmp_path / "mine")
+        said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
+        assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
+        assert f"delete queries.minilm.f16.npy, which lacks them, and then: steelyard check {folder} --acc" in said
+
+        with (folder / "queries.jsonl").open("a") as file:
+            file.write('{"id": "new-1", "text": "why do we retry payments"}\n')
+        (folder / "queries.minilm.f16.npy").unlink()
+        assert CliRunner().invoke(main, ["check", str(folder), "--accept"]).exit_code == 0
+        counts = json.loads((folder / "dataset.json").read_text())["counts"]
+        assert counts == {"documents": 131, "judgments": 680, "queries": 160}
+        listed = CliRunner().invoke(main, ["judge", str(folder), "--list", "--json", "--embedder", "none"])
+        assert {pair["query"] for pair in json.loads(listed.stdout)["next"]} == {"new-1"}
 
     @pytest.mark.parametrize(
         ("said", "duel"),

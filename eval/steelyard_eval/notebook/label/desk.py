@@ -19,6 +19,7 @@ from steelyard_eval.notebook.label.judgments import MEANING
 from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, sealed
 from steelyard_eval.recording.rankings import spelled
 
 LISTED = 20
@@ -119,11 +120,15 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         yield Step(f"decide by these labels{more}", spelled("recommend", dataset, options={}) or "")
     if not stands:
         row = '{"id": "...", "text": "..."}'
-        written = f"to judge more, add queries to {dataset.path / 'queries.jsonl'}, a line {row} each"
-        if dataset.feedback is None:
-            yield Step(written)
-        else:
+        written = f"to judge more, add queries to {dataset.path / QUERIES}, a line {row} each"
+        if log_has_more(dataset, session.pool.seed):
             yield judging(dataset, f"{written}, or draw them from the log", "--from-log")
+        elif sealed(dataset) and not dataset.in_memory:
+            vectors = ", ".join(sorted(path.name for path in dataset.path.glob("queries.*.npy")))
+            without = f", delete {vectors}, which lacks them" if vectors else ""
+            yield Step(f"{written}{without}, and then", spelled("check", dataset, "--accept", options={}) or "")
+        else:
+            yield Step(written)
     elif dataset.unlabelled:
         yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
         return

@@ -84,7 +84,7 @@ def drawn_from_log(
     """
     texts = logged_queries(dataset, seed, MOST, log)
     known = {wording(query.text): query.id for query in reversed(dataset.queries)}
-    if _sealed(dataset):
+    if sealed(dataset):
         texts = [text for text in texts if wording(text) in known]
     if not texts:
         raise ConfigError(f"{dataset.name} has no log with queries that it can take; name one with --feedback")
@@ -95,11 +95,18 @@ def drawn_from_log(
     return ids, [Query(id=named[key], text=text) for key, text in new.items()]
 
 
-def _sealed(dataset: Dataset) -> bool:
+def sealed(dataset: Dataset) -> bool:
     """Whether its queries.jsonl cannot grow."""
     if dataset.in_memory or any(dataset.path.glob("queries.*.npy")):
         return True
     return holds_hash(dataset.path, QUERIES)
+
+
+def log_has_more(dataset: Dataset, seed: int) -> bool:
+    """Whether `draw_from_log` would add a query."""
+    known = {wording(query.text) for query in dataset.queries}
+    drawn = () if sealed(dataset) else logged_queries(dataset, seed, DRAWN)
+    return any(wording(text) not in known for text in drawn)
 
 
 def reminders(dataset: Dataset, seed: int = 0) -> list[Entry]:
