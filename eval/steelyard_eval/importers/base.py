@@ -135,7 +135,7 @@ def identifier(name: str) -> str:
     >>> identifier("Seat holds")
     'Seat%20holds'
     """
-    return _UNFIT.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    return _UNFIT.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
 def moment(seconds: object) -> str:

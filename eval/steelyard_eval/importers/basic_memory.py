@@ -51,28 +51,28 @@ def _entry(note: Note, ids: Mapping[str, str]) -> Record:
     entry = entry_of(note, ids)
     text = _SECTION.split(str(entry.get("text", "")), maxsplit=1)[0].strip()
     lines = note.text.split("\n")
-    relations = [found for line in lines if (found := _RELATION.match(line))]
+    relations = [match for line in lines if (match := _RELATION.match(line))]
     observations = [seen for line in lines if (seen := _observation(line))]
     entry |= {"text": text, "tags": _tags(note), "uri": str(note.front.get("permalink", note.name))}
     entry["observations"] = observations
     entry["details"] = "\n".join(f"{seen['category']}: {seen['content']}" for seen in observations)
     entry["relations"] = [
-        {"type": found["type"], "target": ids.get(found["target"], identifier(found["target"]))}
-        for found in relations
+        {"type": match["type"], "target": ids.get(match["target"], identifier(match["target"]))}
+        for match in relations
     ]
     return {name: value for name, value in entry.items() if value not in ("", [])}
 
 
 def _observation(line: str) -> Record | None:
     """What ``- [category] content #tag (context)`` says; None for another line."""
-    found = _OBSERVATION.match(line)
-    if found is None:
+    match = _OBSERVATION.match(line)
+    if match is None:
         return None
-    content, context = found[2].rstrip(), None
+    content, context = match[2].rstrip(), None
     before, mark, last = content.rpartition(" (")
     if mark and last.endswith(")") and not set("()") & set(last[:-1]):
         content, context = before, last[:-1]
-    return {"category": found[1], "content": content, "tags": _TAG.findall(content), "context": context}
+    return {"category": match[1], "content": content, "tags": _TAG.findall(content), "context": context}
 
 
 def _tags(note: Note) -> list[str]:

@@ -45,19 +45,19 @@ def read_beir(source: ForeignStore) -> Imported:
     corpus, queries = _one(names, "corpus"), _one(names, "queries")
     if corpus is None or queries is None:
         raise DataError(f"{source} has no corpus or no queries; both are needed beside qrels")
-    found = Imported(recipe=RECIPE)
-    found.entries = [_document(row) for row in rows_of(source, corpus)]
+    imported = Imported(recipe=RECIPE)
+    imported.entries = [_document(row) for row in rows_of(source, corpus)]
     splits: dict[str, str] = {}
     for split in SPLITS:
         for name in (name for name in names if re.fullmatch(rf"qrels/{split}\.\w+", name)):
             for query, entry, grade in _judgments(source, name):
                 if splits.setdefault(query, split) == split:
-                    found.qrels.setdefault(query, {})[entry] = grade
+                    imported.qrels.setdefault(query, {})[entry] = grade
     for row in rows_of(source, queries):
         id_ = _id(row)
         split = splits.get(id_, "").replace("validation", "dev")
-        found.queries.append(filled({"id": id_, "text": row["text"], "split": split}))
-    return found
+        imported.queries.append(filled({"id": id_, "text": row["text"], "split": split}))
+    return imported
 
 
 def _document(row: Mapping[str, object]) -> Record:
@@ -89,22 +89,22 @@ def matches_trec(source: ForeignStore) -> bool:
 
 def read_trec(source: ForeignStore) -> Imported:
     """Documents, topics, judgments, and every run."""
-    found = Imported(recipe=RECIPE)
+    imported = Imported(recipe=RECIPE)
     for name in source.files(""):
         base = name.rpartition("/")[2].lower()
         if base.startswith("topics"):
-            found.queries += _topics(source, name)
+            imported.queries += _topics(source, name)
         elif base.startswith("qrels"):
             for number, line in source.lines(name):
                 words = line.split()
                 if len(words) != 4:
                     raise DataError(f"{source}: {name}:{number} is no judgment; write query, 0, document, grade")
-                found.qrels.setdefault(words[0], {})[words[2]] = max(0, int(words[3]))
+                imported.qrels.setdefault(words[0], {})[words[2]] = max(0, int(words[3]))
         elif base.endswith(".run"):
-            found.runs[identifier(base.removesuffix(".run"))] = _run(source, name)
+            imported.runs[identifier(base.removesuffix(".run"))] = _run(source, name)
         elif base.startswith("doc"):
-            found.entries += _documents(source, name)
-    return found
+            imported.entries += _documents(source, name)
+    return imported
 
 
 def _topics(source: ForeignStore, name: str) -> Iterator[Record]:
@@ -144,8 +144,8 @@ def _documents(source: ForeignStore, name: str) -> Iterator[Record]:
 
 def _field(markup: str, name: str) -> str:
     """The text after a tag, up to its end or the next tag: TREC's topics often close none."""
-    found = re.search(rf"<{name}>(.*?)(?=<|\Z)", markup, re.DOTALL | re.IGNORECASE)
-    return unescape(found[1]).strip() if found else ""
+    match = re.search(rf"<{name}>(.*?)(?=<|\Z)", markup, re.DOTALL | re.IGNORECASE)
+    return unescape(match[1]).strip() if match else ""
 
 
 def _run(source: ForeignStore, name: str) -> dict[str, list[tuple[str, float | None]]]:
@@ -184,12 +184,12 @@ def read_ir_datasets(source: ForeignStore) -> Imported:
 
 def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types
     """A data set that ir_datasets has loaded: documents, queries, and judgments where it has them."""
-    found = Imported(recipe=RECIPE)
-    found.entries = [_ir_document(doc._asdict()) for doc in dataset.docs_iter()]
-    found.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
+    imported = Imported(recipe=RECIPE)
+    imported.entries = [_ir_document(doc._asdict()) for doc in dataset.docs_iter()]
+    imported.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
     for row in dataset.qrels_iter() if dataset.has_qrels() else ():
-        found.qrels.setdefault(identifier(row.query_id), {})[identifier(row.doc_id)] = max(0, row.relevance)
-    return found
+        imported.qrels.setdefault(identifier(row.query_id), {})[identifier(row.doc_id)] = max(0, row.relevance)
+    return imported
 
 
 def _ir_document(fields: dict[str, object]) -> Record:

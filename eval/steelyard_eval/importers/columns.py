@@ -32,18 +32,18 @@ def guessed(names: Iterable[str]) -> dict[str, str]:
     {'severity': 'severity', 'id': 'uuid', 'text': 'Content', 'created_at': 'created'}
     """
     left = dict.fromkeys(names)
-    found = {name: name for name in left if name in FIELDS}
-    for name in found:
+    columns = {name: name for name in left if name in FIELDS}
+    for name in columns:
         del left[name]
     for field, aliases in ALIASES.items():
-        if field in found:
+        if field in columns:
             continue
         bare = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(left)}
         column = next((bare[alias] for alias in aliases if alias in bare), None)
         if column is not None:
-            found[field] = column
+            columns[field] = column
             del left[column]
-    return found
+    return columns
 
 
 def mapped(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, object]:

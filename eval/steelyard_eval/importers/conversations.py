@@ -100,13 +100,13 @@ def read_locomo(source: ForeignStore) -> Imported:
                 record = {"title": turn["speaker"], "speaker": turn["speaker"], "created_at": moment}
                 id_ = f"{conversation}:{turn['dia_id']}"
                 made.turn(conversation, session, id_, {**record, "text": f"{turn['text']}{caption}"})
-        for at, row in enumerate(sample["qa"]):
-            key = f"locomo_{number}_qa{at}"
+        for i, row in enumerate(sample["qa"]):
+            key = f"locomo_{number}_qa{i}"
             evidence = corrections.get(key, row.get("evidence") or [])
             named = [
-                f"{conversation}:D{found[1]}:{found[2]}"
+                f"{conversation}:D{match[1]}:{match[2]}"
                 for part in evidence
-                for found in _TURN.finditer(str(part))
+                for match in _TURN.finditer(str(part))
             ]
             category = CATEGORIES.get(row["category"], str(row["category"]))
             more: Record = {
@@ -117,14 +117,14 @@ def read_locomo(source: ForeignStore) -> Imported:
             }
             if category == "adversarial":
                 more["answerable"] = False
-            made.question(f"{conversation}:q{at:03}", row["question"], conversation, dict.fromkeys(named, 1), more)
+            made.question(f"{conversation}:q{i:03}", row["question"], conversation, dict.fromkeys(named, 1), more)
     made.found.note(len(corrections), "question has", "corrected evidence", "questions have")
     return made.done()
 
 
 def _sessions(conversation: Json) -> Iterator[tuple[str, str | None, list[Json]]]:
     """Sessions in order: name, time, turns."""
-    numbers = sorted(int(found[1]) for name in conversation if (found := re.fullmatch(r"session_(\d+)", name)))
+    numbers = sorted(int(match[1]) for name in conversation if (match := re.fullmatch(r"session_(\d+)", name)))
     for number in numbers:
         written = conversation.get(f"session_{number}_date_time", "")
         yield f"session_{number}", _moment(written, "%I:%M %p on %d %B, %Y"), conversation[f"session_{number}"]
@@ -149,8 +149,8 @@ def read_longmemeval(source: ForeignStore) -> Imported:
         evidence = set(row.get("answer_session_ids") or ())
         for session, day, turns in zip(row["haystack_session_ids"], days, row["haystack_sessions"], strict=True):
             moment = _moment(day, "%Y/%m/%d (%a) %H:%M")
-            for at, turn in enumerate(turns):
-                id_ = f"{question}:{session}:{at}"
+            for i, turn in enumerate(turns):
+                id_ = f"{question}:{session}:{i}"
                 record = {
                     "title": turn["role"],
                     "speaker": turn["role"],
@@ -194,13 +194,13 @@ def read_beam(source: ForeignStore) -> Imported:
         for batch in source.json(f"{folder}chat.json"):
             messages = [message for turn in batch["turns"] for message in turn]
             anchors = (batch.get("time_anchor"), *(message.get("time_anchor") for message in messages))
-            day = next((found for anchor in anchors if (found := _moment(anchor, "%B-%d-%Y"))), last)
+            day = next((moment for anchor in anchors if (moment := _moment(anchor, "%B-%d-%Y"))), last)
             last = day
             for message in messages:
                 record = {"type": message["role"], "text": _said(message["content"]), "created_at": day}
                 made.turn(chat, f"batch {batch['batch_number']}", f"{chat}:{message['id']}", record)
         for kind, rows in source.json(f"{folder}probing_questions/probing_questions.json").items():
-            for at, row in enumerate(rows):
+            for i, row in enumerate(rows):
                 grades = {f"{chat}:{id_}": grade for id_, grade in _evidence(row.get("source_chat_ids")).items()}
                 answer = next(
                     (row[key] for key in ("answer", "ideal_answer", "ideal_response") if row.get(key)), ""
@@ -208,7 +208,7 @@ def read_beam(source: ForeignStore) -> Imported:
                 more = {"category": kind.replace("_", "-"), "asked_at": last, "group": chat, "answer": str(answer)}
                 if kind == "abstention":
                     more["answerable"] = False
-                made.question(f"{chat}:{kind}:{at}", row["question"], chat, grades, more)
+                made.question(f"{chat}:{kind}:{i}", row["question"], chat, grades, more)
     return made.done()
 
 
@@ -222,9 +222,9 @@ def _evidence(ids: object) -> dict[int, int]:
     if isinstance(ids, Mapping):
         updated = "updated_info" in ids
         grades: dict[int, int] = {}
-        for role, own in ids.items():
+        for role, messages in ids.items():
             grade = UPDATED if updated and role == "updated_info" else OUTDATED
-            for id_ in _flat(own):
+            for id_ in _flat(messages):
                 grades[id_] = max(grade, grades.get(id_, 0))
         return grades
     return dict.fromkeys(_flat(ids), 1)

@@ -44,8 +44,8 @@ def _value(text: str) -> str | None:
     return None if text == r"\N" else _ESCAPE.sub(_escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = found[1]
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
     if code[0] in "01234567":
         return chr(int(code, 8))
     if code[0] == "x" and len(code) > 1:
@@ -61,6 +61,6 @@ def array_of(text: str | None) -> list[str | None]:
     if len(inner) != len(text) - 2:
         raise ValueError(f"{text:.40} is no array")
     return [
-        re.sub(r"\\(.)", r"\1", found[1]) if found[1] is not None else None if found[2] == "NULL" else found[2]
-        for found in _ITEM.finditer(inner)
+        re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else None if match[2] == "NULL" else match[2]
+        for match in _ITEM.finditer(inner)
     ]

@@ -55,7 +55,7 @@ def _roots(source: ForeignStore) -> list[str]:
 
 def read(source: ForeignStore) -> Imported:
     """Every memory, message and resource as an entry, and one for the layers of each directory."""
-    found = Imported(system="cortex_mem", recipe="{title}\n{text}")
+    imported = Imported(system="cortex_mem", recipe="{title}\n{text}")
     roots = _roots(source)
     skipped: list[str] = []
     for root in roots:
@@ -68,21 +68,21 @@ def read(source: ForeignStore) -> Imported:
                 except DataError as error:
                     skipped.append(str(error))
         tenant = root.split("/")[1] if root else ""
-        found.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
-    found.note(len(skipped), "file", f"left out: {'; '.join(skipped[:SHOWN])}")
-    found.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
-    return found
+        imported.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
+    imported.note(len(skipped), "file", f"left out: {'; '.join(skipped[:SHOWN])}")
+    imported.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
+    return imported
 
 
 def _without_footer(text: str) -> str:
     """The text without the remark that the program wrote at its end, if there is one."""
     body = text.rstrip()
     last = body.rfind("\n") + 1
-    found = [at for begin, end in _FOOTERS if (at := body.find(begin, last)) >= 0 and body.endswith(end)]
-    if not found:
+    starts = [start for begin, end in _FOOTERS if (start := body.find(begin, last)) >= 0 and body.endswith(end)]
+    if not starts:
         return text
-    own = body[: min(found)].rstrip()
-    return own.removesuffix("---").rstrip() if body.startswith(_ADDED, min(found)) else own
+    kept = body[: min(starts)].rstrip()
+    return kept.removesuffix("---").rstrip() if body.startswith(_ADDED, min(starts)) else kept
 
 
 def _add(
@@ -138,13 +138,13 @@ def _heading(text: str) -> str:
 
 def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
     """What the indexes of all scopes say of memories, by URI."""
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for name, document in _documents(source, root, MEMORIES, skipped):
         memories = document.get("memories")
         folder = PurePosixPath(name.removeprefix(root)).parent
         for row in memories.values() if isinstance(memories, dict) else ():
             if isinstance(row, dict) and isinstance(row.get("file"), str):
-                found[uri_of(folder / row["file"])] = {
+                records[uri_of(folder / row["file"])] = {
                     "memory_id": row.get("id"),
                     "memory_type_of_program": row.get("memory_type"),
                     "created_at": _seconds(row.get("created_at")),
@@ -155,7 +155,7 @@ def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Rec
                     "archived": row.get("archived", False),
                     "source_sessions": row.get("source_sessions", []),
                 }
-    return found
+    return records
 
 
 def _sessions(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:

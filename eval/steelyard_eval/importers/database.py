@@ -82,7 +82,7 @@ class Database:
         """The vectors of a vec0 table by rowid, from the plain tables in which sqlite-vec 0.1 keeps them."""
         sizes = {row["chunk_id"]: row["size"] for row in self.rows(f"{table}_chunks")}
         chunks = {row["rowid"]: row["vectors"] for row in self.rows(f"{table}_vector_chunks00")}
-        found: dict[int, NDArray[np.float32]] = {}
+        vectors: dict[int, NDArray[np.float32]] = {}
         for row in self.rows(f"{table}_rowids"):
             blob, size = chunks.get(row["chunk_id"]), sizes.get(row["chunk_id"])
             if not isinstance(blob, bytes) or not isinstance(size, int) or size < 1 or len(blob) % (4 * size):
@@ -90,19 +90,19 @@ class Database:
             place = row["chunk_offset"]
             if not isinstance(place, int) or not 0 <= place < size:
                 raise self.damaged(f"a vector of {table} lies outside its block")
-            found[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
-        return found
+            vectors[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
+        return vectors
 
     def json_list(self, row: Mapping[str, object], column: str) -> list[Any]:
         """A list that a column holds as JSON; empty where none is given, and for what is no list."""
         value = row.get(column)
         try:
-            found = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
+            items = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
         except (ValueError, RecursionError):
-            found = value
-        if found is not None and not isinstance(found, list):
+            items = value
+        if items is not None and not isinstance(items, list):
             self._unread[f"{column} that are no JSON list"] += 1
-        return found if isinstance(found, list) else []
+        return items if isinstance(items, list) else []
 
     def floats(self, value: object) -> NDArray[np.float32] | None:
         """A vector that a column holds as float32; None for anything else."""
@@ -201,7 +201,7 @@ def _state(path: Path, name: str) -> list[tuple[int, int, int]]:
     files = [file for end in ("", "-wal") if (file := Path(f"{path}{end}")).exists()]
     if not files:
         raise DataError(f"{name} does not exist; name the program's own file")
-    return [(found.st_ino, found.st_size, found.st_mtime_ns) for found in (file.stat() for file in files)]
+    return [(status.st_ino, status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
 
 
 def _guarded(path: Path) -> apsw.Connection:

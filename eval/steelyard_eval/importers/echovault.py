@@ -43,18 +43,18 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """Memories, their vectors and counters, golden queries."""
-    found = Imported(system="echovault", recipe=RECIPE)
+    imported = Imported(system="echovault", recipe=RECIPE)
     with source.database(INDEX) as db:
         details = {row["memory_id"]: row["body"] for row in db.rows("memory_details")}
         rows = list(db.rows("memories"))
-        found.add(rows, lambda row: _entry(row, details, db))
-        _vectors(found, rows, db)
-        found.notes += db.notes()
-    _counters(found, rows)
+        imported.add(rows, lambda row: _entry(row, details, db))
+        _vectors(imported, rows, db)
+        imported.notes += db.notes()
+    _counters(imported, rows)
     for name in GOLDEN:
         if source.has(name):
-            _golden(found, read_yaml(source.text(name), f"{source}: {name}"), rows, f"{source}: {name}")
-    return found
+            _golden(imported, read_yaml(source.text(name), f"{source}: {name}"), rows, f"{source}: {name}")
+    return imported
 
 
 def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
@@ -81,30 +81,32 @@ def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
     return filled(known | {name: row[name] for name in OWN if name in row})
 
 
-def _vectors(found: Imported, rows: Sequence[StoreRow], db: Database) -> None:
+def _vectors(imported: Imported, rows: Sequence[StoreRow], db: Database) -> None:
     """Vectors of the memories that are in the store; those of deleted memories are still in the file."""
     vectors = db.vectors("memories_vec")
     meta = {row["key"]: row["value"] for row in db.rows("meta")}
     model = identifier(str(meta.get("embedding_model") or "echovault"))
-    found.vectors = {model: {row["id"]: vectors[row["rowid"]] for row in rows if row["rowid"] in vectors}}
+    imported.vectors = {model: {row["id"]: vectors[row["rowid"]] for row in rows if row["rowid"] in vectors}}
     if meta.get("embedding_model") is None:
-        found.notes.append("the store does not name the model of its vectors, so queries cannot be embedded by it")
+        imported.notes.append(
+            "the store does not name the model of its vectors, so queries cannot be embedded by it"
+        )
 
 
-def _counters(found: Imported, rows: Sequence[StoreRow]) -> None:
+def _counters(imported: Imported, rows: Sequence[StoreRow]) -> None:
     """A note on the counters; without places and queries they are no feedback log."""
     sums = {name: sum(count for row in rows if isinstance(count := row.get(name), int)) for name in COUNTERS}
     if any(sums.values()):
         retrieved, opened, dismissed = sums.values()
-        found.notes.append(
+        imported.notes.append(
             f"counters: {retrieved} retrieved, {opened} opened, {dismissed} dismissed; they are kept with their "
             "entries and are weak evidence, because no query or place belongs to them"
         )
     archived = sum(row.get("status") not in (None, "active") for row in rows)
-    found.note(archived, "memory is", "archived: the program hides them", "memories are")
+    imported.note(archived, "memory is", "archived: the program hides them", "memories are")
 
 
-def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: str) -> None:
+def _golden(imported: Imported, document: object, rows: Sequence[StoreRow], place: str) -> None:
     """Golden queries as queries and labels; an expected entry is named by its id or its title."""
     named = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     queries = document.get("queries") if isinstance(document, dict) else None
@@ -119,7 +121,7 @@ def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: 
         project = golden.get("project")
         id_ = _golden_id(golden["query"], project)
         if id_ in seen:
-            found.notes.append(f"the golden query {shown(golden['query'])} is there twice; the first counts")
+            imported.notes.append(f"the golden query {shown(golden['query'])} is there twice; the first counts")
             continue
         seen.add(id_)
         record = {
@@ -128,16 +130,16 @@ def _golden(found: Imported, document: object, rows: Sequence[StoreRow], place: 
             "filter": {"project": project} if project else None,
             "answerable": None if expected else False,
         }
-        found.queries.append(filled(record))
+        imported.queries.append(filled(record))
         entries = [named.get(str(name)) for name in expected]
         missing += entries.count(None)
         if labels := {entry: GRADE for entry in entries if entry}:
-            found.qrels[id_] = labels
-    negative = sum(q.get("answerable") is False for q in found.queries)
-    found.notes.append(
+            imported.qrels[id_] = labels
+    negative = sum(q.get("answerable") is False for q in imported.queries)
+    imported.notes.append(
         f"{counted(len(queries), 'golden query', 'golden queries')}, {negative} of them without an answer"
     )
-    found.note(missing, "expected entry is", "not in the store", "expected entries are")
+    imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 
 def _golden_id(text: str, project: object) -> str:

@@ -56,10 +56,10 @@ GROUP = "steelyard.importers"
 @cache
 def importers() -> dict[str, Importer]:
     """Every kind by name: ours, then those of installed packages."""
-    found = {importer.name: importer for importer in OWN}
+    known = {importer.name: importer for importer in OWN}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
-        if importer.name in found:
+        if importer.name in known:
             raise ConfigError(f"two importers are named {shown(importer.name)}; uninstall one of the packages")
-        found[importer.name] = importer
-    return found
+        known[importer.name] = importer
+    return known

@@ -32,9 +32,9 @@ def matches(source: ForeignStore) -> bool:
 def read(source: ForeignStore) -> Imported:
     """Every item, with the vector of its whole value."""
     with source.database(source.path.name) as db:
-        found = _imported(db.rows("store", "prefix"), db.rows("store_vectors", "prefix"), db.floats)
-        found.notes += db.notes()
-        return found
+        imported = _imported(db.rows("store", "prefix"), db.rows("store_vectors", "prefix"), db.floats)
+        imported.notes += db.notes()
+        return imported
 
 
 def read_live(database: LiveDatabase) -> Imported:
@@ -51,17 +51,17 @@ def _imported(
     vectors: Iterable[Mapping[str, object]],
     vector_of: Callable[[Any], NDArray[np.float32] | None],
 ) -> Imported:
-    found, own = Imported(), dict[str, NDArray[np.float32]]()
-    found.add(items, _entry)
-    known = {entry["id"] for entry in found.entries}
+    imported, kept = Imported(), dict[str, NDArray[np.float32]]()
+    imported.add(items, _entry)
+    known = {entry["id"] for entry in imported.entries}
     for row in vectors:
         id_ = _id(row)
         if id_ not in known or row["field_name"] != "$" or row["embedding"] is None:
             continue
         if (vector := vector_of(row["embedding"])) is not None:
-            own[id_] = vector
-    found.vectors = {MODEL: own} if own else {}
-    return found
+            kept[id_] = vector
+    imported.vectors = {MODEL: kept} if kept else {}
+    return imported
 
 
 def _id(row: Mapping[str, Any]) -> str:

@@ -44,16 +44,16 @@ def read(source: ForeignStore) -> Imported:
     """The memories that are there now."""
     if is_server(source.address):
         return _points(scrolled(source.address))
-    found = _points(_stored(source))
+    imported = _points(_stored(source))
     if not source.has(HISTORY):
-        return found
-    known = {entry["id"] for entry in found.entries}
+        return imported
+    known = {entry["id"] for entry in imported.entries}
     with source.database(HISTORY) as db:
         left = _last(db, known)
-    found.entries += left
+    imported.entries += left
     rest = f"taken from {HISTORY}, which has no user and no metadata"
-    found.note(len(left), "memory is", rest, "memories are")
-    return found
+    imported.note(len(left), "memory is", rest, "memories are")
+    return imported
 
 
 def _stored(source: ForeignStore) -> Iterator[object]:
@@ -69,17 +69,17 @@ def _stored(source: ForeignStore) -> Iterator[object]:
 
 def _points(points: Iterable[object]) -> Imported:
     """The memories in points, and how many points hold none."""
-    found, unread = Imported(recipe=RECIPE), 0
+    imported, unread = Imported(recipe=RECIPE), 0
     for point in points:
         try:
-            _point(found, point)
+            _point(imported, point)
         except BROKEN:
             unread += 1
-    found.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
-    return found
+    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
+    return imported
 
 
-def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
+def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
     payload, vector = point.get("payload"), point.get("vector")
     if not isinstance(payload, dict) or not isinstance(payload.get("data"), str):
         raise ValueError("no memory")
@@ -88,11 +88,11 @@ def _point(found: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the
     id_ = str(point["id"])
     known = {name: fitted(name, payload[name]) for name in FIELDS if payload.get(name)}
     rest = {name: value for name, value in payload.items() if name not in INTERNAL and name not in FIELDS}
-    found.entries.append(filled({"id": id_, "text": payload["data"], **known, **rest}))
+    imported.entries.append(filled({"id": id_, "text": payload["data"], **known, **rest}))
     dense = vector.get("") if isinstance(vector, dict) else vector
     if isinstance(dense, list) and dense:
         with np.errstate(over="ignore"):
-            found.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
+            imported.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
 
 
 def _last(db: Database, known: set[object]) -> list[Record]:

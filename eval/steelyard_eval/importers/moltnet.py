@@ -72,29 +72,27 @@ def read(source: ForeignStore) -> Imported:
             f"{source} holds no diary_entries; name a plain dump, a JSON export or a folder of CSV files"
         )
     try:
-        tables = reader(source)
-        found = _imported(tables)
+        return _imported(reader(source))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{source} is damaged ({error}); dump or export the tables again") from None
-    return found
 
 
 def _imported(tables: Tables) -> Imported:
-    found = Imported(system="moltnet", recipe=RECIPE)
+    imported = Imported(system="moltnet", recipe=RECIPE)
     diaries = {row["id"]: row for row in tables.get("diaries", [])}
     relations: dict[str, list[Record]] = {}
     for row in tables.get("entry_relations", []):
         relation = {"type": row["relation"], "target": row["target_id"], "status": row["status"]}
         relations.setdefault(row["source_id"], []).append(relation)
-    found.add(
+    imported.add(
         tables["diary_entries"],
         lambda row: _entry(row, diaries.get(row["diary_id"], {}), relations.get(row["id"], [])),
     )
     for row in tables["diary_entries"]:
         if vector := row.get("embedding"):
             numbers = STRICT_JSON.decode(vector) if isinstance(vector, str) else vector
-            found.vectors.setdefault(MODEL, {})[row["id"]] = np.array(numbers, dtype=np.float32)
-    return found
+            imported.vectors.setdefault(MODEL, {})[row["id"]] = np.array(numbers, dtype=np.float32)
+    return imported
 
 
 def _entry(row: Mapping[str, Any], diary: Mapping[str, Any], relations: list[Record]) -> Record:

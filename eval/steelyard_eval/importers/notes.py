@@ -52,8 +52,8 @@ class Note:
 
     def text_of(self, *names: str) -> str:
         """The first of these keys of the front matter that has a value, as text."""
-        found = next((self.front[name] for name in names if self.front.get(name) not in (None, "")), "")
-        return found if isinstance(found, str) else str(found)
+        value = next((self.front[name] for name in names if self.front.get(name) not in (None, "")), "")
+        return value if isinstance(value, str) else str(value)
 
 
 def read_note(source: ForeignStore, name: str) -> Note:
@@ -140,21 +140,21 @@ def sections(note: Note) -> list[Note]:
             parts.append((title, []))
         else:
             parts[-1][1].append(line)
-    found = []
+    notes = []
     for number, (title, lines) in enumerate(parts):
         text = "\n".join(lines).strip()
         if text and number:
             name = f"{note.name.removesuffix('.md')}#{number}-{title}"
-            found.append(Note(name, {**note.front, "title": title}, text))
+            notes.append(Note(name, {**note.front, "title": title}, text))
         elif text:
-            found.append(Note(note.name, note.front, text, note.links, note.tags))
-    return found or [note]
+            notes.append(Note(note.name, note.front, text, note.links, note.tags))
+    return notes or [note]
 
 
 def _heading(line: str) -> str:
     """The text of a heading, without the marks that may close it; empty for another line."""
-    found = _HEADING.match(line)
-    title = found[1].rstrip() if found else ""
+    match = _HEADING.match(line)
+    title = match[1].rstrip() if match else ""
     return title.rstrip("#").rstrip() or title[:1]
 
 

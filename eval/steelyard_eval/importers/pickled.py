@@ -85,11 +85,11 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
 
 def _popped(stack: list[object]) -> list[object]:
     """What lies above the last mark, taken off with it."""
-    at = len(stack) - 1
-    while stack[at] is not _MARK:
-        at -= 1
-        if at < 0:
+    mark = len(stack) - 1
+    while stack[mark] is not _MARK:
+        mark -= 1
+        if mark < 0:
             raise IndexError("no mark")
-    items = stack[at + 1 :]
-    del stack[at:]
+    items = stack[mark + 1 :]
+    del stack[mark:]
     return items

@@ -48,12 +48,12 @@ class LiveDatabase:
         self._left = largest()
         self._schemas: dict[str, str] = {}
         self.columns: dict[str, list[str]] = {}
-        found: dict[tuple[str, str], list[str]] = {}
+        tables: dict[tuple[str, str], list[str]] = {}
         for schema, table, column in connection.execute(TABLES):
-            found.setdefault((schema, table), []).append(column)
-        self.ours = ("steelyard", "entries") in found
+            tables.setdefault((schema, table), []).append(column)
+        self.ours = ("steelyard", "entries") in tables
         """Whether it holds a store of Steelyard's own."""
-        for (schema, table), columns in found.items():
+        for (schema, table), columns in tables.items():
             if schema in path and (
                 table not in self.columns or path.index(schema) < path.index(self._schemas[table])
             ):

@@ -218,17 +218,17 @@ def _of_database(
     address: str, known: Mapping[str, Importer], kind: str | None, options: Options
 ) -> tuple[Importer, ForeignStore]:
     """The importer whose tables a database has."""
-    live = {name: one for name, one in known.items() if one.live}
+    live = {name: importer.live for name, importer in known.items() if importer.live}
     place = ForeignStore(Path(address.rpartition("/")[2].partition("?")[0]), options, address)
     if kind is not None and kind not in (*live, STEELYARD.name):
         raise ConfigError(f"{kind} is not read from a database; that can be {', '.join((*live, STEELYARD.name))}")
     with connected(address) as database:
         if database.ours and kind in (None, STEELYARD.name):
             return STEELYARD, place
-        for name, importer in live.items():
-            if importer.live and kind in (None, name) and importer.live.matches(database):
-                return importer, place
-    looked = "; ".join(f"{name}: {', '.join(one.live.tables)}" for name, one in live.items() if one.live)
+        for name, needed in live.items():
+            if kind in (None, name) and needed.matches(database):
+                return known[name], place
+    looked = "; ".join(f"{name}: {', '.join(needed.tables)}" for name, needed in live.items())
     raise ConfigError(f"{place} has not the tables of a store that is known ({looked}); name another database")
 
 
@@ -244,8 +244,8 @@ def _live(importer: Importer, place: ForeignStore) -> Imported:
 def _at_home(importer: Importer, environ: Mapping[str, str], options: Options) -> tuple[Importer, ForeignStore]:
     places = list(importer.homes(environ))
     for path in places:
-        if path.exists() and importer.matches(found := ForeignStore(path.absolute(), options)):
-            return importer, found
+        if path.exists() and importer.matches(store := ForeignStore(path.absolute(), options)):
+            return importer, store
     looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
     raise ConfigError(f"no store of {importer.name} is found (looked at {looked}); name its file or folder")
 

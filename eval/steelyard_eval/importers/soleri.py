@@ -38,26 +38,26 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """Entries and memories, links as relations, vectors, and feedback."""
-    found = Imported(system="soleri", recipe=RECIPE)
+    imported = Imported(system="soleri", recipe=RECIPE)
     with source.database(VAULT) as db:
         links: dict[str, list[Record]] = {}
         for row in db.rows("vault_links"):
             link = filled({"type": row["link_type"], "target": row["target_id"], "note": row["note"]})
             links.setdefault(row["source_id"], []).append(link)
-        found.add(db.rows("entries"), lambda row: _entry(row, links, db))
-        found.add(db.rows("memories"), lambda row: _memory(row, db))
-        known = {entry["id"] for entry in found.entries}
-        _vectors(found, known, db)
-        _feedback(found, known, db)
-        found.notes += db.notes()
+        imported.add(db.rows("entries"), lambda row: _entry(row, links, db))
+        imported.add(db.rows("memories"), lambda row: _memory(row, db))
+        known = {entry["id"] for entry in imported.entries}
+        _vectors(imported, known, db)
+        _feedback(imported, known, db)
+        imported.notes += db.notes()
         left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
     for name, count in left_out.items():
-        found.note(count, "row", f"of {name} left out: the program does not search them")
-    return found
+        imported.note(count, "row", f"of {name} left out: the program does not search them")
+    return imported
 
 
 def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Record:
-    own = links.get(row["id"], [])
+    relations = links.get(row["id"], [])
     same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
     return filled(
         {
@@ -67,8 +67,8 @@ def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Re
             "valid_until": row.get("valid_until"),
             "tags": db.json_list(row, "tags"),
             "vault": row.get("tier"),
-            "relations": [{name: link[name] for name in ("type", "target")} for link in own],
-            "link_notes": [link for link in own if "note" in link],
+            "relations": [{name: link[name] for name in ("type", "target")} for link in relations],
+            "link_notes": [link for link in relations if "note" in link],
             "example": row["example"],
             "counter_example": row["counter_example"],
             "applies_to": db.json_list(row, "applies_to"),
@@ -97,13 +97,13 @@ def _memory(row: StoreRow, db: Database) -> Record:
     )
 
 
-def _vectors(found: Imported, known: set[object], db: Database) -> None:
+def _vectors(imported: Imported, known: set[object], db: Database) -> None:
     for row in db.rows("entry_vectors"):
         if row["entry_id"] in known and (vector := db.floats(row["vector"])) is not None:
-            found.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
+            imported.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
 
 
-def _feedback(found: Imported, known: set[object], db: Database) -> None:
+def _feedback(imported: Imported, known: set[object], db: Database) -> None:
     """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
     rows = list(db.rows("brain_feedback", "id"))
     timeless = 0
@@ -114,7 +114,7 @@ def _feedback(found: Imported, known: set[object], db: Database) -> None:
         if not timestamp:
             timeless += 1
             continue
-        found.feedback.append(
+        imported.feedback.append(
             {
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": timestamp,
@@ -126,13 +126,13 @@ def _feedback(found: Imported, known: set[object], db: Database) -> None:
                 "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
             }
         )
-    found.note(
+    imported.note(
         len(rows),
         "row",
-        f"of feedback, of which {len(found.feedback)} name an entry of the store; they are weak evidence, because "
-        "places and the other entries of each list are not recorded",
+        f"of feedback, of which {len(imported.feedback)} name an entry of the store; they are weak evidence, "
+        "because places and the other entries of each list are not recorded",
     )
-    found.note(timeless, "row", "of feedback without a time left out")
+    imported.note(timeless, "row", "of feedback without a time left out")
 
 
 IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)

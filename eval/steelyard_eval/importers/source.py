@@ -48,8 +48,8 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as plain JSON values."""
-        own, plain = asdict(self), asdict(Options())
-        return {name: value for name, value in own.items() if value != plain[name]}
+        chosen, plain = asdict(self), asdict(Options())
+        return {name: value for name, value in chosen.items() if value != plain[name]}
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class ForeignStore:
         names: list[str] = []
         for place, folders, files in os.walk(self.folder, followlinks=False):
             folders[:] = sorted(name for name in folders if not (Path(place) / name).is_symlink())
-            at = PurePosixPath(Path(place).relative_to(self.folder).as_posix())
-            names += (str(at / name) for name in files if name.endswith(suffixes))
+            parent = PurePosixPath(Path(place).relative_to(self.folder).as_posix())
+            names += (str(parent / name) for name in files if name.endswith(suffixes))
             if len(names) > MOST_FILES:
                 raise DataError(f"{self} holds more than {MOST_FILES:,} files; import a folder inside it")
         yield from sorted((name for name in names if not self._place(name).is_symlink()), key=os.fsencode)

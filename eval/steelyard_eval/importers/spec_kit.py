@@ -52,26 +52,26 @@ def _index(source: ForeignStore) -> str | None:
 
 def read(source: ForeignStore) -> Imported:
     """Memories with their edges and vectors; queries, labels, lists of every channel, and the ledger."""
-    found = Imported(system="spec_kit", recipe=RECIPE)
+    imported = Imported(system="spec_kit", recipe=RECIPE)
     with source.database(_index(source) or INDEXES[0]) as db:
         edges: dict[str, list[Record]] = {}
         for row in db.rows("causal_edges"):
             edge = {"type": row["relation"], "target": row["target_id"], "strength": row["strength"]}
             edges.setdefault(row["source_id"], []).append(edge)
         corrected = Counter(row["original_memory_id"] for row in db.rows("memory_corrections"))
-        found.add(db.rows("memory_index"), lambda row: _entry(row, edges, corrected, db))
+        imported.add(db.rows("memory_index"), lambda row: _entry(row, edges, corrected, db))
         vectors = db.vectors("vec_memories")
         models = {row["embedding_model"] for row in db.rows("memory_index")} - {None, "", "not-loaded"}
         model = identifier(str(models.pop())) if len(models) == 1 else "spec-kit"
-        found.vectors = {model: {str(rowid): vector for rowid, vector in vectors.items()}}
+        imported.vectors = {model: {str(rowid): vector for rowid, vector in vectors.items()}}
         events = list(db.rows("feedback_events", "id"))
-        found.notes += db.notes()
+        imported.notes += db.notes()
     if source.has(EVALUATION):
         with source.database(EVALUATION) as db:
-            _evaluation(found, db)
-            found.notes += db.notes()
-    _ledger(found, events)
-    return found
+            _evaluation(imported, db)
+            imported.notes += db.notes()
+    _ledger(imported, events)
+    return imported
 
 
 def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
@@ -97,12 +97,12 @@ def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[
     )
 
 
-def _evaluation(found: Imported, db: Database) -> None:
+def _evaluation(imported: Imported, db: Database) -> None:
     """Queries, judgments, and the newest list of each channel for each query."""
     for row in db.rows("eval_ground_truth", "id"):
-        found.qrels.setdefault(str(row["query_id"]), {})[str(row["memory_id"])] = row["relevance"]
+        imported.qrels.setdefault(str(row["query_id"]), {})[str(row["memory_id"])] = row["relevance"]
     for row in db.rows("eval_queries", "id"):
-        nothing = row["category"] == "hard_negative" and not any(found.qrels.get(str(row["id"]), {}).values())
+        nothing = row["category"] == "hard_negative" and not any(imported.qrels.get(str(row["id"]), {}).values())
         record = {
             "id": str(row["id"]),
             "text": row["query"],
@@ -112,7 +112,7 @@ def _evaluation(found: Imported, db: Database) -> None:
             "answerable": False if nothing else None,
             "difficulty": row["difficulty"],
         }
-        found.queries.append(filled(record))
+        imported.queries.append(filled(record))
     for table, channel in (("eval_channel_results", "channel"), ("eval_final_results", "")):
         for row in db.rows(table, "id"):
             scores = db.json_list(row, "scores")
@@ -120,17 +120,17 @@ def _evaluation(found: Imported, db: Database) -> None:
             if len(scores) != len(ids) or not all(isinstance(score, int | float) for score in scores):
                 scores = [None] * len(ids)
             name = identifier(str(row[channel])) if channel else "final"
-            lists = found.runs.setdefault(name, {})
+            lists = imported.runs.setdefault(name, {})
             lists[str(row["query_id"])] = list(zip(ids, scores, strict=True))
     judged = sum(1 for _ in db.rows("eval_llm_judge_labels"))
-    found.note(judged, "label", "of a language model left out: they are no judgments of a person")
+    imported.note(judged, "label", "of a language model left out: they are no judgments of a person")
     selected = sum(1 for _ in db.rows("eval_user_selections"))
-    found.note(selected, "selection", "of users left out: what else was shown is not recorded with them")
+    imported.note(selected, "selection", "of users left out: what else was shown is not recorded with them")
 
 
-def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
+def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:
     """The lists of the ledger as impressions: what was shown for one query, in the order of its rows."""
-    texts = {query["id"]: query["text"] for query in found.queries}
+    texts = {query["id"]: query["text"] for query in imported.queries}
     shown: dict[str, list[StoreRow]] = {}
     acts: dict[str, list[StoreRow]] = {}
     timeless = sum(not moment(_time(event)) for event in events)
@@ -143,11 +143,11 @@ def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
     for query_id, rows in shown.items():
         unnamed += query_id not in texts
         entries = list(dict.fromkeys(row["memory_id"] for row in rows))
-        own = [act for act in acts.get(query_id, []) if act["type"] in ACTS and act["memory_id"] in entries]
-        cited = {act["memory_id"] for act in own if act["type"] == "result_cited"}
+        acted = [act for act in acts.get(query_id, []) if act["type"] in ACTS and act["memory_id"] in entries]
+        cited = {act["memory_id"] for act in acted if act["type"] == "result_cited"}
         if cited == set(entries):  # content was included: the program then cites every row that it shows
-            own = [act for act in own if act["type"] != "result_cited"]
-        found.feedback.append(
+            acted = [act for act in acted if act["type"] != "result_cited"]
+        imported.feedback.append(
             {
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": moment(_time(rows[0])),
@@ -156,11 +156,11 @@ def _ledger(found: Imported, events: Sequence[StoreRow]) -> None:
                 "client_id": rows[0]["session_id"] or "",
                 "policy": "spec_kit",
                 "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(entries, 1)],
-                "actions": [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in own],
+                "actions": [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in acted],
             }
         )
-    found.note(timeless, "event", "of the ledger without a time left out")
-    found.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
+    imported.note(timeless, "event", "of the ledger without a time left out")
+    imported.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
 
 
 def _time(event: StoreRow) -> float | None:

@@ -13,12 +13,12 @@ from steelyard_eval.importers.source import ForeignStore
 def read(place: ForeignStore) -> Imported:
     """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
     with open_vault(place.address) as vault, vault.snapshot():
-        found = Imported(entries=list(map(_record, vault.entries())))
-        kept = [own for own, _ in vault.spaces() if own.layer == "text" and own.model.partition(":")[0] != MODEL]
+        imported = Imported(entries=list(map(_record, vault.entries())))
+        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
         for space in kept[:1]:
-            found.recipe = space.recipe
-            found.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
-        return found
+            imported.recipe = space.recipe
+            imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
+        return imported
 
 
 def _record(entry: Entry) -> Record:

@@ -47,14 +47,14 @@ def read(source: ForeignStore) -> Imported:
     if not first:
         raise DataError(f"{source} has no rows; name a table with some")
     columns = _columns(dict.fromkeys(key for row in first for key in row), source)
-    found = Imported(recipe="{title}\n{text}")
-    found.entries = [_entry(row, columns) for row in chain(first, rows)]
+    imported = Imported(recipe="{title}\n{text}")
+    imported.entries = [_entry(row, columns) for row in chain(first, rows)]
     told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
     if told:
-        found.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
+        imported.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
     if "id" not in columns:
-        found.notes.append("no column is an id, so ids are hashes of the rows")
-    return found
+        imported.notes.append("no column is an id, so ids are hashes of the rows")
+    return imported
 
 
 def rows_of(source: ForeignStore, name: str) -> Rows:
@@ -75,11 +75,11 @@ def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
         if column not in names:
             raise ConfigError(f"--map: {source} has no column {shown(column)}{nearest(column, names)}")
     left = [name for name in names if name not in asked.values()]
-    found = {**{field: column for field, column in guessed(left).items() if field not in asked}, **asked}
-    if "text" not in found and "title" not in found:
+    columns = {**{field: column for field, column in guessed(left).items() if field not in asked}, **asked}
+    if "text" not in columns and "title" not in columns:
         listed = ", ".join(shown(name, 40) for name in names[:10])
         raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
-    return found
+    return columns
 
 
 def _entry(row: Mapping[str, object], columns: Mapping[str, str]) -> Record:
@@ -150,18 +150,18 @@ def _parquet(source: ForeignStore, name: str) -> Rows:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
         left -= VALUE * sum(
-            file.metadata.row_group(group).column(at).num_values
+            file.metadata.row_group(group).column(column).num_values
             for group in range(file.num_row_groups)
-            for at in range(file.metadata.num_columns)
+            for column in range(file.metadata.num_columns)
         )
-        if any(pa.types.is_nested(one.type) and "dictionary<" in str(one.type) for one in file.schema_arrow):
+        if any(pa.types.is_nested(field.type) and "dictionary<" in str(field.type) for field in file.schema_arrow):
             raise DataError(f"{source} has dictionaries inside of lists; write it again with plain texts")
         for batch in file.iter_batches(batch_size=BATCH):
             left -= batch.nbytes
-            for at in range(batch.num_rows):
+            for i in range(batch.num_rows):
                 if left < 0:
                     raise DataError(f"{source} unpacks to too much for its {len(content)} bytes; write JSON Lines")
-                row = {of: batch[column][at].as_py() for column, of in enumerate(batch.schema.names)}
+                row = {of: batch[column][i].as_py() for column, of in enumerate(batch.schema.names)}
                 left -= sum(len(value) for value in row.values() if isinstance(value, str | bytes))
                 yield row
     except (pa.ArrowException, OSError, ValueError) as error:

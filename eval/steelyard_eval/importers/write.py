@@ -59,7 +59,7 @@ def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore 
     """
     kept, notes = _checked(imported.entries)
     entries = [entry for entry, _ in kept]
-    labels = {(query, entry): grade for query, own in imported.qrels.items() for entry, grade in own.items()}
+    labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
     queries, faults = _whole(imported.queries)
     labels, unusable = _usable(labels, queries)
     notes += faults + unusable
@@ -99,8 +99,8 @@ def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
     if old is None or not old.has(CORPUS):
         return ""
     try:
-        one, other = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
-        ids = [{STRICT_JSON.decode(line)["id"]: line for line in own} for own in (one - other, other - one)]
+        was, now = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
+        ids = [{STRICT_JSON.decode(line)["id"]: line for line in lines} for lines in (was - now, now - was)]
         return moved(*ids)
     except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
         return ""
@@ -122,8 +122,8 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
         stale = []
     with draft(folder, folder=True) as made:
         if folder.exists():
-            own = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
-            _link(folder, made, own)
+            ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
+            _link(folder, made, ours)
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
@@ -229,14 +229,14 @@ def _usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
 
 
 def _old_labels(old: ForeignStore) -> Labels:
-    found: Labels = {}
+    labels: Labels = {}
     for name in (QRELS, LOST):
         for number, line in old.lines(name) if old.has(name) else ():
             words = line.split()
             if len(words) != 4 or not words[3].removeprefix("-").isdigit():
                 raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
-            found[words[0], words[2]] = int(words[3])
-    return found
+            labels[words[0], words[2]] = int(words[3])
+    return labels
 
 
 def _records(old: ForeignStore, name: str) -> list[Record]:
@@ -266,11 +266,11 @@ def _qrels(labels: Labels) -> str:
 def _run(name: str, lists: Mapping[str, list[Scored]]) -> str:
     """A TREC run in the order of the lists; without scores that fall, the score is the place from the end."""
     lines = []
-    for query, own in lists.items():
-        scores = [score for _, score in own]
+    for query, ranked in lists.items():
+        scores = [score for _, score in ranked]
         falling = None not in scores and scores == sorted(scores, key=lambda score: -(score or 0.0))
-        for place, (entry, score) in enumerate(own, 1):
-            value = score if falling else len(own) - place + 1
+        for place, (entry, score) in enumerate(ranked, 1):
+            value = score if falling else len(ranked) - place + 1
             lines.append(f"{query} Q0 {entry} {place} {value} {name}\n")
     return "".join(lines)
 
@@ -299,11 +299,11 @@ def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
         return False
 
 
-def _link(folder: Path, made: Path, own: set[str]) -> None:
-    """Put all files of a folder that are not `own` into another one, by links where the file system has them."""
+def _link(folder: Path, made: Path, ours: set[str]) -> None:
+    """Put all files of a folder that are not `ours` into another one, by links where the file system has them."""
 
     def skipped(place: str, names: list[str]) -> list[str]:
-        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in own]
+        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
 
     def linked(source: str, target: str) -> None:
         try:

@@ -70,8 +70,8 @@ class LogCase:
 
     def interleaved(self, preferred: bool) -> list[tuple[Duel, SearchConfig]]:
         """Rankings that interleaving decided about, and that are not today's; those of most searches first."""
-        own = self.configurations
-        known = [(duel, own[duel.other]) for duel in self.duels if duel.other in own]
+        configurations = self.configurations
+        known = [(duel, configurations[duel.other]) for duel in self.duels if duel.other in configurations]
         return [
             (duel, config)
             for duel, config in known
@@ -91,8 +91,8 @@ class LogCase:
     @property
     def listless(self) -> bool:
         """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
-        own = self.hits.tally
-        acted = own.acts.sum(axis=1) >= own.shown - 1e-9
+        tally = self.hits.tally
+        acted = tally.acts.sum(axis=1) >= tally.shown - 1e-9
         return bool(len(acted)) and bool(acted.all()) and not self.hits.place.any()
 
 
@@ -125,8 +125,8 @@ def prepare(
     queries, query_of = [query for _, query in asked], np.full(log.axes.queries, -1, dtype=np.int64)
     query_of[[number for number, _ in asked]] = np.arange(len(asked))
     table = _recorded(space, queries, config, configurations.values())
-    at = {name: number for number, name in enumerate(table.entries)}
-    entry_of = np.array([*(at.get(name, -1) for name in numbered), -1], dtype=np.int64)
+    number_of = {name: number for number, name in enumerate(table.entries)}
+    entry_of = np.array([*(number_of.get(name, -1) for name in numbered), -1], dtype=np.int64)
 
     def matched(tally: Tally) -> Hits:
         return Hits.of(log, tally, query_of, entry_of)
@@ -136,7 +136,7 @@ def prepare(
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
     policies = recognise(
-        log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, at)
+        log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, number_of)
     )
     cells = hits.cells(pairs)
     if not len(cells.row):
@@ -173,17 +173,17 @@ def _recorded(
         beside = [Live(space).usable(mixed)[0].config]
     except ConfigError:
         beside = []
-    alike = [one for one in (*others, *beside) if len(share([config, one])) == 1]
-    return record(space, queries, [config, *(one.with_limit(config.limit) for one in alike)])
+    alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
+    return record(space, queries, [config, *(other.with_limit(config.limit) for other in alike)])
 
 
-def _grown(dataset: Dataset, log: Log, at: Mapping[str, int]) -> Indices:
+def _grown(dataset: Dataset, log: Log, number_of: Mapping[str, int]) -> Indices:
     """int64[n]: the entries that are newer than the last search of the log, which it cannot have shown."""
     last = log.census.last_time
     newer = [
-        at[entry.id]
+        number_of[entry.id]
         for entry in dataset.entries
-        if last is not None and entry.created_at is not None and entry.created_at > last and entry.id in at
+        if last is not None and entry.created_at is not None and entry.created_at > last and entry.id in number_of
     ]
     return np.array(newer, dtype=np.int64)
 
@@ -198,14 +198,14 @@ def _known(space: Workspace, entries: Sequence[str]) -> Known:
     """What lines are matched against; other texts can be learned from where they can be embedded."""
     queries = space.dataset.queries
     texts: dict[str, list[int]] = {}
-    for at, query in enumerate(queries):
-        texts.setdefault(query.text, []).append(at)
+    for number, query in enumerate(queries):
+        texts.setdefault(query.text, []).append(number)
     return Known(
-        entries={name: at for at, name in enumerate(entries)},
-        by_id={query.id: at for at, query in enumerate(queries)},
-        by_text={text: own[0] for text, own in texts.items() if len(own) == 1},
+        entries={name: number for number, name in enumerate(entries)},
+        by_id={query.id: number for number, query in enumerate(queries)},
+        by_text={text: numbers[0] for text, numbers in texts.items() if len(numbers) == 1},
         texts={query.id: query.text for query in queries},
-        scoped={(query.text, query.filters): at for at, query in enumerate(queries)},
+        scoped={(query.text, query.filters): number for number, query in enumerate(queries)},
         extensible=not isinstance(space.embedder, RecordedEmbedder),
     )
 
@@ -213,21 +213,21 @@ def _known(space: Workspace, entries: Sequence[str]) -> Known:
 def _faults(log: Log) -> str:
     """What was set aside, in words."""
     rows = log.census.to_json()["set_aside"]
-    found = "; ".join(f"{row['count']} {row['rule']} (line {row['lines'][0]})" for row in rows[:3])
-    return f": {found}" if found else "; it is empty"
+    faults = "; ".join(f"{row['count']} {row['rule']} (line {row['lines'][0]})" for row in rows[:3])
+    return f": {faults}" if faults else "; it is empty"
 
 
 def _configurations(log: Log) -> dict[str, SearchConfig]:
     """The configurations that the log holds; one that cannot be read, or has another hash, counts as unknown."""
-    found = {}
-    for name, own in log.configurations.items():
+    configurations = {}
+    for name, document in log.configurations.items():
         try:
-            config = SearchConfig.from_json(own, f"policy {name}")
+            config = SearchConfig.from_json(document, f"policy {name}")
         except (ConfigError, KeyError):
             continue
         if policy_of(config) == name:
-            found[name] = config
-    return found
+            configurations[name] = config
+    return configurations
 
 
 def _current(
@@ -244,18 +244,18 @@ def _current(
 
 def _asked(dataset: Dataset, log: Log, numbers: Indices) -> list[tuple[int, Query]]:
     """The queries that were logged, with their numbers in the log; those that cannot be searched are left out."""
-    found = []
+    asked = []
     for number in numbers.tolist():
         if number < len(dataset.queries):
-            found.append((number, dataset.queries[number]))
+            asked.append((number, dataset.queries[number]))
             continue
         text, filters = log.added[number - len(dataset.queries)]
         try:
             clean_query(text)
         except ConfigError:
             continue
-        found.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
-    return found
+        asked.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
+    return asked
 
 
 def span(log: Log) -> str:

@@ -80,17 +80,17 @@ class Cells:
 
     def less(self, part: Cells) -> Cells:
         """What is left without a part of these counts."""
-        key, own = self.row * 1000 + self.place, part.row * 1000 + part.place
-        at = np.searchsorted(key, own)
+        key, part_key = self.row * 1000 + self.place, part.row * 1000 + part.place
+        index = np.searchsorted(key, part_key)
         shown, acts = self.shown.copy(), self.acts.copy()
-        shown[at] -= part.shown
-        acts[at] = np.maximum(acts[at] - part.acts, 0.0)
+        shown[index] -= part.shown
+        acts[index] = np.maximum(acts[index] - part.acts, 0.0)
         return replace(self, shown=shown, acts=acts).where(shown > 1e-9)
 
     def by_kind(self) -> dict[str, int]:
         """How many acts there are of each kind that occurs."""
         totals = self.acts.sum(axis=0)
-        return {kind: int(totals[at]) for at, kind in enumerate(KINDS) if totals[at] > 0}
+        return {kind: int(total) for kind, total in zip(KINDS, totals, strict=True) if total > 0}
 
 
 def _at_most(acts: Floats, shown: Floats) -> Floats:

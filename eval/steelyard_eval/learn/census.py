@@ -50,7 +50,7 @@ class Census:
         """As plain JSON values, most frequent rule first."""
         rows: list[SetAside] = [
             {"rule": visible(rule), "count": count, "lines": self.first[rule]}
-            for rule, count in sorted(self.aside.items(), key=lambda one: (-one[1], one[0]))
+            for rule, count in sorted(self.aside.items(), key=lambda item: (-item[1], item[0]))
         ]
         return {
             "lines": self.lines,

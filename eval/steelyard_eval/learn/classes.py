@@ -78,7 +78,7 @@ def fit(pairs: LoggedPairs, cells: Cells, exponent: float, rounds: int = 40) -> 
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
     design = np.column_stack([np.ones(len(pair)), (features - mean) / spread])
     start = _rates(cells, exponent, kinds)
-    a, b = (one.copy() for one in start)
+    a, b = (rates.copy() for rates in start)
     slopes = np.zeros(design.shape[1])
     slopes[0] = -2.0
     relevance = np.zeros(len(pair))
@@ -114,15 +114,15 @@ def _rates(cells: Cells, exponent: float, kinds: Indices) -> tuple[Floats, Float
     exposure = max(float((cells.shown * examined[cells.place]).sum()), 1e-9)
     totals, positive = cells.acts[:, kinds].sum(axis=0), POSITIVE[kinds]
     a, b = np.zeros((PLACES, len(kinds))), np.zeros((PLACES, len(kinds)))
-    for sense, own in ((1, positive), (-1, ~positive)):
-        count = float(totals[own].sum())
+    for sense, mask in ((1, positive), (-1, ~positive)):
+        count = float(totals[mask].sum())
         if not count and sense < 0:
             continue
         rate = max(1e-4, count / exposure)
         often, seldom = min(0.9, max(6 * rate, 0.3)), min(0.3, 0.6 * rate)
         if sense < 0:
             often, seldom = min(0.5, 1.5 * rate), 0.3 * rate
-        share = np.where(own, totals, 0.0) / count if count else own / own.sum()
+        share = np.where(mask, totals, 0.0) / count if count else mask / mask.sum()
         first, second = (often, seldom) if sense > 0 else (seldom, often)
         a += first * examined[:, None] * share
         b += second * examined[:, None] * share
@@ -134,8 +134,8 @@ def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats)
     with np.errstate(divide="ignore", invalid="ignore"):  # rates are 0 in both classes or in neither
         kinds = np.where(a > 0, np.log(a / b), 0.0)
     silent = np.log((1 - _total(a)) / (1 - _total(b)))
-    found = (acts * kinds[place]).sum(axis=1) + (shown - acts.sum(axis=1)) * silent[place]
-    return np.asarray(found, dtype=np.float64)
+    ratio = (acts * kinds[place]).sum(axis=1) + (shown - acts.sum(axis=1)) * silent[place]
+    return np.asarray(ratio, dtype=np.float64)
 
 
 def _maximised(

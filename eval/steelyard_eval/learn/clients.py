@@ -54,8 +54,8 @@ def folds(client: Indices) -> Iterator[Bools]:
     if len(np.unique(client)) < 2:
         return
     fold = client % FOLDS
-    for one in np.unique(fold):
-        yield fold != one
+    for number in np.unique(fold):
+        yield fold != number
 
 
 @dataclass
@@ -74,18 +74,18 @@ class Clients:
     @property
     def weight(self) -> Mapping[int, float]:
         """What a search of each client counts as."""
-        found = weights(np.fromiter(self.searches.values(), dtype=np.int64, count=len(self.searches)))
-        return dict(zip(self.searches, found.tolist(), strict=True))
+        weight = weights(np.fromiter(self.searches.values(), dtype=np.int64, count=len(self.searches)))
+        return dict(zip(self.searches, weight.tolist(), strict=True))
 
     @property
     def largest(self) -> int | None:
         """The client that searched most; None for one client alone, or none."""
-        return min(self.searches, key=lambda one: (-self.searches[one], one)) if len(self.searches) > 1 else None
+        return min(self.searches, key=lambda n: (-self.searches[n], n)) if len(self.searches) > 1 else None
 
     @property
     def busiest(self) -> int | None:
         """The day of most searches; None for a single day."""
-        return min(self.days, key=lambda one: (-self.days[one], one)) if len(self.days) > 1 else None
+        return min(self.days, key=lambda day: (-self.days[day], day)) if len(self.days) > 1 else None
 
     @property
     def middle(self) -> int:

@@ -65,14 +65,14 @@ class ByActs:
 
     def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
         """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
-        row_of, found = rows_of(self.learned.pairs, known.table), []
+        row_of, grids = rows_of(self.learned.pairs, known.table), []
         for depths, alike in groupby(settings, key=lambda config: config.depths):
             masked = known.table.at_depth(depths)
             for config in alike:
                 form = unlabelled(masked, config)
                 block = Block.of(config, form, columns // len(settings))
-                found.append(self._measured(block, rows_of_form(form, block.weights, row_of)))
-        return Grid.joined(found)
+                grids.append(self._measured(block, rows_of_form(form, block.weights, row_of)))
+        return Grid.joined(grids)
 
     def alone(self, known: Measured, config: SearchConfig) -> Grid:
         """One configuration as it is."""
@@ -82,13 +82,13 @@ class ByActs:
     def gains(self, recordings: Sequence[Measured], blocks: Sequence[Block]) -> Singles:
         """float32[C, Q]: what candidates gain that were laid out on other queries."""
         served = [(serving(recordings, block.config).table, block) for block in blocks]
-        found = []
-        for _, alike in groupby(served, key=lambda one: id(one[0])):
-            tables, own = zip(*alike, strict=True)
-            found += [
-                self._gain(top) for top in first_rows(tables[0], own, rows_of(self.learned.pairs, tables[0]))
+        gains = []
+        for _, alike in groupby(served, key=lambda pair: id(pair[0])):
+            tables, group = zip(*alike, strict=True)
+            gains += [
+                self._gain(top) for top in first_rows(tables[0], group, rows_of(self.learned.pairs, tables[0]))
             ]
-        return np.concatenate(found)
+        return np.concatenate(gains)
 
     def _measured(self, block: Block, top: Ints) -> Grid:
         gain = self._gain(top)
@@ -123,9 +123,9 @@ class LogDecision:
     @cached_property
     def learned(self) -> ClickGains:
         """What the acts on the sampled queries say."""
-        whole, own = self.case.learned, self.sampled
-        clients = [cells.on(own) for cells in whole.clients]
-        return ClickGains(whole.pairs, whole.cells.on(own), whole.examination, whole.classes, clients)
+        whole, sampled = self.case.learned, self.sampled
+        clients = [cells.on(sampled) for cells in whole.clients]
+        return ClickGains(whole.pairs, whole.cells.on(sampled), whole.examination, whole.classes, clients)
 
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate, as it is written where labels decided on it."""
@@ -137,9 +137,9 @@ class LogDecision:
     def lists(self, config: SearchConfig) -> Ints:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
         table = serving(self.recordings, config).table
-        found = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
-        found[self.sampled] = rows_shown(table, config, rows_of(self.case.pairs, table))
-        return found
+        lists = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
+        lists[self.sampled] = rows_shown(table, config, rows_of(self.case.pairs, table))
+        return lists
 
     def both(self, candidate: int) -> Ints:
         """int32[2, Q, PLACES]: the lists of what is used today and of a candidate."""
@@ -159,18 +159,18 @@ class LogDecision:
         if self.case.listless or self.case.interleaved(preferred=True):
             return None
         apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
-        found = self.learned.suggested(self.gains, self.both, apart)
-        return None if found is None or self._lost(found) else found
+        suggested = self.learned.suggested(self.gains, self.both, apart)
+        return None if suggested is None or self._lost(suggested) else suggested
 
     def _lost(self, candidate: int) -> bool:
         """Whether a candidate shows nearly the lists of a ranking that lost to today's when both took turns."""
-        own = self.lists(self.config(candidate))[self.sampled]
+        ours = self.lists(self.config(candidate))[self.sampled]
         for _, config in self.case.interleaved(preferred=False):
             try:
                 theirs = self.lists(config)[self.sampled]
             except ConfigError:  # it ranks by what is not recorded here
                 continue
-            if (own == theirs).mean() >= AGREES:
+            if (ours == theirs).mean() >= AGREES:
                 return True
         return False
 
@@ -213,48 +213,48 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
     """Lay all candidates out over the labelled and the logged queries, and decide."""
     source = Live(case.space)
     dataset = source.dataset
-    own = judged(dataset, dataset.queries) if labels else ()
-    labelled = own if questions(own) >= WITH_A_LOG else ()
+    queries = judged(dataset, dataset.queries) if labels else ()
+    labelled = queries if questions(queries) >= WITH_A_LOG else ()
     sampled = _sampled(case, labelled)
-    clicked = [case.queries[at] for at in sampled.tolist()]
+    clicked = [case.queries[number] for number in sampled.tolist()]
     tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
     labels_read = dataset.qrels if labelled else {}
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried.starts, labels_read)
-    recordings = tuple(one.only(clicked, labels_read) for one in whole) if labelled else whole
+    recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
     acts = ByActs.over(case.learned, recordings, case.config)
     if labelled:
-        measured = tuple(one.only(labelled, labels_read) for one in whole)
+        measured = tuple(recording.only(labelled, labels_read) for recording in whole)
         laid = laid_over(measured, tried.starts, ByLabels(OBJECTIVE))
         gains = acts.gains(recordings, laid.grid.blocks)
     else:
         laid = laid_over(recordings, tried.starts, acts)
         gains = laid.grid.metric
-    found = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
+    decision = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
     if not labelled:
-        return found
+        return decision
     used = Contender(case.label, case.config, "system")
     measures = parse_measures([str(OBJECTIVE), *METRICS])
-    second = None if case.listless else _second(found)
+    second = None if case.listless else _second(decision)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
     recommended = RecommendationCase(source, labelled, measures, laid, used, PLACES, 0, now, tried, second, gates)
-    return LogDecision(case, labelled, sampled, laid, recordings, found.gains, recommended)
+    return LogDecision(case, labelled, sampled, laid, recordings, decision.gains, recommended)
 
 
 def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
     """int64[S]: the logged queries that are labelled, and others drawn at random."""
-    own = {query.id for query in labelled}
-    known = np.array([query.id in own for query in case.queries])
+    ids = {query.id for query in labelled}
+    known = np.array([query.id in ids for query in case.queries])
     acted = np.isin(np.arange(len(known)), case.cells.queries)
     others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:CLICKED]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
 
 
-def _second(found: LogDecision) -> SecondMeasurement | None:
+def _second(decision: LogDecision) -> SecondMeasurement | None:
     """The acts as a second measurement of what the labels measure."""
-    case = found.case
-    number = {query.id: at for at, query in enumerate(found.labelled)}
-    names = [case.queries[at].id for at in found.sampled.tolist()]
+    case = decision.case
+    number = {query.id: i for i, query in enumerate(decision.labelled)}
+    names = [case.queries[query].id for query in decision.sampled.tolist()]
     rows = np.flatnonzero([name in number for name in names])
-    at = np.array([number[names[row]] for row in rows.tolist()], dtype=np.int64)
-    groups = unit_numbers([*(case.queries[own] for own in found.sampled.tolist())])
-    return SecondMeasurement.of(found.gains, at, rows, groups)
+    column = np.array([number[names[row]] for row in rows.tolist()], dtype=np.int64)
+    groups = unit_numbers([*(case.queries[query] for query in decision.sampled.tolist())])
+    return SecondMeasurement.of(decision.gains, column, rows, groups)

@@ -108,8 +108,8 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
     offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
     fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
     error = float(np.sqrt(covariance[0, 0]))
-    found = Examination(float(USUAL + fitted[0]), error, "harvested")
-    return found, int(cells.positive[use].sum())
+    examination = Examination(float(USUAL + fitted[0]), error, "harvested")
+    return examination, int(cells.positive[use].sum())
 
 
 def joint(pairs: LoggedPairs, cells: Cells, precision: float = 2.0) -> Examination:
@@ -120,14 +120,14 @@ def joint(pairs: LoggedPairs, cells: Cells, precision: float = 2.0) -> Examinati
     acted = sums(cells.query, cells.positive, len(pairs.queries))[cells.query] > 0
     if not acted.any():
         return Examination(USUAL, np.inf, "joint")
-    own = cells.where(acted)
-    slope = -np.log(own.place + 1.0)
-    features = np.column_stack([pairs.features[own.row], slope])
+    kept = cells.where(acted)
+    slope = -np.log(kept.place + 1.0)
+    features = np.column_stack([pairs.features[kept.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
-    acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)
-    offset = np.log(own.shown) + USUAL * slope
-    fitted, covariance = conditional(features, own.query, offset, acts, penalty, signals)
+    acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
+    offset = np.log(kept.shown) + USUAL * slope
+    fitted, covariance = conditional(features, kept.query, offset, acts, penalty, signals)
     return Examination(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
 
 
@@ -188,6 +188,6 @@ def _information(features: Floats, group: Indices, expected: Floats, total: Floa
 def _free(b: Floats, gradient: Floats, positive: Sequence[int]) -> Bools:
     """bool[P]: the coefficients that are not held at their bound of 0."""
     free = np.ones(len(b), dtype=bool)
-    for at in positive:
-        free[at] = not (b[at] <= 1e-12 and gradient[at] <= 0)
+    for i in positive:
+        free[i] = not (b[i] <= 1e-12 and gradient[i] <= 0)
     return free

@@ -51,11 +51,11 @@ def experiment(learned: ClickGains, top: Ints) -> ExperimentRecord:
 
 def _drafts(today: Sequence[int], candidate: Sequence[int]) -> list[list[tuple[int, int]]]:
     """The list of (row, team) under every fall of the coins, team 1 being the candidate; -1 fills empty places."""
-    own, other = ([row for row in rows if row >= 0] for rows in (candidate, today))
+    challenger, other = ([row for row in rows if row >= 0] for rows in (candidate, today))
 
     def draft(fall: Sequence[bool]) -> list[tuple[int, int]]:
         coins = iter(fall)
-        made = draft_teams(own, other, PLACES, lambda: next(coins, True))
+        made = draft_teams(challenger, other, PLACES, lambda: next(coins, True))
         placed = [(row, 1 if first else -1) for row, first in made]
         return placed + [(-1, 0)] * (PLACES - len(placed))
 

@@ -68,12 +68,12 @@ class LoggedPairs:
         `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
         """
         size = len(table.entries)
-        own = table.query.astype(np.int64) * size + table.entry
+        recorded = table.query.astype(np.int64) * size + table.entry
         more = np.zeros(0, dtype=np.int64) if shown is None else shown[0] * size + shown[1]
-        every = np.union1d(own, more)
+        every = np.union1d(recorded, more)
         query, entry = every // size, every % size
         offsets = np.searchsorted(query, np.arange(len(table.queries) + 1)).astype(np.int64)
-        columns = {name: _column(table, name, np.searchsorted(every, own), offsets) for name in signals}
+        columns = {name: _column(table, name, np.searchsorted(every, recorded), offsets) for name in signals}
         kept = tuple(name for name, values in columns.items() if values.any())
         features = np.stack([columns[name] for name in kept], axis=1) if kept else np.zeros((len(every), 0))
         return cls(table.queries, table.entries, offsets, entry, features, kept, unit)
@@ -96,9 +96,9 @@ class LoggedPairs:
     def find(self, query: Indices, entry: Indices) -> Indices:
         """The row of each (query, entry) pair; -1 where it is none, and for numbers below 0."""
         wanted = np.where((query >= 0) & (entry >= 0), query * len(self.entries) + entry, -2)
-        at = np.minimum(np.searchsorted(self.keys, wanted), max(self.rows - 1, 0))
-        found: Indices = np.where(self.keys[at] == wanted, at, -1) if self.rows else np.full(len(wanted), -1)
-        return found
+        index = np.minimum(np.searchsorted(self.keys, wanted), max(self.rows - 1, 0))
+        rows: Indices = np.where(self.keys[index] == wanted, index, -1) if self.rows else np.full(len(wanted), -1)
+        return rows
 
     def values(self, top: Ints, gains: Floats) -> Floats:
         """float64[..., n]: the discounted sums of gains (float64[N]) over lists of rows, int[..., n, PLACES]."""
@@ -106,14 +106,14 @@ class LoggedPairs:
 
     def ideal(self, gains: Floats) -> Floats:
         """float64[Q]: the discounted sum of the ten largest gains of each query."""
-        one, every = np.ones((1, 1)), gains[None, :]
-        rows = _first(every, self.offsets, one, PLACES)[0]
+        weight, every = np.ones((1, 1)), gains[None, :]
+        rows = _first(every, self.offsets, weight, PLACES)[0]
         return self.values(np.where(rows < self.rows, rows, -1), gains)
 
 
 def rows_of(pairs: LoggedPairs, table: SignalTable) -> Indices:
     """int64[N' + 1]: the row of `pairs` that each row of another recording is; -1 for none, and at the end."""
-    query, entry = ({name: at for at, name in enumerate(own)} for own in (pairs.queries, pairs.entries))
+    query, entry = ({name: i for i, name in enumerate(names)} for names in (pairs.queries, pairs.entries))
     query_of = np.array([query.get(name, -1) for name in table.queries], dtype=np.int64)
     entry_of = np.array([entry.get(name, -1) for name in table.entries], dtype=np.int64)
     return np.append(pairs.find(query_of[table.query], entry_of[table.entry]), -1)
@@ -146,31 +146,31 @@ def unlabelled(masked: SignalTable, config: SearchConfig) -> Form:
 def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
     """int32[W, Q, PLACES]: the rows that a form shows under each of W weights (`first_rows`)."""
     depth = PLACES if form.limit is None else min(PLACES, form.limit)
-    found = _first(np.ascontiguousarray(form.columns), form.offsets, weights, depth)
-    own = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
-    return np.asarray(own[found], dtype=np.int32)
+    shown = _first(np.ascontiguousarray(form.columns), form.offsets, weights, depth)
+    rows = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
+    return np.asarray(rows[shown], dtype=np.int32)
 
 
 def rows_shown(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
     """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`); those that are `GONE` are skipped."""
     ranking = replay(table, config).ranking
-    found = np.full((len(table.queries), PLACES), -1, dtype=np.int32)
-    for at, (begin, end) in enumerate(pairwise(ranking.offsets.tolist())):
-        own = row_of[ranking.row[begin:end]]
-        own = own[own != GONE][:PLACES]
-        found[at, : len(own)] = own
-    return found
+    shown = np.full((len(table.queries), PLACES), -1, dtype=np.int32)
+    for query, (begin, end) in enumerate(pairwise(ranking.offsets.tolist())):
+        rows = row_of[ranking.row[begin:end]]
+        rows = rows[rows != GONE][:PLACES]
+        shown[query, : len(rows)] = rows
+    return shown
 
 
-def _column(table: SignalTable, name: str, at: Indices, offsets: Indices) -> Floats:
+def _column(table: SignalTable, name: str, row: Indices, offsets: Indices) -> Floats:
     """A signal over all rows, between 0 and 1 within each query; 0 where there is none, or all are alike."""
     every = np.ones(len(table), dtype=bool)
     try:
-        own = parse_strategy(name).compile(table, every).branches[0].columns[0].values
+        column = parse_strategy(name).compile(table, every).branches[0].columns[0].values
     except (ConfigError, KeyError):
         return np.zeros(int(offsets[-1]))
     values = np.full(int(offsets[-1]), np.nan)
-    values[at] = own
+    values[row] = column
     return _scaled(values, offsets)
 
 
@@ -178,12 +178,12 @@ def _scaled(values: Floats, offsets: Indices) -> Floats:
     """Values brought to 0..1 within each query; 0 where there is none, and where all are alike."""
     scaled = np.zeros(len(values))
     for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        own = values[begin:end]
-        known = np.isfinite(own)
+        part = values[begin:end]
+        known = np.isfinite(part)
         if known.any():
-            low, high = own[known].min(), own[known].max()
+            low, high = part[known].min(), part[known].max()
             if high > low:
-                scaled[begin:end][known] = (own[known] - low) / (high - low)
+                scaled[begin:end][known] = (part[known] - low) / (high - low)
     return scaled
 
 
@@ -191,7 +191,7 @@ def _scaled(values: Floats, offsets: Indices) -> Floats:
 def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> Ints:
     """int32[G, Q, PLACES]: the rows of the first `depth` places, best first, ties by row; N beyond."""
     count, size = weights.shape[0], len(offsets) - 1
-    found = np.full((count, size, 10), columns.shape[1], np.int32)
+    first = np.full((count, size, 10), columns.shape[1], np.int32)
     best = np.empty(10)
     scores = np.empty(np.diff(offsets).max() if size else 0)
     for q in range(size):
@@ -199,20 +199,20 @@ def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> In
         for g in range(count):
             scores[:rows] = 0.0
             for s in range(columns.shape[0]):
-                weight, own = weights[g, s], columns[s, begin : begin + rows]
+                weight, column = weights[g, s], columns[s, begin : begin + rows]
                 for row in range(rows):  # a column at a time, which is compiled to vector instructions
-                    scores[row] += weight * own[row]
+                    scores[row] += weight * column[row]
             held = 0
             for row in range(rows):
                 score = scores[row]
                 if held == depth and score <= best[held - 1]:
                     continue
-                at = min(held, depth - 1)
+                place = min(held, depth - 1)
                 held = min(held + 1, depth)
-                while at > 0 and best[at - 1] < score:
-                    best[at] = best[at - 1]
-                    found[g, q, at] = found[g, q, at - 1]
-                    at -= 1
-                best[at] = score
-                found[g, q, at] = begin + row
-    return found
+                while place > 0 and best[place - 1] < score:
+                    best[place] = best[place - 1]
+                    first[g, q, place] = first[g, q, place - 1]
+                    place -= 1
+                best[place] = score
+                first[g, q, place] = begin + row
+    return first

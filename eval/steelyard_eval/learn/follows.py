@@ -51,18 +51,18 @@ def follows(pairs: LoggedPairs, cells: Cells, qrels: Mapping[str, Mapping[str, i
     """The weights of the label and of every signal; empty where too few labelled queries have acts."""
     labelled = np.array([name in qrels for name in pairs.queries])
     acted = sums(cells.query, cells.positive, len(pairs.queries)) > 0
-    own = cells.where((labelled & acted)[cells.query])
-    if len(own.queries) < FEWEST or not pairs.names:
+    kept = cells.where((labelled & acted)[cells.query])
+    if len(kept.queries) < FEWEST or not pairs.names:
         return []
-    names = [pairs.queries[at] for at in own.query.tolist()]
-    ids = [pairs.entries[at] for at in pairs.entry[own.row].tolist()]
+    names = [pairs.queries[query] for query in kept.query.tolist()]
+    ids = [pairs.entries[entry] for entry in pairs.entry[kept.row].tolist()]
     grade = np.array([max(qrels[name].get(id_, 0), 0) for name, id_ in zip(names, ids, strict=True)], dtype=float)
     design = np.column_stack(
-        [grade / max(float(grade.max()), 1.0), pairs.features[own.row], -np.log(own.place + 1.0)]
+        [grade / max(float(grade.max()), 1.0), pairs.features[kept.row], -np.log(kept.place + 1.0)]
     )
-    acts = own.positive / (1.0 + sums(own.query, own.positive)[own.query] / LOUDEST)
+    acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
     penalty = np.full(design.shape[1], LOOSE)
-    fitted, covariance = conditional(design, own.query, np.log(own.shown), acts, penalty, ())
+    fitted, covariance = conditional(design, kept.query, np.log(kept.shown), acts, penalty, ())
     errors = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
     return [
         Follows(name, float(weight), float(error))
@@ -72,10 +72,10 @@ def follows(pairs: LoggedPairs, cells: Cells, qrels: Mapping[str, Mapping[str, i
 
 def warning(found: list[Follows]) -> str:
     """A sentence that names what acts follow most beside worth; empty where it is nothing."""
-    others = [one for one in found if one.label != WORTH and one.followed]
+    others = [effect for effect in found if effect.label != WORTH and effect.followed]
     if not others:
         return ""
-    most = max(others, key=lambda one: one.delta)
+    most = max(others, key=lambda effect: effect.delta)
     return (
         f"given the label and the place, acts follow {most.label}: its highest value is acted upon "
         f"{np.exp(most.delta):.1f} times as often as its lowest"

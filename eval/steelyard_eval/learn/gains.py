@@ -113,15 +113,15 @@ class ClickGains:
     def views(self, top: Ints) -> Views:
         """The gain of a candidate three ways; `top` int[2, Q, PLACES] has the current lists and its own."""
         unit = self.pairs.unit[self.cells.queries]
-        found = [mean_of(self.per_query(top, strength), unit) for strength in STRENGTHS]
-        gain, error = np.array(found).T
+        means = [mean_of(self.per_query(top, strength), unit) for strength in STRENGTHS]
+        gain, error = np.array(means).T
         refits = [self._jackknife(top, parts) for parts in (self._folds, self._client_folds) if len(parts) > 1]
         refit = np.max(refits, axis=0) if refits else np.full(len(STRENGTHS) - 1, UNKNOWN)
         return Views(gain, error, np.append(0.0, refit))
 
     def _jackknife(self, top: Ints, parts: Sequence[ClickGains]) -> Floats:
         """float64[V - 1]: the jackknife error over refits, each without one fold."""
-        means = np.array([[one.per_query(top, s).mean() for s in STRENGTHS[1:]] for one in parts])
+        means = np.array([[part.per_query(top, s).mean() for s in STRENGTHS[1:]] for part in parts])
         share = (len(means) - 1) / len(means)
         return np.asarray(np.sqrt(share * ((means - means.mean(axis=0)) ** 2).sum(axis=0)), dtype=np.float64)
 
@@ -130,7 +130,7 @@ class ClickGains:
         """Refits without each fold of the queries, units kept whole."""
         known, unit = np.unique(self.pairs.unit[self.cells.queries], return_inverse=True)
         fold = (np.random.default_rng(0).permutation(len(known)) % FOLDS)[unit]
-        kept = [self.cells.on(self.cells.queries[fold != one]) for one in np.unique(fold)]
+        kept = [self.cells.on(self.cells.queries[fold != number]) for number in np.unique(fold)]
         return [self._again(cells) for cells in kept if cells.positive.any()]
 
     @cached_property
@@ -179,13 +179,13 @@ class ClickGains:
             if likely[candidate] <= 0:
                 return None
             lists = top(candidate)
-            if self.views(lists).bound > 0 and all(self.without(one, lists)[0] > 0 for one in parts.values()):
+            if self.views(lists).bound > 0 and all(self.without(part, lists)[0] > 0 for part in parts.values()):
                 return int(candidate)
         return None
 
-    def unseen(self, own: Ints) -> float:
+    def unseen(self, lists: Ints) -> float:
         """The share of a candidate's first places, int[Q, PLACES], with entries that the log never showed."""
-        return 1.0 - float(np.append(self.shown, True)[own[self.cells.queries]].mean())
+        return 1.0 - float(np.append(self.shown, True)[lists[self.cells.queries]].mean())
 
 
 def mean_of(gains: Floats, unit: Indices) -> tuple[float, float]:

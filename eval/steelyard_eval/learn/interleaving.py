@@ -56,8 +56,8 @@ class Duel:
         self.losses += balance < 0
         self.ties += balance == 0
         if client in self.clients or len(self.clients) < MOST_TEAMS:
-            own = self.clients.setdefault(client, [0, 0, 0])
-            own[1 - (balance > 0) + (balance < 0)] += 1
+            counts = self.clients.setdefault(client, [0, 0, 0])
+            counts[1 - (balance > 0) + (balance < 0)] += 1
 
     @property
     def decided(self) -> int:
@@ -74,7 +74,7 @@ class Duel:
         n, k = self.decided, max(self.wins, self.losses)
         if n == 0:
             return 1.0
-        return float(min(1.0, 2 * sum(comb(n, at) for at in range(k, n + 1)) / 2**n))
+        return float(min(1.0, 2 * sum(comb(n, i) for i in range(k, n + 1)) / 2**n))
 
     @property
     def preferred(self) -> bool | None:
@@ -100,7 +100,7 @@ class Duel:
         """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
         share = self.wins / self.decided if self.decided else None
         low, high = exact_interval(self.wins, self.decided)
-        shown = sorted(self.clients.items(), key=lambda one: (-sum(one[1]), one[0]))[:MOST_CLIENTS]
+        shown = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))[:MOST_CLIENTS]
         return {
             "other": self.other,
             "strategy": self.strategy,
@@ -133,7 +133,7 @@ class Duel:
 
     def _agreeing(self) -> str:
         sided = [won - lost for won, _, lost in self.clients.values() if won != lost]
-        same = sum((one > 0) == (self.wins > self.losses) for one in sided)
+        same = sum((side > 0) == (self.wins > self.losses) for side in sided)
         return f"{same} of {counted(len(sided), 'client')} agree"
 
 
@@ -159,7 +159,7 @@ def _decided(beyond: float) -> int:
 
 def duels(path: str | Path | HeldLog) -> list[Duel]:
     """The duels of a log, most frequent first, and under an empty name all of them together."""
-    found = {"": Duel("")}
+    rivals = {"": Duel("")}
     strategies: dict[str, str] = {}
     for line in _lists(lines_of(path), strategies):
         teams = {hit.interleaved for hit in line.hits if hit.interleaved}
@@ -167,12 +167,12 @@ def duels(path: str | Path | HeldLog) -> list[Duel]:
         if other is None:
             continue
         balance = _balance(line, other)
-        duel = found.setdefault(other, Duel(other)) if len(found) < MOST_TEAMS else found[""]
-        for one in {id(duel): duel, id(found[""]): found[""]}.values():
-            one.add(balance, line.client_id)
-    for name, duel in found.items():
+        duel = rivals.setdefault(other, Duel(other)) if len(rivals) < MOST_TEAMS else rivals[""]
+        for contest in {id(duel): duel, id(rivals[""]): rivals[""]}.values():
+            contest.add(balance, line.client_id)
+    for name, duel in rivals.items():
         duel.strategy = strategies.get(name, "")
-    return sorted(found.values(), key=lambda one: (-(one.decided + one.ties), one.other))
+    return sorted(rivals.values(), key=lambda duel: (-(duel.decided + duel.ties), duel.other))
 
 
 def _balance(line: LogLine, other: str) -> int:
@@ -189,12 +189,12 @@ def _lists(raw: Iterable[tuple[int, bytes]], strategies: dict[str, str]) -> Iter
     """
     seen: set[int] = set()
     waiting = Waiting()
-    for number, one in raw:
+    for number, encoded in raw:
         gone: Iterable[tuple[LogLine, int]] = ()
         try:
-            line = decode(one)
+            line = decode(encoded)
             if not line.hits:
-                gone = waiting.act(line, len(one))
+                gone = waiting.act(line, len(encoded))
         except (ValueError, KeyError):
             continue
         if line.configuration is not None and len(strategies) < MOST_TEAMS:
@@ -203,6 +203,6 @@ def _lists(raw: Iterable[tuple[int, bytes]], strategies: dict[str, str]) -> Iter
             key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
             if key not in seen:
                 seen.add(key)
-                gone = waiting.put(line, number, len(one)) if line.actions is None else [(line, number)]
+                gone = waiting.put(line, number, len(encoded)) if line.actions is None else [(line, number)]
         yield from (done for done, _ in gone)
     yield from (done for done, _ in waiting.rest())

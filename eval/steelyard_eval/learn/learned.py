@@ -101,17 +101,17 @@ def learn(
     return _adapted(decided(case, labels=False, now=now), *ruled, now)
 
 
-def _answer(found: LogDecision, now: Callable[[], float]) -> Learned:
-    case = found.case
-    record = document(found, LEARNER)
-    facts = {**_provenance(case, now), "verdict": found.verdict}
-    if found.recommended is not None:
+def _answer(decision: LogDecision, now: Callable[[], float]) -> Learned:
+    case = decision.case
+    record = document(decision, LEARNER)
+    facts = {**_provenance(case, now), "verdict": decision.verdict}
+    if decision.recommended is not None:
         facts["promise"] = record["promise"]
     current = replace(case.config, provenance=facts)
-    if found.offered is None:
+    if decision.offered is None:
         return Learned(record, current)
-    picked = replace(found.offered, provenance=facts)
-    return Learned(record, picked) if found.verdict == "ship" else Learned(record, current, picked)
+    picked = replace(decision.offered, provenance=facts)
+    return Learned(record, picked) if decision.verdict == "ship" else Learned(record, current, picked)
 
 
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:

@@ -61,7 +61,7 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
             "text": learned.examination.in_words(case.log.census.to_json()["acts"]),
         },
         "acts": _acts(case),
-        "follows": [one.to_json() for one in cause],
+        "follows": [effect.to_json() for effect in cause],
         "labels": _labels(decision, about),
         "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
@@ -73,15 +73,15 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
         "off_policy": closely["off_policy"],
         "effective_queries": closely["effective_queries"],
     }
-    said, own = answer(decision).to_json(), _decided(decision)
-    return {**record, **said, **own, "verdict": decision.verdict, "refusal": _refusal(decision)}
+    said, outcome = answer(decision).to_json(), _decided(decision)
+    return {**record, **said, **outcome, "verdict": decision.verdict, "refusal": _refusal(decision)}
 
 
 def _refusal(decision: LogDecision) -> RefusalRecord | None:
-    own = None if decision.recommended is None else decision.recommended.decision.refusal
+    refusal = None if decision.recommended is None else decision.recommended.decision.refusal
     if decision.case.listless and decision.recommended is None:
-        own = unlisted(decision.case)
-    return None if own is None else told(own)
+        refusal = unlisted(decision.case)
+    return None if refusal is None else told(refusal)
 
 
 def _decided(decision: LogDecision) -> DecidedDocument:
@@ -147,16 +147,16 @@ def _closely(decision: LogDecision, lists: Ints | None, name: str) -> CloselyRec
     rows: list[ViewRecord] = [
         {
             "imputed": strength,
-            "gain": float(seen.gain[at]),
-            "error": float(seen.error[at]),
-            "refit_error": float(seen.refit[at]) if at else None,
+            "gain": float(seen.gain[view]),
+            "error": float(seen.error[view]),
+            "refit_error": float(seen.refit[view]) if view else None,
         }
-        for at, strength in enumerate(STRENGTHS)
+        for view, strength in enumerate(STRENGTHS)
     ]
     parts = [_part(decision, name, lists) for name in case.parts]
     return {
         "views": rows,
-        "pieces": [one for one in parts if one is not None],
+        "pieces": [part for part in parts if part is not None],
         "unseen": learned.unseen(lists[1]),
         "flip": learned.flip(lists),
         "off_policy": of_log(case, decision.sampled, lists[1], name),

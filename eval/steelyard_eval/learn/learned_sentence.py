@@ -28,65 +28,66 @@ def ask(case: LogCase, purpose: str = "") -> Step:
     return judging(case.space.dataset, f"judge {count} queries of the log, drawn at random{purpose}", *words)
 
 
-def answer(found: LogDecision) -> Conclusion:
+def answer(decision: LogDecision) -> Conclusion:
     """What to do: by labels where they decide, else what acts suggest."""
-    case = found.case
-    if found.recommended is not None:
-        return found.recommended.answer
-    own = name_of(case.label)
+    case = decision.case
+    if decision.recommended is not None:
+        return decision.recommended.answer
+    today = name_of(case.label)
     if case.listless:
         refusal = unlisted(case)
-        return Conclusion(f"Keep {own}: {refusal.reason}.", (Step(refusal.remedy),))
+        return Conclusion(f"Keep {today}: {refusal.reason}.", (Step(refusal.remedy),))
     seen = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
-    if found.candidate is None:
+    if decision.candidate is None:
         if won := case.interleaved(preferred=True):
-            return _preferred(found, *won[0])
-        told = f"Keep {own}: no candidate gains in every view of {seen}."
+            return _preferred(decision, *won[0])
+        told = f"Keep {today}: no candidate gains in every view of {seen}."
         return Conclusion(told, (ask(case, " to settle it"),))
-    gain = float(found.gains[found.candidate].mean())
-    told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {own}, and may follow something else than worth."
+    gain = float(decision.gains[decision.candidate].mean())
+    told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {today}, and may follow something else than worth."
     steps = to_do("try", ask(case, ", and they decide"), case.space.dataset, case.space.model)
-    return Conclusion(told, (*steps, *_turns(found)), named(found.config(found.candidate)))
+    return Conclusion(told, (*steps, *_turns(decision)), named(decision.config(decision.candidate)))
 
 
-def _preferred(found: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:
+def _preferred(decision: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:
     """A try of the ranking whose entries were acted upon more often where both took turns."""
     low, high = exact_interval(duel.wins, duel.decided)
     share = f"{duel.wins / duel.decided:.0%} [{low:.0%}, {high:.0%}] of {duel.decided:,} decided searches"
-    told = f"Try: taking turns with {name_of(found.case.label)} it won {share}. Acts may follow something else."
-    steps = to_do("try", ask(found.case, ", and they decide"), found.case.space.dataset, found.case.space.model)
+    case = decision.case
+    told = f"Try: taking turns with {name_of(case.label)} it won {share}. Acts may follow something else."
+    steps = to_do("try", ask(case, ", and they decide"), case.space.dataset, case.space.model)
     return Conclusion(told, steps, named(config))
 
 
-def _turns(found: LogDecision) -> tuple[Step, ...]:
+def _turns(decision: LogDecision) -> tuple[Step, ...]:
     """In how many searches a try and what is used today have to take turns, for acts to decide between them."""
-    needed = None if found.experiment is None else found.experiment["searches"]
+    needed = None if decision.experiment is None else decision.experiment["searches"]
     if needed is None:
         return ()
     told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"
-    return (Step(told, taking_turns(WEIGHTS, found.case.space.dataset)),)
+    return (Step(told, taking_turns(WEIGHTS, decision.case.space.dataset)),)
 
 
-def evidence(found: LogDecision) -> str:
+def evidence(decision: LogDecision) -> str:
     """Which evidence decided; empty where there are no labels."""
-    case = found.case
+    case = decision.case
     searches = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
-    return "" if found.recommended is None else _decided(found, searches)
+    return "" if decision.recommended is None else _decided(decision, searches)
 
 
-def _decided(found: LogDecision, searches: str) -> str:
+def _decided(decision: LogDecision, searches: str) -> str:
     """Which evidence decided."""
-    count, case = len(found.labelled), found.recommended
+    count, case = len(decision.labelled), decision.recommended
     if case is None or case.second is None:
         inside = "none of them was logged" if count else "there are none"
         return f"{count} labelled queries decided; the log sharpens them by nothing, for too few or {inside}."
-    if found.share == 0:
+    if decision.share == 0:
         return (
             f"{count} labelled queries decided; what was done in {searches} is unrelated to them and was not used."
         )
     return (
-        f"{count} labelled queries decided; the acts in {searches} make them worth about {found.worth:.0f} "
-        f"(share {found.share:.2f})."
+        f"{count} labelled queries decided; the acts in {searches} make them worth about {decision.worth:.0f} "
+        f"(share {decision.share:.2f})."
     )
 
 
@@ -99,9 +100,9 @@ def unlisted(case: LogCase) -> Refusal:
     )
 
 
-def contradiction(found: LogDecision, cause: Sequence[Follows]) -> str:
+def contradiction(decision: LogDecision, cause: Sequence[Follows]) -> str:
     """That labels contradict what acts say of their favourite by two errors, and why; empty where they do not."""
-    case, favourite = found.recommended, found.favourite
+    case, favourite = decision.recommended, decision.favourite
     if case is None or case.second is None or favourite is None:
         return ""
     second = case.second
@@ -111,7 +112,7 @@ def contradiction(found: LogDecision, cause: Sequence[Follows]) -> str:
     if short.mean() + SURE * error >= 0:
         return ""
     told = (
-        f"Labels contradict the acts: on {len(short)} labelled queries {named(found.config(favourite))} gains "
+        f"Labels contradict the acts: on {len(short)} labelled queries {named(decision.config(favourite))} gains "
         f"{second.labelled[favourite].mean():+.3f} by the acts, and {labels.mean():+.3f} by the labels"
     )
     why = warning(list(cause))

@@ -132,9 +132,9 @@ def offered(found: OffPolicyRecord | None) -> str:
     if found["refusal"]:
         return f"{found['of']}: refused, {found['refusal']}"
     rows = [
-        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**own)}
-        for title, own in estimates(found).items()
-        if own
+        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**estimate)}
+        for title, estimate in estimates(found).items()
+        if estimate
     ]
     weights = f"mean weight {found['mean_weight']:.3f}, largest {found['largest']:.1f}"
     worth = f"{found['shows']:,} shows, worth {found['effective']:.0f}; {weights}"
@@ -146,9 +146,9 @@ def duelled(found: Sequence[DuelRecord]) -> str:
     told = [row for row in found if row["wins"] + row["ties"] + row["losses"]]
     if not told:
         return "no list of this log was interleaved"
-    own = [row for row in told if row["other"]]
-    first = own[0] if len(own) == 1 else next(row for row in told if not row["other"])
-    rows = [_duel(row["other"] or "all together", row, row["p"]) for row in (own if len(own) == 1 else told)]
+    rivals = [row for row in told if row["other"]]
+    first = rivals[0] if len(rivals) == 1 else next(row for row in told if not row["other"])
+    rows = [_duel(row["other"] or "all together", row, row["p"]) for row in (rivals if len(rivals) == 1 else told)]
     if len(first["clients"]) > 1:
         rows += [_duel(f"  {row['client'] or '(no name)'}", row) for row in first["clients"]]
     return f"{first['sentence']}\n\n{table(rows)}"

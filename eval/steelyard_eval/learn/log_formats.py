@@ -42,7 +42,7 @@ def from_ubi(paths: Iterable[str | Path]) -> Iterator[str]:
     for record in queries:
         query_id = str(record.get("query_id", ""))
         hits = [
-            {"object_id": str(name), "position": at} for at, name in enumerate(record["query_response_hit_ids"], 1)
+            {"object_id": str(name), "position": i} for i, name in enumerate(record["query_response_hit_ids"], 1)
         ]
         yield line(
             {
@@ -63,9 +63,9 @@ def _ubi_act(record: Mapping[str, object]) -> dict[str, object]:
     attributes = record.get("event_attributes")
     target = attributes.get("object") if isinstance(attributes, Mapping) else None
     name = str(record["action_name"])
-    own = name if name in ACTIONS else UBI_ACTIONS.get(name, "")
+    action = name if name in ACTIONS else UBI_ACTIONS.get(name, "")
     object_id = target.get("object_id") if isinstance(target, Mapping) else None
-    return {"action_name": own, "object_id": str(object_id)} if own and object_id else {}
+    return {"action_name": action, "object_id": str(object_id)} if action and object_id else {}
 
 
 def from_soleri(paths: Iterable[str | Path]) -> Iterator[str]:

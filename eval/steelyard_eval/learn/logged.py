@@ -66,8 +66,8 @@ class Weighed:
         """Weigh the shows that have one, of some queries."""
         hits = case.hits
         kept = (hits.tally.weighed[:, 0] > 0) & np.isin(hits.query, queries)
-        own = hits.tally.weighed[kept].T
-        return cls(hits.query[kept], hits.place[kept], hits.row(case.pairs)[kept], *own)
+        columns = hits.tally.weighed[kept].T
+        return cls(hits.query[kept], hits.place[kept], hits.row(case.pairs)[kept], *columns)
 
 
 def of_log(case: LogCase, queries: Indices, top: Ints, name: str) -> OffPolicyRecord | None:
@@ -114,18 +114,18 @@ def valued(
 def _rewards(pairs: LoggedPairs, cells: Cells, shown: Weighed, row: Indices, exponent: float) -> Floats:
     """float64[M]: the acts expected of a row at its place, by its signals and the other half of the queries."""
     half = np.random.default_rng(0).integers(0, 2, len(pairs.queries))
-    found = np.zeros(len(row))
-    for one in (0, 1):
-        others = cells.where(half[cells.query] != one)
+    rewards = np.zeros(len(row))
+    for part in (0, 1):
+        others = cells.where(half[cells.query] != part)
         if not len(others):
             continue
         classes = fit(pairs, others, exponent)
         prior = np.append(classes.prior, 0.0)
         a, b = classes.relevant[:, POSITIVE].sum(axis=1), classes.other[:, POSITIVE].sum(axis=1)
-        own = half[shown.query] == one
-        chance, place = prior[row[own]], shown.place[own]
-        found[own] = np.where(row[own] >= 0, chance * a[place] + (1 - chance) * b[place], 0.0)
-    return found
+        inside = half[shown.query] == part
+        chance, place = prior[row[inside]], shown.place[inside]
+        rewards[inside] = np.where(row[inside] >= 0, chance * a[place] + (1 - chance) * b[place], 0.0)
+    return rewards
 
 
 def _robust(shown: Weighed, target: Bools, reward: Floats) -> PolicyValue:
@@ -140,5 +140,5 @@ def _robust(shown: Weighed, target: Bools, reward: Floats) -> PolicyValue:
 
 def _normal(mean: float, variance: float, n: float) -> PolicyValue:
     """A mean of n with its interval."""
-    found = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
-    return {"value": found.mean, "low": found.low, "high": found.high}
+    interval = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
+    return {"value": interval.mean, "low": interval.low, "high": interval.high}

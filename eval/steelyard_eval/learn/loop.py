@@ -72,10 +72,10 @@ class Looped(Reported[LoopDocument]):
 
     def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the reports of what was learned and recommended below this folder; returns their paths."""
-        found: list[Path] = []
-        for name, own in (("learn", self.learned), ("recommend", self.recommended)):
-            found += own.report(Path(path) / name, runs) if own is not None else []
-        return found
+        paths: list[Path] = []
+        for name, part in (("learn", self.learned), ("recommend", self.recommended)):
+            paths += part.report(Path(path) / name, runs) if part is not None else []
+        return paths
 
     def __str__(self) -> str:
         lines = [in_terminal(self.record), ""]
@@ -125,10 +125,10 @@ def loop(
     """
     notes: list[str] = []
     data, refreshed = _refreshed(Path(folder), notes)
-    read = [_gathered(data, one, sources, keep_queries, notes) for one in sources or ("transcripts",)]
-    used = [own for own in read if own is not None]
-    for own in used:
-        own.write()
+    read = [_gathered(data, source, sources, keep_queries, notes) for source in sources or ("transcripts",)]
+    used = [gathered for gathered in read if gathered is not None]
+    for gathered in used:
+        gathered.write()
     clock = _clock(data, used, now)
     today = current if current is not None else _in_use(Path(weights)) or data.system or None
     space = Workspace.open(data, embedder)
@@ -149,7 +149,7 @@ def loop(
         "verdict": verdict,
         "dataset": {"name": data.name, "sha256": data.sha256},
         "refreshed": refreshed,
-        "use": [own.record for own in used],
+        "use": [gathered.record for gathered in used],
         "evidence": evidence,
         "adopted": adopt and verdict == "ship",
         "exit_code": _exit_code(gate[1] if gate else None, strict),
@@ -158,9 +158,9 @@ def loop(
     }
     result = Looped(record, learned, recommended)
     written = [str(path) for path in result.report(reports)]
-    found = {name: chosen.record.get(name) for name in ("chosen", "formula")} | {"verdict": verdict}
-    found = recommended.to_json() | found
-    keep(data, "loop", found, chosen.weights)
+    contents = {name: chosen.record.get(name) for name in ("chosen", "formula")} | {"verdict": verdict}
+    contents = recommended.to_json() | contents
+    keep(data, "loop", contents, chosen.weights)
     return replace(result, record={**result.record, "reports": written})
 
 
@@ -197,7 +197,7 @@ def _gathered(
 def _clock(data: Dataset, used: Sequence[Gathered], now: Callable[[], float]) -> Callable[[], float]:
     """The time of the newest evidence, and never one that is still to come."""
     times = [data.as_of]
-    logs: list[HeldLog | Path] = [own.held for own in used]
+    logs: list[HeldLog | Path] = [gathered.held for gathered in used]
     for log in [*logs, data.feedback] if data.feedback else logs:
         for _, raw in lines_of(log):
             try:
@@ -221,7 +221,7 @@ def _learned(
     notes: list[str],
 ) -> Learned | None:
     """What all logs together suggest; None, with a note, where there is none that can be used."""
-    lines = [raw for own in used for raw in own.held.lines]
+    lines = [raw for gathered in used for raw in gathered.held.lines]
     if data.feedback:
         lines += [raw for _, raw in lines_of(data.feedback)]
     if not lines:
@@ -244,7 +244,7 @@ def _chosen(learned: Learned | None, recommended: Recommendation) -> Learned | R
     public = not recommended.record.get("labelled", 1)
     if learned.record["labels"] is not None or (public and not learned.record["refusal"]):
         return learned
-    mine, theirs = (_RANK.index(one.record["verdict"]) for one in (learned, recommended))
+    mine, theirs = (_RANK.index(result.record["verdict"]) for result in (learned, recommended))
     return learned if mine > theirs or (mine == theirs and not mine) else recommended
 
 
@@ -256,10 +256,10 @@ def _gate(
         notes.append(f"no baseline at {baseline}: nothing is gated (steelyard init writes one)")
         return None
     gate = Gate.of(data, baseline, None if embedder == "auto" else embedder, now=clock)
-    found = gate.check()
-    if found.verdict == "mismatch":
-        notes.append(f"the baseline is of other data: {found.sentence}")
-    return gate, found
+    gating = gate.check()
+    if gating.verdict == "mismatch":
+        notes.append(f"the baseline is of other data: {gating.sentence}")
+    return gate, gating
 
 
 def _gated(
@@ -273,11 +273,11 @@ def _gated(
     if verdict != "ship" or proposal is None or gate is None or gate[1].verdict == "mismatch":
         return verdict, ""
     try:
-        found = gate[0].check([proposal])
+        gating = gate[0].check([proposal])
     except ConfigError as error:
         notes.append(f"what ships was not gated: {error}")
         return verdict, ""
-    if found.verdict != "fail":
+    if gating.verdict != "fail":
         return verdict, ""
     return "try", "Try: do not ship it, for the gate says that it is worse."
 
@@ -288,19 +288,19 @@ def _written(
     """Write what is proposed, where that differs from what is there; a proposal of an earlier run is removed."""
     ship = weights.with_name(f"{weights.name.removesuffix('.json')}.ship.json")
     wanted = {ship: verdict == "ship", beside(weights): verdict == "try", weights: adopt and verdict == "ship"}
-    files = {path: proposal if own else None for path, own in wanted.items() if own or path != weights}
-    moved = {path: one for path, one in files.items() if one is None or _in_use(path) != one}
+    files = {path: proposal if due else None for path, due in wanted.items() if due or path != weights}
+    moved = {path: config for path, config in files.items() if config is None or _in_use(path) != config}
     notes += write_weights(moved, data)
-    return [str(path) for path, one in files.items() if one is not None]
+    return [str(path) for path, config in files.items() if config is not None]
 
 
 def _evidence(learned: Learned | None, recommended: Recommendation, gating: Gating | None) -> list[EvidenceRecord]:
     rows: dict[str, Learned | Recommendation | Gating | None]
     rows = {"use": learned, "labels": recommended, "gate": gating}
     return [
-        {"from": name, "verdict": own.record["verdict"], "sentence": own.sentence}
-        for name, own in rows.items()
-        if own
+        {"from": name, "verdict": result.record["verdict"], "sentence": result.sentence}
+        for name, result in rows.items()
+        if result
     ]
 
 

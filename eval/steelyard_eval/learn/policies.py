@@ -84,15 +84,15 @@ def recognise(
     that are equal, of the lists that were not mixed. `grown` are the numbers of entries that are newer than the
     log: our lists are compared without them.
     """
-    found: list[PolicyRecord] = []
+    records: list[PolicyRecord] = []
     row_of = rows_of(pairs, table)
     newer = np.isin(table.entry, grown)
     row = hits.row(pairs)
     for number, name in enumerate(log.policies):
         searches, every = log.searches.get(name, 0), hits.policy == number
-        own = every & ~hits.mixed
-        if not own.any():
-            found.append({"name": name, "searches": searches, "how": "interleaved", "agreement": 0.0})
+        alone = every & ~hits.mixed
+        if not alone.any():
+            records.append({"name": name, "searches": searches, "how": "interleaved", "agreement": 0.0})
             continue
         config = configurations.get(name, current)
         deep = config.with_limit(config.limit + int(newer.sum() > 0) * DEEPER)
@@ -100,9 +100,9 @@ def recognise(
             ours = rows_shown(table, deep, np.where(np.append(newer, False), GONE, row_of))
         except ConfigError:
             ours = np.full((len(table.queries), PLACES), -1)
-        shown = hits.tally.shown[own]
-        equal = (row[own] >= 0) & (ours[np.maximum(hits.query[own], 0), hits.place[own]] == row[own])
+        shown = hits.tally.shown[alone]
+        equal = (row[alone] >= 0) & (ours[np.maximum(hits.query[alone], 0), hits.place[alone]] == row[alone])
         agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
         how = "replayed" if agreement >= AGREES else "another engine's"
-        found.append({"name": name, "searches": searches, "how": how, "agreement": agreement})
-    return found
+        records.append({"name": name, "searches": searches, "how": how, "agreement": agreement})
+    return records

@@ -64,22 +64,22 @@ class Known:
 
     def query(self, line: LogLine) -> int:
         """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
-        at = self.by_id.get(line.query_id)
-        if at is not None and line.user_query in ("", self.texts[line.query_id]):
-            return at
+        number = self.by_id.get(line.query_id)
+        if number is not None and line.user_query in ("", self.texts[line.query_id]):
+            return number
         filters = line.filters
         asked = (line.user_query, EVERYTHING if filters is None else filters)
-        at = self.by_text.get(line.user_query) if filters is None else self.scoped.get(asked)
-        if at is not None:
-            return at
+        number = self.by_text.get(line.user_query) if filters is None else self.scoped.get(asked)
+        if number is not None:
+            return number
         if not self.extensible or not line.user_query.strip() or len(self.added) >= MOST_QUERIES:
             return -1
-        at = len(self.by_id) + len(self.added)
+        number = len(self.by_id) + len(self.added)
         self.added.append(asked)
-        self.scoped[asked] = at
+        self.scoped[asked] = number
         if not asked[1]:
-            self.by_text.setdefault(line.user_query, at)
-        return at
+            self.by_text.setdefault(line.user_query, number)
+        return number
 
     @property
     def axes(self) -> Axes:
@@ -239,8 +239,8 @@ class _Reading:
         else:
             self._emit_all(gone)
 
-    def _emit_all(self, found: Iterable[tuple[LogLine, int]]) -> None:
-        for line, number in found:
+    def _emit_all(self, lines: Iterable[tuple[LogLine, int]]) -> None:
+        for line, number in lines:
             self._emit(line, number)
 
     def _emit(self, line: LogLine, number: int) -> None:
@@ -273,15 +273,15 @@ class _Reading:
         key = self.axes.key(per_hit[:, 0], per_hit[:, 1], per_hit[:, 2], entry, place)
         probability = np.array(chunk.probability, dtype=np.float64)[hits]
 
-        def counted(own: Bools, known: Tally) -> Tally:
-            one = Tally.of(
-                key[own], kind[own], probability[own], (kind[own] >= 0) & POSITIVE[kind[own]], weight[own]
+        def counted(mask: Bools, known: Tally) -> Tally:
+            tally = Tally.of(
+                key[mask], kind[mask], probability[mask], (kind[mask] >= 0) & POSITIVE[kind[mask]], weight[mask]
             )
-            return Tally.sum([known, one])
+            return Tally.sum([known, tally])
 
-        self.folds = [counted(per_hit[:, 3] == at, known) for at, known in enumerate(self.folds)]
-        for at, name in enumerate(APART):
-            self.apart[name] = counted(per_hit[:, 4 + at] > 0, self.apart[name])
+        self.folds = [counted(per_hit[:, 3] == fold, known) for fold, known in enumerate(self.folds)]
+        for column, name in enumerate(APART, 4):
+            self.apart[name] = counted(per_hit[:, column] > 0, self.apart[name])
         self.census.impressions += int(fresh.sum())
         self.census.acts += int((kind >= 0).sum())
         for policy, count in zip(*np.unique(np.array(chunk.heads)[fresh, 0], return_counts=True), strict=True):
@@ -308,13 +308,13 @@ class _Chunk:
         none = CODE[EVERYTHING_SHOWN] if "" in acts else -1
         size, mixed, missed = 0, 0, len(acts) - (none >= 0)
         for hit in line.hits:
-            own = acts.get(hit.object_id, none)
+            kind = acts.get(hit.object_id, none)
             missed -= hit.object_id in acts
             if hit.position > PLACES:
                 continue
             size += 1
             mixed |= hit.interleaved is not None
-            self.hits.append((entries.get(hit.object_id, len(entries)), hit.position - 1, own))
+            self.hits.append((entries.get(hit.object_id, len(entries)), hit.position - 1, kind))
             self.probability.append(hit.shown_probability or np.nan)
             if hit.examined_probability is not None:
                 reading.examined[:, hit.position - 1] += hit.examined_probability, 1

@@ -90,12 +90,12 @@ def simulate_log(
         judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
         lists = CandidateLists.of(table, config, queries)
         grades = np.maximum(judgments.grades(lists.pairs.query, lists.pairs.entry), 0).astype(np.float64)
-        at = _signal(lists, signal)
-        found = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=at)
-        clicks += int(found.acted.sum())
-        lines += _policy_lines(lists, found)
-        chances = probabilities(lists, found, 0, share) if explore == "mix" else None
-        lines += _impressions(queries, lists, found, times[part], act, chances, rng)
+        column = _signal(lists, signal)
+        simulated = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=column)
+        clicks += int(simulated.acted.sum())
+        lines += _policy_lines(lists, simulated)
+        chances = probabilities(lists, simulated, 0, share) if explore == "mix" else None
+        lines += _impressions(queries, lists, simulated, times[part], act, chances, rng)
     record_ = {"sessions": sessions, "queries": len(queries), "acts": clicks, "model": model, "seed": seed}
     return Simulated(tuple(lines), {**record_, "policies": [policy_of(config) for config in configs]})
 
@@ -108,10 +108,10 @@ def _signal(lists: CandidateLists, name: str | None) -> int:
     return lists.pairs.names.index(name)
 
 
-def _policy_lines(lists: CandidateLists, found: Sessions) -> Iterator[str]:
+def _policy_lines(lists: CandidateLists, sessions: Sessions) -> Iterator[str]:
     """The configurations that ranked, under their hashes."""
-    explored = found.explored[found.explored >= 0]
-    ranked = sorted({0, *(explored.tolist() if (found.team != 0).any() else [])})[:PLACES]
+    explored = sessions.explored[sessions.explored >= 0]
+    ranked = sorted({0, *(explored.tolist() if (sessions.team != 0).any() else [])})[:PLACES]
     for candidate in ranked:
         config = lists.config(candidate)
         named = {"configuration": ranking_of(config), "policy": policy_of(config)}
@@ -121,32 +121,32 @@ def _policy_lines(lists: CandidateLists, found: Sessions) -> Iterator[str]:
 def _impressions(
     queries: Sequence[Query],
     lists: CandidateLists,
-    found: Sessions,
+    sessions: Sessions,
     times: Floats,
     act: str,
     chances: Floats | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
-    names = {at: policy_of(lists.config(at)) for at in {0, *found.team.ravel().tolist()}}
-    clients = rng.integers(0, CLIENTS, len(found))
-    for at, time in enumerate(times.tolist()):
-        query = queries[int(found.query[at])]
-        mixed = bool(found.explored[at] >= 0)
-        teams = [names[one] for one in found.team[at].tolist()] if mixed else None
-        hits = _hits(lists, found.row[at], teams, None if chances is None else chances[at])
+    names = {team: policy_of(lists.config(team)) for team in {0, *sessions.team.ravel().tolist()}}
+    clients = rng.integers(0, CLIENTS, len(sessions))
+    for i, time in enumerate(times.tolist()):
+        query = queries[int(sessions.query[i])]
+        mixed = bool(sessions.explored[i] >= 0)
+        teams = [names[team] for team in sessions.team[i].tolist()] if mixed else None
+        hits = _hits(lists, sessions.row[i], teams, None if chances is None else chances[i])
         acts = [
             {"object_id": hit["object_id"], "action_name": kind}
             for hit in hits
-            if (kind := _kind(act, found, at, hit["position"] - 1, rng))
+            if (kind := _kind(act, sessions, i, hit["position"] - 1, rng))
         ]
-        acts += [{"action_name": "none_useful"}] if found.none[at] else []
+        acts += [{"action_name": "none_useful"}] if sessions.none[i] else []
         yield line(
             {
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": format_time(float(int(time))),
                 "query_id": query.id,
                 "user_query": query.text,
-                "client_id": f"simulated-{clients[at]}",
+                "client_id": f"simulated-{clients[i]}",
                 "policy": names[0],
                 "hits": hits,
                 "actions": acts,
@@ -160,9 +160,9 @@ DISMISSED = 0.1
 """How often an examined entry that is not relevant is dismissed, where kinds are mixed."""
 
 
-def _kind(act: str, found: Sessions, at: int, place: int, rng: np.random.Generator) -> str:
+def _kind(act: str, sessions: Sessions, session: int, place: int, rng: np.random.Generator) -> str:
     """What is done with one hit; empty for nothing."""
-    done, relevant = bool(found.acted[at, place]), bool(found.worth[at, place] > 0)
+    done, relevant = bool(sessions.acted[session, place]), bool(sessions.worth[session, place] > 0)
     if act != "mixed":
         return act if done else ""
     if not done:
@@ -174,12 +174,12 @@ def _kind(act: str, found: Sessions, at: int, place: int, rng: np.random.Generat
 def _hits(
     lists: CandidateLists, rows: Indices, teams: Sequence[str] | None, chances: Floats | None
 ) -> list[dict[str, Any]]:
-    found = []
+    hits = []
     for place, row in enumerate(rows.tolist()):
         if row >= 0:
             team = {} if teams is None else {"interleaved": teams[place]}
             chance = {} if chances is None else {"shown_probability": round(float(chances[place]), 9)}
-            found.append(
+            hits.append(
                 {"object_id": lists.pairs.entries[lists.pairs.entry[row]], "position": place + 1, **team, **chance}
             )
-    return found
+    return hits

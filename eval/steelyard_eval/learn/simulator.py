@@ -127,11 +127,11 @@ def simulate(
 
 def probabilities(lists: CandidateLists, sessions: Sessions, policy: int, share: float) -> Floats:
     """float64[S, PLACES]: how likely each hit was to be shown there, where `mix` explored a share."""
-    found = np.empty(sessions.row.shape)
+    chances = np.empty(sessions.row.shape)
     for place in range(PLACES):
         equal = lists.top[:, sessions.query, place] == sessions.row[:, place]
-        found[:, place] = (1 - share) * equal[policy] + share * equal.mean(axis=0)
-    return found
+        chances[:, place] = (1 - share) * equal[policy] + share * equal.mean(axis=0)
+    return chances
 
 
 def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
@@ -159,25 +159,25 @@ def _shown(
     elif explore == "mix":
         row[chosen], team[chosen] = lists.top[other, query[chosen]], other[:, None]
     else:
-        for at, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
-            own, theirs = lists.top[policy, query[at]], lists.top[with_, query[at]]
-            row[at], team[at] = _mixed(explore, own, theirs, policy, with_, rng)
+        for session, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
+            ours, theirs = lists.top[policy, query[session]], lists.top[with_, query[session]]
+            row[session], team[session] = _mixed(explore, ours, theirs, policy, with_, rng)
     return row, explored, team
 
 
 def _mixed(
-    explore: str, own: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
+    explore: str, ours: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
     """One list with a foreign tail, or drafted by two teams."""
     team = np.full(PLACES, policy, dtype=np.int64)
     if explore == "tail":
-        rest = [row for row in theirs.tolist() if row not in own[:7].tolist() and row >= 0]
+        rest = [row for row in theirs.tolist() if row not in ours[:7].tolist() and row >= 0]
         tail = rng.permutation(rest)[:3] if rest else np.zeros(0)
-        made = np.array([*own[:7].tolist(), *map(int, tail)])
-        return np.append(made, own[len(made) :]).astype(np.int64), team
-    rows = [[row for row in one.tolist() if row >= 0] for one in (own, theirs)]
+        made = np.array([*ours[:7].tolist(), *map(int, tail)])
+        return np.append(made, ours[len(made) :]).astype(np.int64), team
+    rows = [[row for row in top.tolist() if row >= 0] for top in (ours, theirs)]
     drafted = draft_teams(rows[0], rows[1], PLACES, lambda: bool(rng.random() < 0.5))
     made = np.full(PLACES, -1, dtype=np.int64)
-    for at, (row, first) in enumerate(drafted):
-        made[at], team[at] = row, policy if first else other
+    for place, (row, first) in enumerate(drafted):
+        made[place], team[place] = row, policy if first else other
     return made, team

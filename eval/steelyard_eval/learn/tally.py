@@ -15,9 +15,9 @@ from steelyard_eval.learn.first_ten import PLACES
 MOST_POLICIES = 16
 
 
-def sums(at: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
+def sums(numbers: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
     """float64[max(size, highest number + 1)]: the sum of the weights of each number."""
-    return np.bincount(at, weights, size).astype(np.float64, copy=False)
+    return np.bincount(numbers, weights, size).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -83,31 +83,31 @@ class Tally:
             inverted = 1.0 / probability[logged]
             reward = positive[logged].astype(float)
             parts = (np.ones(len(reward)), inverted, inverted**2, reward * inverted, reward * inverted**2)
-            for at, part in enumerate(parts):
-                weighed[:, at] = sums(inverse[logged], part, len(known))
+            for column, part in enumerate(parts):
+                weighed[:, column] = sums(inverse[logged], part, len(known))
         return cls(known, sums(inverse, weight, len(known)), acts, weighed)
 
     @classmethod
     def sum(cls, parts: Iterable[Tally]) -> Tally:
         """Several tallies as one."""
-        own = [part for part in parts if len(part.key)]
-        if len(own) < 2:
-            return own[0] if own else cls.empty()
-        known, inverse = np.unique(np.concatenate([part.key for part in own]), return_inverse=True)
+        filled = [part for part in parts if len(part.key)]
+        if len(filled) < 2:
+            return filled[0] if filled else cls.empty()
+        known, inverse = np.unique(np.concatenate([part.key for part in filled]), return_inverse=True)
         return cls(
             known,
-            sums(inverse, np.concatenate([part.shown for part in own]), len(known)),
-            _summed(inverse, [part.acts for part in own], len(known)),
-            _summed(inverse, [part.weighed for part in own], len(known)),
+            sums(inverse, np.concatenate([part.shown for part in filled]), len(known)),
+            _summed(inverse, [part.acts for part in filled], len(known)),
+            _summed(inverse, [part.weighed for part in filled], len(known)),
         )
 
 
 def _summed(inverse: Indices, parts: Sequence[Floats], size: int) -> Floats:
     rows = np.concatenate(parts)
-    found = np.zeros((size, rows.shape[1]))
-    for at in np.flatnonzero(rows.any(axis=0)).tolist():
-        found[:, at] = sums(inverse, rows[:, at], size)
-    return found
+    summed = np.zeros((size, rows.shape[1]))
+    for column in np.flatnonzero(rows.any(axis=0)).tolist():
+        summed[:, column] = sums(inverse, rows[:, column], size)
+    return summed
 
 
 class Seen:
@@ -129,9 +129,9 @@ class Seen:
         new[np.unique(hashes, return_index=True)[1]] = True
         places = [(hashes * np.uint64(factor)) >> np.uint64(64 - self.BITS) for factor in self.FACTORS]
         known = np.ones(len(hashes), dtype=bool)
-        for at in places:
-            known &= (self._bits[at >> np.uint64(3)] >> (at & np.uint64(7)).astype(np.uint8)) & 1 == 1
-        for at in places:
-            bit = np.left_shift(np.uint8(1), (at & np.uint64(7)).astype(np.uint8))
-            np.bitwise_or.at(self._bits, at >> np.uint64(3), bit)
+        for place in places:
+            known &= (self._bits[place >> np.uint64(3)] >> (place & np.uint64(7)).astype(np.uint8)) & 1 == 1
+        for place in places:
+            bit = np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
+            np.bitwise_or.at(self._bits, place >> np.uint64(3), bit)
         return np.asarray(new & ~known, dtype=np.bool_)

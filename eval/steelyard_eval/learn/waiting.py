@@ -39,17 +39,17 @@ class Waiting:
 
     def act(self, line: LogLine, size: int) -> Iterator[tuple[LogLine, int]]:
         """Add acts to the impression that they name; those that no longer wait. KeyError where it does not."""
-        own = self._open[line.query_id]
-        own.size += size
-        if own.line.actions is None:
-            own.line.actions = []
-        own.line.actions.extend(line.actions or ())
+        impression = self._open[line.query_id]
+        impression.size += size
+        if impression.line.actions is None:
+            impression.line.actions = []
+        impression.line.actions.extend(line.actions or ())
         return self._grown(size)
 
     def rest(self) -> Iterator[tuple[LogLine, int]]:
         """All that still wait."""
-        for own in self._open.values():
-            yield own.line, own.number
+        for impression in self._open.values():
+            yield impression.line, impression.number
 
     def _grown(self, size: int) -> Iterator[tuple[LogLine, int]]:
         self._bytes += size
@@ -57,9 +57,9 @@ class Waiting:
             yield from self._gone(next(iter(self._open)))
 
     def _gone(self, query_id: str) -> Iterator[tuple[LogLine, int]]:
-        if (own := self._open.pop(query_id, None)) is not None:
-            self._bytes -= own.size
-            yield own.line, own.number
+        if (impression := self._open.pop(query_id, None)) is not None:
+            self._bytes -= impression.size
+            yield impression.line, impression.number
 
 
 def token(*parts: object) -> int:

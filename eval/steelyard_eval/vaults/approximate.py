@@ -67,8 +67,8 @@ def measured(vault: PostgresVault, space: Space, what: str, probes: Probes) -> d
     exact, row = _searched(vault, space, probes, None)
     rows = [{"ef_search": None, "recall@10": 1.0, "recall@100": 1.0, **row}]
     for breadth in BREADTHS:
-        found, row = _searched(vault, space, probes, breadth)
-        recalls = {f"recall@{cut}": _recall(exact, found, cut) for cut in (FIRST, LIST)}
+        lists, row = _searched(vault, space, probes, breadth)
+        recalls = {f"recall@{cut}": _recall(exact, lists, cut) for cut in (FIRST, LIST)}
         rows.append({"ef_search": breadth, **recalls, **row})
     return {"probes": f"{len(probes)} {what}", "rows": rows}
 
@@ -79,19 +79,19 @@ def _searched(
     """The lists of all probes, and how long they took; the first is searched for before, so that all is warm."""
     vault.search_by(breadth)
     taken, lists = [], []
-    for own, vector in [*probes[:1] * 3, *probes]:
+    for id_, vector in [*probes[:1] * 3, *probes]:
         begin = time.perf_counter()
-        found = vault.nearest(space, vector, EVERYTHING, LIST, True)
+        hits = vault.nearest(space, vector, EVERYTHING, LIST, True)
         taken.append(1e3 * (time.perf_counter() - begin))
-        lists.append([hit.id for hit in found if hit.id != own])
+        lists.append([hit.id for hit in hits if hit.id != id_])
     p50, p95 = np.percentile(taken[-len(probes) :], [50, 95])
     return lists[-len(probes) :], {"p50_ms": float(p50), "p95_ms": float(p95)}
 
 
 def _recall(exact: list[list[str]], found: list[list[str]], cut: int) -> float:
     """The mean share of the first places of the exact lists that are in those found."""
-    pairs = [(set(one[:cut]), set(other[:cut])) for one, other in zip(exact, found, strict=True) if one]
-    return float(np.mean([len(one & other) / len(one) for one, other in pairs])) if pairs else 1.0
+    pairs = [(set(wanted[:cut]), set(other[:cut])) for wanted, other in zip(exact, found, strict=True) if wanted]
+    return float(np.mean([len(wanted & other) / len(wanted) for wanted, other in pairs])) if pairs else 1.0
 
 
 def _probes(
@@ -99,11 +99,11 @@ def _probes(
 ) -> tuple[str, Probes]:
     """What is searched for, in words and as vectors; drawn by a fixed seed."""
     rng = np.random.default_rng(SEED)
-    own = [embedder for embedder in embedders if space_of(embedder, space.layer, space.recipe) == space]
-    if own and len(dataset.queries) >= FEW:
+    fitting = [embedder for embedder in embedders if space_of(embedder, space.layer, space.recipe) == space]
+    if fitting and len(dataset.queries) >= FEW:
         drawn = rng.permutation(len(dataset.queries))[:SAMPLE]
-        vectors = embed_checked(own[0], [dataset.queries[at].text for at in drawn], "query")
+        vectors = embed_checked(fitting[0], [dataset.queries[i].text for i in drawn], "query")
         return "queries of the data set", [("", vector) for vector in vectors if vector.any()]
     drawn = rng.permutation(len(dataset.entries))[:SAMPLE]
-    stored = vault.vectors_of(space, [dataset.entries[at].id for at in drawn])
+    stored = vault.vectors_of(space, [dataset.entries[i].id for i in drawn])
     return "vectors of entries", list(stored.items())

@@ -125,28 +125,28 @@ def parse_tier(text: str) -> tuple[str, str]:
 
 def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
     """Parse ``tier=number`` options; ConfigError for an unknown tier or a value that is not a number."""
-    found = {}
+    priorities = {}
     for text in texts:
         name, _, value = text.partition("=")
         if name not in tiers:
             raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
         try:
-            found[name] = parse_number(value)
+            priorities[name] = parse_number(value)
         except ValueError:
             raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
-    return found
+    return priorities
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float]:
     """Parse ``name=number`` options to weights; ConfigError for a value that is not a number."""
-    found = {}
+    weights = {}
     for text in texts:
         name, _, value = text.partition("=")
         try:
-            found[name] = float(value)
+            weights[name] = float(value)
         except ValueError:
             raise ConfigError(f"weight {shown(text)} is not NAME=NUMBER; write it as w_recency=0.2") from None
-    return found
+    return weights
 
 
 def vault_file(path: str, tenant: str | None) -> str:

@@ -68,7 +68,7 @@ class RankedBy:
         """The configuration over the vectors that there are."""
         if self.config is not None:
             return self.config if limit is None else self.config.with_limit(limit)
-        models = {own.model for own in embedders}
+        models = {embedder.model for embedder in embedders}
         model = models.pop() if len(models) == 1 else ""
         made = find_system(self.system).config(limit, model, os.environ, threshold=threshold, direct=direct)
         return made.with_strategy(parse_strategy(self.strategy)) if self.strategy else made
@@ -186,7 +186,7 @@ def _searcher(
     share, other = explore or (0.0, None)
     against = None if other is None else other.built(config.limit, embedders)
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
-    if lacking := sorted(wanted - {own.model for own in embedders}):
+    if lacking := sorted(wanted - {embedder.model for embedder in embedders}):
         raise ConfigError(
             f"what is interleaved ranks by vectors of {shown(lacking[0])}, which are not those of the other "
             "ranking; interleave weights files of one model"
@@ -243,15 +243,15 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
     """Read whole entries by id as JSON values; DataError lists every id that this caller cannot see."""
     with open_vault(path) as vault, vault.snapshot():
         seen = vault.seen_by(parse_scopes(scopes))
-        found = seen.get(ids)
-        missing = sorted(set(ids) - {entry.id for entry in found})
+        entries = seen.get(ids)
+        missing = sorted(set(ids) - {entry.id for entry in entries})
         if missing:
             known = [entry.id for entry in seen.entries()]
             problems = [
                 f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
             ]
             raise DataError(f"{path}: " + "; ".join(problems))
-        return [record_of(entry) for entry in found]
+        return [record_of(entry) for entry in entries]
 
 
 def record_of(entry: Entry) -> dict[str, object]:

@@ -280,7 +280,7 @@ def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
     ids = [entry.id for entry in vault.entries()]
     for space in _spaces(vault, embedder):
         done = 0
-        for batch in bar(f"embedding {space.layer}")([ids[at : at + BATCH] for at in range(0, len(ids), BATCH)]):
+        for batch in bar(f"embedding {space.layer}")([ids[i : i + BATCH] for i in range(0, len(ids), BATCH)]):
             try:
                 embedder.embed(list(texts_of(vault, space, batch).values()))
             except EmbedderError as error:

@@ -59,10 +59,10 @@ def _document(answer: object) -> object:
     if isinstance(answer, list):
         if not _are_blocks(answer):
             return answer
-        found = [_json(block["text"]) for block in answer]
-        if any(value is None for value in found):
+        values = [_json(block["text"]) for block in answer]
+        if any(value is None for value in values):
             return None
-        return found[0] if len(found) == 1 else found
+        return values[0] if len(values) == 1 else values
     return _json(answer) if isinstance(answer, str) else None
 
 
@@ -76,10 +76,10 @@ def _are_blocks(blocks: list[object]) -> bool:
 
 def _json(text: str) -> object:
     """The JSON value in a text, which some clients put words before; None where there is none."""
-    starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
-    for at in dict.fromkeys((0, *([min(starts)] if starts else []))):
+    starts = [start for start in (text.find("["), text.find("{")) if start >= 0]
+    for start in dict.fromkeys((0, *([min(starts)] if starts else []))):
         try:
-            return Answer(200, {}, text[at:]).json(MOST_VALUES)
+            return Answer(200, {}, text[start:]).json(MOST_VALUES)
         except ValueError:
             continue
     return None
@@ -97,11 +97,11 @@ def _hit(item: object, path: str) -> ShownHit | None:
     if isinstance(name, bool) or not isinstance(name, str | int) or not is_id(str(name)) or not str(name):
         return None
     wrap = _walked(item, path.rpartition(".")[0]) if "." in path else item
-    beside = [one for one in (wrap, item) if isinstance(one, dict)]
-    numbers = (one[key] for one in reversed(beside) for key in SCORES if key in one)
+    beside = [record for record in (wrap, item) if isinstance(record, dict)]
+    numbers = (record[key] for record in reversed(beside) for key in SCORES if key in record)
     score = next((n for n in numbers if isinstance(n, int | float) and not isinstance(n, bool)), None)
-    texts = [one[key] for one in beside for key in TEXTS if isinstance(one.get(key), str)]
-    titles = (one[key] for one in beside for key in TITLES if isinstance(one.get(key), str))
+    texts = [record[key] for record in beside for key in TEXTS if isinstance(record.get(key), str)]
+    titles = (record[key] for record in beside for key in TITLES if isinstance(record.get(key), str))
     return ShownHit(
         str(name),
         float(score) if score is not None and abs(score) <= sys.float_info.max else None,

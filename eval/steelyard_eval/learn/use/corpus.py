@@ -33,8 +33,8 @@ class Corpus:
 
 
 def _files(entry: Entry) -> tuple[str, ...]:
-    found: list[str] = []
+    paths: list[str] = []
     for name in ("related_files", "files_modified", "files", "applies_to"):
         value = entry.extra.get(name)
-        found += [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-    return tuple(one for one in found if "/" in one or "." in one)
+        paths += [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
+    return tuple(path for path in paths if "/" in path or "." in path)

@@ -157,20 +157,20 @@ class _Session:
         for hit in search.hits or ():
             if (id_ := self._corpus.names.named(hit.name)) is not None:
                 places.setdefault(id_, hit.name)
-        own = _Open(search, turn=self._turn, places=places, touched=self._touches)
-        own.said_before = f"{self._asked}\n{search.query[:LONGEST_SAID]}"
-        own.asked = plain_words(own.said_before)
+        call = _Open(search, turn=self._turn, places=places, touched=self._touches)
+        call.said_before = f"{self._asked}\n{search.query[:LONGEST_SAID]}"
+        call.asked = plain_words(call.said_before)
         shown = {hit.name: hit.title for hit in search.hits or () if hit.title}
         for id_ in islice(places, LOOKED_AT):
             title = shown.get(places[id_]) or self._corpus.title(id_)
-            own.titles[id_] = title, plain_words(title)
+            call.titles[id_] = title, plain_words(title)
             for path in self._corpus.files(id_):
-                own.files.setdefault(file_name(path), []).append((path, id_))
+                call.files.setdefault(file_name(path), []).append((path, id_))
         if (before := self._last()) is not None and self._again(before, search):
             before.asked_again = True
             wanted = plain_words(search.query)
             before.helped = any(plain_words(self._corpus.title(id_)) == wanted for id_ in before.places)
-        self._open.append(own)
+        self._open.append(call)
         if search.hits is None:
             self._blind = len(self._open) - 1  # what is opened now may be of a list that nobody recorded
         if len(self._open) > OPEN:
@@ -192,53 +192,53 @@ class _Session:
 
     def _holding(self, id_: str) -> _Open | None:
         """The last search that showed an entry."""
-        return next((own for own in reversed(self._open[self._blind + 1 :]) if id_ in own.places), None)
+        return next((call for call in reversed(self._open[self._blind + 1 :]) if id_ in call.places), None)
 
-    def _act(self, own: _Open, id_: str, action: str) -> None:
-        name = own.places[id_]
-        before = own.acts.get(name)
+    def _act(self, call: _Open, id_: str, action: str) -> None:
+        name = call.places[id_]
+        before = call.acts.get(name)
         if before is None or (before in _RANK and _RANK.index(before) < _RANK.index(action)):
-            own.acts[name] = action
+            call.acts[name] = action
         for other in self._open:
             other.helped |= id_ in other.places
 
     def _named(self, names: Sequence[str], action: str) -> None:
         """Entries that a tool was given; all of a list at once tell none of them from the others."""
-        found: dict[int, tuple[_Open, list[str]]] = {}
+        calls: dict[int, tuple[_Open, list[str]]] = {}
         for name in names:
             id_ = self._corpus.names.named(name)
-            own = self._holding(id_) if id_ is not None else None
-            if own is not None and id_ is not None:
-                found.setdefault(id(own), (own, []))[1].append(id_)
-        for own, ids in found.values():
-            if not _is_listing(len(set(ids)), len(own.places)):
+            call = self._holding(id_) if id_ is not None else None
+            if call is not None and id_ is not None:
+                calls.setdefault(id(call), (call, []))[1].append(id_)
+        for call, ids in calls.values():
+            if not _is_listing(len(set(ids)), len(call.places)):
                 for id_ in ids:
-                    self._act(own, id_, action)
+                    self._act(call, id_, action)
 
     def _rated(self, event: Rated) -> None:
         if not event.name:
-            for own in reversed(self._open):
-                if event.search in ("", own.search.key):
-                    own.useless = True
+            for call in reversed(self._open):
+                if event.search in ("", call.search.key):
+                    call.useless = True
                     return
             return
         id_ = self._corpus.names.named(event.name)
-        for own in reversed(self._open):
-            if id_ in own.places and event.search in ("", own.search.key):
-                own.acts[own.places[str(id_)]] = event.action
+        for call in reversed(self._open):
+            if id_ in call.places and event.search in ("", call.search.key):
+                call.acts[call.places[str(id_)]] = event.action
                 return
 
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""
         for path in event.paths[:MOST_PATHS]:
             name = file_name(path)
-            for own in self._recent():
-                about = [id_ for one, id_ in own.files.get(name, ()) if is_same_file(path, one)]
+            for call in self._recent():
+                about = [id_ for other, id_ in call.files.get(name, ()) if is_same_file(path, other)]
                 ids = list(dict.fromkeys(about))
-                if ids and len(ids) < MANY_FILES and not self._known(path, own) and name not in own.said_before:
+                if ids and len(ids) < MANY_FILES and not self._known(path, call) and name not in call.said_before:
                     if name not in self._asked:
                         for id_ in ids:
-                            self._act(own, id_, "used")
+                            self._act(call, id_, "used")
                     break
         self._touch(event.paths)
         if event.text:
@@ -251,82 +251,81 @@ class _Session:
                 alike.setdefault(path, self._touches)
             self._touches += 1
 
-    def _known(self, path: str, own: _Open) -> bool:
+    def _known(self, path: str, call: _Open) -> bool:
         """Whether a file had been touched before a search."""
         alike = self._touched.get(file_name(path), {})
-        return any(
-            at < own.touched and (is_same_file(path, one) or is_same_file(one, path)) for one, at in alike.items()
-        )
+        before = [other for other, touch in alike.items() if touch < call.touched]
+        return any(is_same_file(path, other) or is_same_file(other, path) for other in before)
 
     def _recent(self) -> list[_Open]:
-        return [own for own in reversed(self._open[self._blind + 1 :]) if self._turn - own.turn <= TURNS]
+        return [call for call in reversed(self._open[self._blind + 1 :]) if self._turn - call.turn <= TURNS]
 
     def _said(self, text: str, action: str) -> None:
         """Entries that a text cites: by id, by title, or by their own words."""
         parts = sentences(text)
         whole = Sentence.around(text, parts)
         seen: set[str] = set()
-        for own in self._recent():
-            cited, refused = self._cited(own, parts, whole)
+        for call in self._recent():
+            cited, refused = self._cited(call, parts, whole)
             # Even a title of common words counts here: a text that has most titles only lists what was found.
-            mentioned = {id_ for id_, (_, name) in own.titles.items() if name and f" {name} " in whole.plain}
-            if not _is_listing(len(cited | refused | mentioned), len(own.places)):
+            mentioned = {id_ for id_, (_, name) in call.titles.items() if name and f" {name} " in whole.plain}
+            if not _is_listing(len(cited | refused | mentioned), len(call.places)):
                 for id_ in sorted(cited - seen):
-                    self._act(own, id_, action)
+                    self._act(call, id_, action)
             for id_ in refused - cited:
-                if own.acts.get(own.places[id_]) == "opened":
-                    del own.acts[own.places[id_]]
-            seen |= set(own.places)
+                if call.acts.get(call.places[id_]) == "opened":
+                    del call.acts[call.places[id_]]
+            seen |= set(call.places)
 
-    def _cited(self, own: _Open, parts: Sequence[Sentence], whole: Sentence) -> tuple[set[str], set[str]]:
+    def _cited(self, call: _Open, parts: Sequence[Sentence], whole: Sentence) -> tuple[set[str], set[str]]:
         """Which entries of a list the parts of the `whole` cite, and which they turn down."""
-        asked = f" {own.asked} {self._told} {self._kept} "
+        asked = f" {call.asked} {self._told} {self._kept} "
         cited: set[str] = set()
         refused: set[str] = set()
-        if own.runs is None:
-            own.runs = self._runs(own)
-        repeated = Counter(name for _, name in own.titles.values())
-        untold = {id_: is_untold(title, name, asked) for id_, (title, name) in own.titles.items()}
+        if call.runs is None:
+            call.runs = self._runs(call)
+        repeated = Counter(name for _, name in call.titles.values())
+        untold = {id_: is_untold(title, name, asked) for id_, (title, name) in call.titles.items()}
         named = [
-            (id_, own.places[id_], title, name)
-            for id_, (title, name) in own.titles.items()
-            if (name and name in whole.plain) or has_id(whole, id_) or has_id(whole, own.places[id_])
+            (id_, call.places[id_], title, name)
+            for id_, (title, name) in call.titles.items()
+            if (name and name in whole.plain) or has_id(whole, id_) or has_id(whole, call.places[id_])
         ]
         most = MOST_LOOKS // max(len(named), 1)
-        for at, sentence in enumerate(parts):
-            found: dict[str, str] = {}
+        for i, sentence in enumerate(parts):
+            mentions: dict[str, str] = {}
             for run in sentence.runs:
-                if (id_ := own.runs.get(run, "")) and run not in asked:
-                    found.setdefault(id_, run)
-            for id_, place, title, name in named if at < most else ():
+                if (id_ := call.runs.get(run, "")) and run not in asked:
+                    mentions.setdefault(id_, run)
+            for id_, place, title, name in named if i < most else ():
                 if has_id(sentence, id_) or has_id(sentence, place):
-                    found[id_] = ""
+                    mentions[id_] = ""
                 elif untold[id_] and repeated[name] == 1 and has_title(sentence, title, name):
-                    found[id_] = name
-            longest = [id_ for id_, name in found.items() if not is_inside(name, found.values())]
+                    mentions[id_] = name
+            longest = [id_ for id_, name in mentions.items() if not is_inside(name, mentions.values())]
             for id_ in longest:
-                after = parts[at + 1].text if at + 1 < len(parts) else ""
-                about = sentence.text.casefold().replace(own.titles[id_][0].casefold(), " ")
+                after = parts[i + 1].text if i + 1 < len(parts) else ""
+                about = sentence.text.casefold().replace(call.titles[id_][0].casefold(), " ")
                 about = f"{about} {after}" if GOES_ON.match(after) else about
                 (refused if USELESS.search(about) else cited).add(id_)
         return cited, refused
 
-    def _runs(self, own: _Open) -> dict[str, str]:
+    def _runs(self, call: _Open) -> dict[str, str]:
         """Of each entry the runs of words that are its own, and in no other entry of the list."""
-        shown = {hit.name: hit.text for hit in own.search.hits or ()}
-        most = MOST_RUNS // max(len(own.titles), 1)
-        found: dict[str, str] = {}
-        for id_ in own.titles:
-            texts = (shown.get(own.places[id_], ""), *self._corpus.texts(id_))
+        shown = {hit.name: hit.text for hit in call.search.hits or ()}
+        most = MOST_RUNS // max(len(call.titles), 1)
+        runs: dict[str, str] = {}
+        for id_ in call.titles:
+            texts = (shown.get(call.places[id_], ""), *self._corpus.texts(id_))
             for run in islice((run for text in texts for run in runs_of(text)), most):
-                found[run] = id_ if found.get(run, id_) == id_ else ""
-        return found
+                runs[run] = id_ if runs.get(run, id_) == id_ else ""
+        return runs
 
 
-def _settled(own: _Open) -> Followed:
+def _settled(call: _Open) -> Followed:
     """A search that nothing follows any more: asked again counts where nothing of the list was of use later."""
-    useless = own.useless or (own.asked_again and not own.helped)
-    return Followed(own.search, own.acts, own.asked_again, useless and not own.acts)
+    useless = call.useless or (call.asked_again and not call.helped)
+    return Followed(call.search, call.acts, call.asked_again, useless and not call.acts)
 
 
 def _is_listing(named: int, shown: int) -> bool:

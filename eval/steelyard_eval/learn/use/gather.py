@@ -114,14 +114,14 @@ def gather(
                 raise DataError(f"more than {MOST_SEARCHES:,} searches; read a folder inside this one")
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
-    lines = _merged(before, writer.policies.values(), [one.line for one in impressions.values()])
-    texts = {one.line["query_key"]: one.query for one in impressions.values()}
+    lines = _merged(before, writer.policies.values(), [made.line for made in impressions.values()])
+    texts = {made.line["query_key"]: made.query for made in impressions.values()}
     for query in dataset.queries:
         texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
     held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
-    record = _record(kind, files, [one.line for one in impressions.values()], lines, held, counts, notes)
+    record = _record(kind, files, [made.line for made in impressions.values()], lines, held, counts, notes)
     packed = tuple(map(written, lines))
-    return Gathered(record, packed, held, path, [written(one) for one in before] != list(packed))
+    return Gathered(record, packed, held, path, [written(line) for line in before] != list(packed))
 
 
 def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]]:
@@ -164,7 +164,7 @@ def _earlier(path: Path) -> list[Line]:
     """The lines of the log that earlier runs wrote."""
     if not path.exists():
         return []
-    found = []
+    earlier = []
     for number, raw in lines_of(path):
         try:
             checked, line = decode(raw), STRICT_JSON.decode(raw.decode())
@@ -173,14 +173,14 @@ def _earlier(path: Path) -> list[Line]:
         if checked is None or not (checked.policy if "configuration" in line else checked.search):
             place = shown(str(path), PATH_WIDTH)
             raise DataError(f"{place}:{number}: is no line that --from wrote; name another log with --feedback")
-        found.append(line)
-    return found
+        earlier.append(line)
+    return earlier
 
 
 def _merged(before: Iterable[Line], policies: Iterable[Line], fresh: Iterable[Line]) -> list[Line]:
     """Policies, then searches by time; a search that is read again replaces what was known of it."""
-    named = {line["policy"]: line for line in (*(one for one in before if "configuration" in one), *policies)}
-    old = {one["search"]: one for one in before if "configuration" not in one}
+    named = {line["policy"]: line for line in (*(line for line in before if "configuration" in line), *policies)}
+    old = {line["search"]: line for line in before if "configuration" not in line}
     for line in fresh:
         kept = old.get(line["search"], {})
         text = {"user_query": kept["user_query"]} if "user_query" in kept and "user_query" not in line else {}

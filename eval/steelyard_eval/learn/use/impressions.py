@@ -61,9 +61,9 @@ class Writer:
         self.policies: dict[str, Line] = {}
         self._engines: dict[tuple[str, int | None], str] = {}
 
-    def impression(self, found: Followed, client: str, simulated: bool = False) -> Impression | None:
+    def impression(self, call: Followed, client: str, simulated: bool = False) -> Impression | None:
         """The line of a search; None where none of its entries is the data set's, or it filters by what is not."""
-        search = found.search
+        search = call.search
         hits, names = self._hits(search)
         narrowed = self._narrowed(search.narrowed or {})
         if not names or narrowed is None or search.time is None:
@@ -81,7 +81,7 @@ class Writer:
             **({"simulated": True} if simulated else {}),
             **({} if filters is None else {"filter": narrowed}),
             "hits": hits,
-            "actions": _actions(found, names),
+            "actions": _actions(call, names),
         }
         if self._keep and not holds_secret(search.query):
             line["user_query"] = search.query[:LONGEST_TEXT]
@@ -114,13 +114,13 @@ class Writer:
 
     def _narrowed(self, asked: Mapping[str, object]) -> Line | None:
         """The filter of a search; None where it names a value that no entry has."""
-        found: Line = {}
+        narrowed: Line = {}
         for name, value in asked.items():
-            many = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+            many = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
             if not many or not set(many) <= self._values[name]:
                 return None
-            found[name] = many if len(many) > 1 or name in LIST_FIELDS else many[0]
-        return found
+            narrowed[name] = many if len(many) > 1 or name in LIST_FIELDS else many[0]
+        return narrowed
 
     def _policy(self, engine: str, limit: int | None) -> str:
         """The policy of what answered: a system's configuration, or a name of ours for another engine.
@@ -130,10 +130,10 @@ class Writer:
         limit = limit if engine in _BASES else None
         if (engine, limit) in self._engines:
             return self._engines[engine, limit]
-        own = self._system if engine and self._system.partition(":")[0] == engine else engine
-        config = _preset(own, limit) if engine in _BASES else None
+        system = self._system if engine and self._system.partition(":")[0] == engine else engine
+        config = _preset(system, limit) if engine in _BASES else None
         if config is None:
-            name = f"{self._kind}-{sum(one not in _BASES for one, _ in self._engines) + 1}"
+            name = f"{self._kind}-{sum(other not in _BASES for other, _ in self._engines) + 1}"
         else:
             name = policy_of(config)
             record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": name}
@@ -154,10 +154,10 @@ def _values(value: object) -> Iterable[str]:
     return (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
 
-def _actions(found: Followed, names: Mapping[str, str]) -> list[Line]:
+def _actions(call: Followed, names: Mapping[str, str]) -> list[Line]:
     """The acts on the entries of a list, each with its tier."""
-    acts = [(names[name], action) for name, action in found.acts.items() if name in names and action in ACTIONS]
-    if not acts and found.useless:
+    acts = [(names[name], action) for name, action in call.acts.items() if name in names and action in ACTIONS]
+    if not acts and call.useless:
         return [{"action_name": "none_useful", "strength": STRENGTH["none_useful"]}]
     return [
         {"object_id": id_, "action_name": action, "strength": STRENGTH.get(action, "strong")}

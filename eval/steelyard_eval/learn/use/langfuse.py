@@ -16,18 +16,18 @@ QUERIES = ("query", "input", "text", "question", "q")
 
 def query_in(value: object) -> str:
     """The query in the input of a retriever: a text, or an object with one."""
-    found = loaded(value)
-    if isinstance(found, dict):
-        found = next((found[key] for key in QUERIES if isinstance(found.get(key), str)), "")
-    return found if isinstance(found, str) else ""
+    query = loaded(value)
+    if isinstance(query, dict):
+        query = next((query[key] for key in QUERIES if isinstance(query.get(key), str)), "")
+    return query if isinstance(query, str) else ""
 
 
 def spans(record: Record) -> Iterable[TraceSpan]:
     """The steps of a trace in a record."""
     nested = record.get("observations")
     if isinstance(nested, list):  # a trace of the API, with its observations inside
-        for one in objects(nested):
-            yield from spans({"sessionId": record.get("sessionId"), **one})
+        for observation in objects(nested):
+            yield from spans({"sessionId": record.get("sessionId"), **observation})
         return
     key, trace = str(record.get("id") or ""), _of(record, "trace_id", "traceId")
     kind = str(record.get("type") or "").upper()

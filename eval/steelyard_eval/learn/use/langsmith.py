@@ -49,15 +49,15 @@ def _documents(outputs: Mapping[str, object]) -> list[Record] | None:
     documents = loaded(outputs.get("documents", outputs.get("output")))
     if not isinstance(documents, list):
         return None
-    found = []
+    retrieved = []
     for document in map(object_of, documents):
         inner = object_of(document.get("kwargs")) or document  # how LangChain writes its own objects
         metadata = object_of(inner.get("metadata"))
-        name = next((own[key] for own in (inner, metadata) for key in IDS if own.get(key)), None)
+        name = next((part[key] for part in (inner, metadata) for key in IDS if part.get(key)), None)
         score = next(
-            (own[key] for own in (inner, metadata) for key in ("score", "relevance_score") if key in own), None
+            (part[key] for part in (inner, metadata) for key in ("score", "relevance_score") if key in part), None
         )
-        found.append(
+        retrieved.append(
             {"id": name, "score": score, "text": inner.get("page_content"), "title": metadata.get("title")}
         )
-    return found
+    return retrieved

@@ -52,22 +52,22 @@ def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
     if depth > 8 or not isinstance(value, dict | list) or not value:
         return {prefix: value}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    found: dict[str, object] = {}
+    flat: dict[str, object] = {}
     for name, inner in pairs:
-        found |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
-    return found
+        flat |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
+    return flat
 
 
 def _documents(has: Mapping[str, object], root: str) -> list[dict[str, object]] | None:
     """The documents of a span, in their order; None where it captured none."""
-    found: dict[int, dict[str, object]] = {}
+    documents: dict[int, dict[str, object]] = {}
     for name, value in has.items():
         if name.startswith(root) and (place := _PLACE.match(name, len(root))):
-            found.setdefault(int(place[1]), {})[place[2]] = value
-    for document in found.values():
+            documents.setdefault(int(place[1]), {})[place[2]] = value
+    for document in documents.values():
         metadata = loaded(document.pop("metadata", None))
         if "id" not in document and isinstance(metadata, dict):
             document["id"] = next(
                 (metadata[key] for key in ("id", "doc_id", "memory_id") if key in metadata), None
             )
-    return [found[at] for at in sorted(found)] or None
+    return [documents[number] for number in sorted(documents)] or None

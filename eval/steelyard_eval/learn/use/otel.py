@@ -31,8 +31,8 @@ def ids_of(span: Record) -> tuple[str, str]:
     """The ids of a span and of its trace."""
     context = object_of(span.get("context"))
     trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
-    own = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
-    return f"{trace}/{own}".replace("0x", ""), str(trace).removeprefix("0x")
+    key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
+    return f"{trace}/{key}".replace("0x", ""), str(trace).removeprefix("0x")
 
 
 def times_of(span: Record) -> tuple[float | None, float | None]:
@@ -78,13 +78,13 @@ def _read(has: Mapping[str, object]) -> tuple[str, str, object, object]:
 
 def _last(messages: object) -> object:
     """The question: the last message of a person."""
-    own = [one for one in objects(loaded(messages)) if one.get("role") == "user"]
-    return own[-1] if own else ""
+    questions = [message for message in objects(loaded(messages)) if message.get("role") == "user"]
+    return questions[-1] if questions else ""
 
 
 def _listed(attributes: object) -> dict[str, object]:
     """The attributes of OTLP as plain values."""
-    return {str(one.get("key")): _value(one.get("value")) for one in objects(attributes)}
+    return {str(attribute.get("key")): _value(attribute.get("value")) for attribute in objects(attributes)}
 
 
 def _value(value: object) -> object:
@@ -92,7 +92,7 @@ def _value(value: object) -> object:
         return value
     if isinstance(array := value.get("arrayValue"), dict):
         values = array.get("values")
-        return [_value(one) for one in values] if isinstance(values, list) else []
+        return [_value(item) for item in values] if isinstance(values, list) else []
     if isinstance(pairs := value.get("kvlistValue"), dict):
         return _listed(pairs.get("values"))
     return next((value[key] for key in _VALUES if key in value), None)

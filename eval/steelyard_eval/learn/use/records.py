@@ -32,18 +32,18 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """The file, or the files below a folder, sorted; links are not followed. DataError where there is none."""
     if place.is_file():
         return [place]
-    found: list[Path] = []
+    files: list[Path] = []
     for folder, folders, names in os.walk(place, followlinks=False):
         if len(Path(folder).relative_to(place).parts) >= DEEPEST:
             folders.clear()
         folders.sort()
-        own = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
-        found += (path for path in own if path.is_file() and not path.is_symlink())
-        if len(found) > MOST_FILES:
+        paths = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
+        files += (path for path in paths if path.is_file() and not path.is_symlink())
+        if len(files) > MOST_FILES:
             raise DataError(f"{_named(place)} holds more than {MOST_FILES:,} logs; name a folder inside it")
-    if not found:
+    if not files:
         raise DataError(f"{_named(place)} holds no {' or '.join(suffixes)} file; name the file or folder")
-    return found
+    return files
 
 
 def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
@@ -53,8 +53,8 @@ def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
             yield from _in_document(path, faults)
             return
         for _, raw in lines(path, LONGEST):
-            if isinstance(found := _decoded(raw), dict):
-                yield found
+            if isinstance(record := _decoded(raw), dict):
+                yield record
             else:
                 faults["lines that are no JSON objects, or too long or deep"] += 1
     except OSError as error:
@@ -67,16 +67,16 @@ def seconds(value: object) -> float | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and 15 < len(value) < LONGEST_INTEGER:
         value = int(value) / 1e9
     try:
-        found = parse_time(value)
-        return found if found is not None and FIRST_TIME <= found < LAST_TIME else None
+        time = parse_time(value)
+        return time if time is not None and FIRST_TIME <= time < LAST_TIME else None
     except (ValueError, OverflowError):
         return None
 
 
 def object_of(value: object) -> Record:
     """The object that a value is, or holds as text; empty where it is something else."""
-    found = loaded(value)
-    return found if isinstance(found, dict) else {}
+    decoded = loaded(value)
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def objects(value: object) -> list[Record]:
@@ -92,8 +92,8 @@ def text_of(value: object) -> str:
         return "\n".join(filter(None, map(text_of, value)))
     if isinstance(value, dict):
         for key in ("text", "content", "parts", "message", "output", "answer"):
-            if found := text_of(value.get(key)):
-                return found
+            if text := text_of(value.get(key)):
+                return text
     return ""
 
 
@@ -101,26 +101,26 @@ def loaded(value: object) -> object:
     """The JSON value in a text, within bounds; anything else as it is."""
     if not isinstance(value, str) or len(value) > LONGEST or value.lstrip()[:1] not in ("{", "["):
         return value
-    found = _decoded(value.encode(errors="replace"))
-    return value if found is None else found
+    decoded = _decoded(value.encode(errors="replace"))
+    return value if decoded is None else decoded
 
 
 def _decoded(raw: bytes, most: int = LONGEST) -> object:
     if len(raw) > most:
         return None
     try:
-        found: object = msgspec.json.decode(raw)
+        decoded: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return None if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_deep(found) else found
+    return None if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_deep(decoded) else decoded
 
 
 def _is_document(path: Path) -> bool:
     """Whether the file is one JSON value, by its name and its first line."""
     if path.name.removesuffix(".gz").endswith(".json"):
         first = next(lines(path, LONGEST), (0, b""))[1]
-        found = _decoded(first)
-        return not isinstance(found, dict) or any(isinstance(found.get(key), list) for key in LISTS)
+        document = _decoded(first)
+        return not isinstance(document, dict) or any(isinstance(document.get(key), list) for key in LISTS)
     return False
 
 
@@ -128,14 +128,14 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
     if path.stat().st_size > WHOLE:
         raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
     with open_unpacked(path) as stream:
-        found = _decoded(stream.read(), WHOLE)
-    if found is None:
+        document = _decoded(stream.read(), WHOLE)
+    if document is None:
         faults["files that are no JSON, or nested too deep"] += 1
         return
-    if isinstance(found, dict):
-        inner = next((found[key] for key in LISTS if isinstance(found.get(key), list)), None)
-        found = [found] if inner is None else inner
-    yield from objects(found)
+    if isinstance(document, dict):
+        inner = next((document[key] for key in LISTS if isinstance(document.get(key), list)), None)
+        document = [document] if inner is None else inner
+    yield from objects(document)
 
 
 def _named(path: Path) -> str:

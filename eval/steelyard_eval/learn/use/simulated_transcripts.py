@@ -30,7 +30,7 @@ def write_transcripts(
     """
     tool = f"mcp__{server}__memory"
     projects = {query.id: _project(query.filters) for query in dataset.queries}
-    found = [
+    searches = [
         {**line, "project": projects[line["query_id"]]}
         for line in map(json.loads, lines)
         if line.get("hits") and projects[line["query_id"]] is not None
@@ -38,9 +38,9 @@ def write_transcripts(
     entries = {entry.id: entry for entry in dataset.entries}
     files = {
         Path(folder) / f"made-{number:03}.jsonl": "".join(
-            _session([found[at] for at in part], entries, number, tool)
+            _session([searches[row] for row in part], entries, number, tool)
         )
-        for number, part in enumerate(np.array_split(np.arange(len(found)), sessions))
+        for number, part in enumerate(np.array_split(np.arange(len(searches)), sessions))
         if len(part)
     }
     write_texts(files)
@@ -52,43 +52,43 @@ def _project(filters: Filters) -> str | None:
     if not filters:
         return ""
     rules = [rule for clause in filters.clauses for rule in clause]
-    one = len(rules) == 1 and (rules[0].field, rules[0].test, len(rules[0].values)) == ("project", "any", 1)
-    return str(rules[0].values[0]) if one else None
+    single = len(rules) == 1 and (rules[0].field, rules[0].test, len(rules[0].values)) == ("project", "any", 1)
+    return str(rules[0].values[0]) if single else None
 
 
 def _session(lines: Iterable[Line], entries: Mapping[str, Entry], number: int, tool: str) -> Iterator[str]:
     """Each impression as a question, a search with its answer, and what was done with it."""
     base = {**MARK, "sessionId": f"made-{number:03}", "isSidechain": False}
-    for at, line in enumerate(lines):
-        own = {**base, "timestamp": line["timestamp"]}
-        yield _written({**own, "type": "user", "message": {"role": "user", "content": "Please go on."}})
+    for turn, line in enumerate(lines):
+        head = {**base, "timestamp": line["timestamp"]}
+        yield _written({**head, "type": "user", "message": {"role": "user", "content": "Please go on."}})
         hits = [_hit(hit, entries[hit["object_id"]]) for hit in line["hits"] if hit["object_id"] in entries]
         asked = {"query": line["user_query"], "limit": PLACES} | (
             {"project": line["project"]} if line["project"] else {}
         )
         answer = json.dumps(hits, ensure_ascii=False)
-        yield from _call(own, f"made-{number}-{at}", f"{tool}_search", asked, answer)
+        yield from _call(head, f"made-{number}-{turn}", f"{tool}_search", asked, answer)
         for act in line.get("actions") or ():
             if (entry := entries.get(act.get("object_id", ""))) is not None:
                 yield from _followed(
-                    own, f"made-{number}-{at}-{entry.id}", entry, act["action_name"], f"{tool}_get"
+                    head, f"made-{number}-{turn}-{entry.id}", entry, act["action_name"], f"{tool}_get"
                 )
 
 
-def _followed(own: Line, key: str, entry: Entry, action: str, opens: str) -> Iterator[str]:
+def _followed(head: Line, key: str, entry: Entry, action: str, opens: str) -> Iterator[str]:
     if action in OPENED or not entry.title:
-        yield from _call(own, key, opens, {"id": entry.id}, "No details.")
+        yield from _call(head, key, opens, {"id": entry.id}, "No details.")
     else:
         useful = "is not relevant here" if action == "dismissed" else "says how"
         content = [{"type": "text", "text": f"\u201c{entry.title}\u201d {useful}."}]
-        yield _written({**own, "type": "assistant", "message": {"role": "assistant", "content": content}})
+        yield _written({**head, "type": "assistant", "message": {"role": "assistant", "content": content}})
 
 
-def _call(own: Line, key: str, name: str, asked: Line, answer: str) -> Iterator[str]:
+def _call(head: Line, key: str, name: str, asked: Line, answer: str) -> Iterator[str]:
     call = {"type": "tool_use", "id": key, "name": name, "input": asked}
-    yield _written({**own, "type": "assistant", "message": {"role": "assistant", "content": [call]}})
+    yield _written({**head, "type": "assistant", "message": {"role": "assistant", "content": [call]}})
     result = {"type": "tool_result", "tool_use_id": key, "content": [{"type": "text", "text": answer}]}
-    yield _written({**own, "type": "user", "message": {"role": "user", "content": [result]}})
+    yield _written({**head, "type": "user", "message": {"role": "user", "content": [result]}})
 
 
 def _hit(hit: Line, entry: Entry) -> dict[str, object]:

@@ -69,26 +69,25 @@ def sessions(
         if span.conversation:
             conversations.setdefault(span.trace, span.conversation)
     groups: dict[str, list[TraceSpan]] = {}
-    rated = {
-        key: one for one in spans.values() if one.kind == RATING for key in (one.name, f"{one.trace} {one.name}")
-    }
+    ratings = [span for span in spans.values() if span.kind == RATING]
+    rated = {key: span for span in ratings for key in (span.name, f"{span.trace} {span.name}")}
     for span in spans.values():
         if span.kind and span.kind != RATING:
             groups.setdefault(conversations.get(span.trace) or span.trace, []).append(span)
-    for name, own in sorted(groups.items()):
-        yield UseSession(name, _events(own, Calls(system, corpus.names), rated))
+    for name, group in sorted(groups.items()):
+        yield UseSession(name, _events(group, Calls(system, corpus.names), rated))
 
 
 def _events(spans: list[TraceSpan], calls: Calls, rated: dict[str, TraceSpan]) -> Iterator[Event]:
     """The spans of one conversation as events: questions when they begin, all else when it ends."""
     searched = {(span.trace, span.asked) for span in spans if span.kind == SEARCH and isinstance(span.asked, str)}
     timed = [
-        (time, order, at)
-        for at, span in enumerate(spans)
+        (time, order, i)
+        for i, span in enumerate(spans)
         for order, time in ((0, span.begun or 0.0), (1, span.ended or span.begun or 0.0))
     ]
-    for _, order, at in sorted(timed):
-        span = spans[at]
+    for _, order, i in sorted(timed):
+        span = spans[i]
         if order == 0:
             if span.kind == ANSWER and span.asked is not None:
                 yield PersonAsked(text_of(loaded(span.asked)))

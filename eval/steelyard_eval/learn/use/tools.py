@@ -145,8 +145,8 @@ class Calls:
     def made(self, key: str, name: str, arguments: object, time: float | None) -> Iterator[Event]:
         """What a call says by itself; a search waits for its answer under the key."""
         self._known.add(key)
-        own = loaded(arguments)
-        args = own if isinstance(own, Mapping) else {"input": own}
+        given = loaded(arguments)
+        args = given if isinstance(given, Mapping) else {"input": given}
         server, tool, args, facade = _split(name, args)
         for tools in self._candidates(server, tool, facade):
             matched = _matching(tool, (*tools.search, *tools.opens, *tools.changes, *tools.keeps, *tools.rates))
@@ -167,8 +167,8 @@ class Calls:
             return
         tools, query, args, asked = waiting
         hits = () if failed else hits_of(answer)
-        if hits is None and (found := self._names.in_text(text_in(answer))):
-            hits = tuple(map(ShownHit, found))
+        if hits is None and (names := self._names.in_text(text_in(answer))):
+            hits = tuple(map(ShownHit, names))
         narrowed = {field: args[name] for name, field in tools.narrows.items() if args.get(name)}
         limit = args.get("limit")
         asked_for = limit if isinstance(limit, int) and not isinstance(limit, bool) and 0 < limit <= MANY else None
@@ -178,13 +178,13 @@ class Calls:
         """The query of a call that searches a memory; empty for other calls."""
         server, tool, args, facade = _split(name, object_of(arguments))
         for tools in self._candidates(server, tool, facade):
-            if found := _matching(tool, tuple(tools.search)):
-                return str(args.get(tools.search[found]) or "")
+            if matched := _matching(tool, tuple(tools.search)):
+                return str(args.get(tools.search[matched]) or "")
         return ""
 
     def _candidates(self, server: str, tool: str, facade: bool) -> Iterator[MemoryTools]:
         """The systems that have such a tool: first whose server it is, then the data set's, then any."""
-        own = [
+        candidates = [
             tools
             for tools in (STEELYARD, *SYSTEMS)
             if _matching(tool, (*tools.search, *tools.opens, *tools.changes, *tools.keeps, *tools.rates))
@@ -192,8 +192,8 @@ class Calls:
             and (not facade or tools.system == "soleri")
             and (tools is not STEELYARD or tools.server in server.casefold())
         ]
-        named = [tools for tools in own if server and tools.server in server.casefold()]
-        yield from sorted(named or own, key=lambda tools: tools.system != self._prefers)
+        named = [tools for tools in candidates if server and tools.server in server.casefold()]
+        yield from sorted(named or candidates, key=lambda tools: tools.system != self._prefers)
 
 
 def _split(name: str, args: Mapping[str, object]) -> tuple[str, str, Mapping[str, object], bool]:
@@ -257,9 +257,9 @@ def _other(server: str, tool: str, args: Mapping[str, object]) -> Iterator[Event
 
 def _named(args: Mapping[str, object]) -> tuple[str, ...]:
     """What the arguments name: texts and whole numbers under the usual keys."""
-    found: list[str] = []
+    names: list[str] = []
     for name in NAMES:
         value = args.get(name)
         many = value if isinstance(value, list) else [value]
-        found += [str(one) for one in many if isinstance(one, str | int) and not isinstance(one, bool)]
-    return tuple(dict.fromkeys(filter(None, found)))
+        names += [str(item) for item in many if isinstance(item, str | int) and not isinstance(item, bool)]
+    return tuple(dict.fromkeys(filter(None, names)))

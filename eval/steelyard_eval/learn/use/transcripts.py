@@ -33,7 +33,7 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
     for path in files:
         records = records_of(path, faults)
         first = list(islice(records, FIRST))
-        program = next((one for one in PROGRAMS if any(map(one.matches, first))), None)
+        program = next((program for program in PROGRAMS if any(map(program.matches, first))), None)
         if program is None:
             faults["files of no program that is known"] += bool(first)
             continue
@@ -46,6 +46,6 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
                 key = program.thread(record)
                 if key in threads or len(threads) < MOST_THREADS:
                     threads.setdefault(key, []).append(record)
-        for key, own in threads.items():
-            simulated = any(record.get("steelyard") == MARK["steelyard"] for record in own)
-            yield UseSession(key or path.stem, program.events(own, Calls(system, corpus.names)), simulated)
+        for key, thread in threads.items():
+            simulated = any(record.get("steelyard") == MARK["steelyard"] for record in thread)
+            yield UseSession(key or path.stem, program.events(thread, Calls(system, corpus.names)), simulated)

@@ -62,7 +62,7 @@ _COMMON = frozenset(
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a text that are not blank, in pieces of `LONGEST_SENTENCE` characters."""
     size = LONGEST_SENTENCE
-    parts = (one[at : at + size] for one in _SENTENCE.split(text) for at in range(0, len(one), size))
+    parts = (sentence[i : i + size] for sentence in _SENTENCE.split(text) for i in range(0, len(sentence), size))
     return [Sentence.of(part) for part in parts if not part.isspace()]
 
 
@@ -96,7 +96,8 @@ class Sentence:
     @classmethod
     def around(cls, text: str, parts: Sequence[Sentence]) -> Sentence:
         """A text as if it were one sentence: what it does not name, none of its sentences names."""
-        tokens, heads = (frozenset().union(*(getattr(one, name) for one in parts)) for name in ("tokens", "heads"))
+        tokens = frozenset[str]().union(*(part.tokens for part in parts))
+        heads = frozenset[str]().union(*(part.heads for part in parts))
         return cls(text, f" {plain_words(text)} ", tokens, heads, ())
 
 
@@ -122,19 +123,19 @@ def has_title(sentence: Sentence, title: str, name: str) -> bool:
         return False
     if len(name.split()) >= TITLE_WORDS and len(name) >= TITLE_CHARACTERS:
         return True
-    held, own = sentence.text.casefold(), title.casefold()
+    held, wanted = sentence.text.casefold(), title.casefold()
     marks = _EMPHASIS if " " in name else _QUOTES
-    return len(name) >= LEAST_TITLE and any(f"{begin}{own}{end}" in held for begin, end in marks)
+    return len(name) >= LEAST_TITLE and any(f"{begin}{wanted}{end}" in held for begin, end in marks)
 
 
 def runs_of(text: str) -> Iterator[str]:
     """Every run of so many words of a text."""
     words = _WORD.findall(text.casefold())
-    for at in range(len(words) - RUN + 1):
-        yield f" {' '.join(words[at : at + RUN])} "
+    for i in range(len(words) - RUN + 1):
+        yield f" {' '.join(words[i : i + RUN])} "
     for word in words:
         if _UNSPACED.search(word) and len(word) >= RUN_CHARACTERS:
-            yield from (word[at : at + RUN_CHARACTERS] for at in range(len(word) - RUN_CHARACTERS + 1))
+            yield from (word[i : i + RUN_CHARACTERS] for i in range(len(word) - RUN_CHARACTERS + 1))
 
 
 def is_inside(name: str, others: Iterable[str]) -> bool:

@@ -91,9 +91,9 @@ class Caller:
 
     def weighted(self, limit: int | None, weights: dict[str, float]) -> Searcher | None:
         """The searcher with other weights; None where its strategy has none of these names."""
-        own = self.memory.searcher(limit)
+        searcher = self.memory.searcher(limit)
         try:
-            return own.with_config(own.config.with_weights(weights))
+            return searcher.with_config(searcher.config.with_weights(weights))
         except ConfigError:
             return None
 
@@ -105,10 +105,10 @@ class Caller:
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
         """Whole entries by id, without those that are not there; each that a list showed counts as opened."""
         with self.memory.snapshot():
-            found = self.memory.searcher(None).store.get(list(ids))
+            entries = self.memory.searcher(None).store.get(list(ids))
         if opened:
-            self.opened(found)
-        return found
+            self.opened(entries)
+        return entries
 
     def listed(self, filters: Filters, most: int = -1) -> list[Entry]:
         """The entries that pass, newest first; all by default."""
@@ -118,8 +118,8 @@ class Caller:
     def opened(self, entries: Sequence[Entry]) -> None:
         """Log that entries were opened, where a list showed them."""
         if self.log is not None:
-            found = ((self.recent.opened(entry.id), entry.id) for entry in entries)
-            self._infer([(query_id, name) for query_id, name in found if query_id], "opened")
+            pairs = ((self.recent.opened(entry.id), entry.id) for entry in entries)
+            self._infer([(query_id, name) for query_id, name in pairs if query_id], "opened")
 
     def act(self, query_id: str, entry_id: str, action: str) -> None:
         """Log an act that the client reports; ConfigError for an unknown list or action."""
@@ -143,8 +143,8 @@ class Caller:
             raise ConfigError("this server keeps no log; start it with --log FILE")
         return self.log
 
-    def _infer(self, found: Sequence[tuple[str, str]], action: str) -> None:
-        for query_id, entry_id in found:
+    def _infer(self, pairs: Sequence[tuple[str, str]], action: str) -> None:
+        for query_id, entry_id in pairs:
             try:
                 self.act(query_id, entry_id, action)
             except (MachineError, ConfigError) as error:  # what nobody reported is nobody's error

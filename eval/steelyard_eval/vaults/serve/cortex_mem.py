@@ -63,9 +63,9 @@ def below(scope: str) -> Filters:
 
 
 def _found(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, object]:
-    found = caller.search(Query(given["query"], filters=filters), number_of_results(given.get("limit"), 10))
+    logged = caller.search(Query(given["query"], filters=filters), number_of_results(given.get("limit"), 10))
     rows = []
-    for hit in found.hits:
+    for hit in logged.hits:
         entry = hit.entry
         home = entry if entry.l0 or entry.l1 else _home(caller, entry)
         row = {"uri": uri_or_id(entry), "score": hit.score, "snippet": home.l0 if "L0" in layers else ""}
@@ -77,21 +77,21 @@ def _found(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[
 
 def _at(caller: Caller, uri: str) -> Entry | None:
     """The memory at a URI, or of an id where it has no URI."""
-    found = caller.listed(passing(uri=uri), 1) or caller.read([uri], opened=False)
-    return found[0] if found else None
+    entries = caller.listed(passing(uri=uri), 1) or caller.read([uri], opened=False)
+    return entries[0] if entries else None
 
 
 def _home(caller: Caller, entry: Entry) -> Entry:
     """The directory whose abstract and overview stand for a memory; the memory itself where there is none."""
     home = directory_of(entry.uri)
-    found = caller.listed(passing(uri=home), 1) if home and home != entry.uri else []
-    return found[0] if found else entry
+    entries = caller.listed(passing(uri=home), 1) if home and home != entry.uri else []
+    return entries[0] if entries else entry
 
 
 def _schema(title: str, required: str, **optional: Json) -> dict[str, object]:
     """A schema as the program's library writes it: optional arguments may be null."""
     properties = {required: {"type": "string"}} | {
-        name: {**one, "nullable": True} for name, one in optional.items()
+        name: {**schema, "nullable": True} for name, schema in optional.items()
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

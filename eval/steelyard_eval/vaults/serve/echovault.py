@@ -15,9 +15,9 @@ from steelyard_eval.vaults.serve.tools import Arguments, Face, Json, Tool, numbe
 def search(caller: Caller, given: Arguments) -> Json:
     """A list of memories: the date without the time, scores of two decimals."""
     query = Query(given["query"], filters=passing(project=given.get("project") or None))
-    found = caller.search(query, number_of_results(given["limit"]))
+    logged = caller.search(query, number_of_results(given["limit"]))
     showing = find_system("echovault:shipped").showing
-    return [showing.show(hit, found.result, "scan") for hit in found.hits]
+    return [showing.show(hit, logged.result, "scan") for hit in logged.hits]
 
 
 def context(caller: Caller, given: Arguments) -> Json:

@@ -67,7 +67,7 @@ class TokenGate:
         hosts, origins, keys = (
             [v for n, v in given if n == name] for name in (b"host", b"origin", b"authorization")
         )
-        if len(hosts) != 1 or hosts[0] not in self._hosts or any(one not in self._origins for one in origins):
+        if len(hosts) != 1 or hosts[0] not in self._hosts or not self._origins.issuperset(origins):
             return 403
         return 0 if len(keys) == 1 and hmac.compare_digest(keys[0], self._token) else 401
 
@@ -82,10 +82,10 @@ class PatientProtocol(H11Protocol):
         self._waits_since = self.loop.time()
         self._look()
         if len(self.connections) > MOST_AT_ONCE:
-            others = (one for one in self.connections if isinstance(one, PatientProtocol) and one is not self)
-            waiting = [one for one in others if one.waits]
+            others = (peer for peer in self.connections if isinstance(peer, PatientProtocol) and peer is not self)
+            waiting = [peer for peer in others if peer.waits]
             if waiting:
-                oldest = min(waiting, key=lambda one: one._waits_since)
+                oldest = min(waiting, key=lambda peer: peer._waits_since)
                 self.connections.discard(oldest)
                 oldest.transport.abort()
 

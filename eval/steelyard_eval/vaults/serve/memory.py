@@ -54,10 +54,10 @@ class Served:
 
 def _state(name: str) -> tuple[int, int, int] | None:
     try:
-        found = Path(name).stat()
+        status = Path(name).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Generation:
@@ -69,8 +69,8 @@ class Generation:
         self.pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="steelyard-serve")
         together = threading.Barrier(WORKERS)
         try:
-            for one in [self.pool.submit(self._arrive, together) for _ in range(WORKERS)]:
-                one.result(PATIENCE)
+            for arrival in [self.pool.submit(self._arrive, together) for _ in range(WORKERS)]:
+                arrival.result(PATIENCE)
         except BaseException:
             self.close()
             raise

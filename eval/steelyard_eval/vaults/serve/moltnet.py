@@ -24,18 +24,18 @@ def search(caller: Caller, given: Arguments) -> Json:
     limit = number_of_results(given.get("limit"), 10)
     weights = {name: float(given[name]) for name in WEIGHTS if given.get(name) is not None}
     other = caller.weighted(limit, weights) if weights else None
-    found = caller.search(Query(given["query"], filters=filters), limit, other)
-    return {"results": [_entry(hit.entry) for hit in found.hits], "total": len(found.hits)}
+    logged = caller.search(Query(given["query"], filters=filters), limit, other)
+    return {"results": [_entry(hit.entry) for hit in logged.hits], "total": len(logged.hits)}
 
 
 def get(caller: Caller, given: Arguments) -> Json:
     """One entry, with its own relations where they are asked for."""
-    found = caller.read([given["entry_id"]])
-    if not found:
+    entries = caller.read([given["entry_id"]])
+    if not entries:
         raise DataError(f"no entry {shown(given['entry_id'])}; name one that a search showed")
-    shown_entry = _entry(found[0])
+    shown_entry = _entry(entries[0])
     if given.get("expand_relations"):
-        items = [_relation(found[0], at) for at in range(len(found[0].relations))]
+        items = [_relation(entries[0], place) for place in range(len(entries[0].relations))]
         shown_entry["relations"] = {"requestedDepth": given.get("depth", 1), "maxDepth": FARTHEST, "items": items}
     return shown_entry
 
@@ -51,7 +51,7 @@ def list_(caller: Caller, given: Arguments) -> Json:
         entries = caller.listed(filters)
     limit, offset = number_of_results(given.get("limit"), 20) or 20, max(0, int(given.get("offset") or 0))
     page = entries[offset : offset + limit]
-    return {"items": [_entry(one) for one in page], "total": len(entries), "limit": limit, "offset": offset}
+    return {"items": [_entry(entry) for entry in page], "total": len(entries), "limit": limit, "offset": offset}
 
 
 def _entry(entry: Entry) -> dict[str, object]:
@@ -74,17 +74,17 @@ def _entry(entry: Entry) -> dict[str, object]:
     }
 
 
-def _relation(entry: Entry, at: int) -> dict[str, object]:
-    one = entry.relations[at]
+def _relation(entry: Entry, place: int) -> dict[str, object]:
+    relation = entry.relations[place]
     made = format_time(entry.created_at)
     return {
-        "id": f"{entry.id}:{at}",
+        "id": f"{entry.id}:{place}",
         "sourceId": entry.id,
-        "targetId": one.target,
-        "relation": one.type,
-        "status": one.status or "accepted",
+        "targetId": relation.target,
+        "relation": relation.type,
+        "status": relation.status or "accepted",
         **dict.fromkeys(("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence")),
-        "similarity": one.strength,
+        "similarity": relation.strength,
         "createdAt": made,
         "updatedAt": made,
         "depth": 1,

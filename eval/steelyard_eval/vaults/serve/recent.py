@@ -47,13 +47,13 @@ class Recent:
     def knows(self, query_id: str) -> bool:
         """Whether a list is remembered."""
         with self._turn:
-            return any(one.query_id == query_id for one in self._lists)
+            return any(listed.query_id == query_id for listed in self._lists)
 
     def with_entry(self, entry_id: str, text: str | None = None) -> str:
         """The newest list that showed an entry, of a query where one is given; empty where there is none."""
         with self._turn:
-            one = self._newest(entry_id, MOST, text)
-        return one.query_id if one is not None else ""
+            listed = self._newest(entry_id, MOST, text)
+        return listed.query_id if listed is not None else ""
 
     def opened(self, entry_id: str) -> str:
         """The list that an entry was opened from; empty where none showed it, or it was opened already."""
@@ -63,18 +63,18 @@ class Recent:
         """The lists and entries whose ids stand in the next query, each once."""
         words = _WORD.findall(text)
         names = {word for word in (*words, *(word.strip(".:!?#") for word in words)) if len(word) >= SHORTEST}
-        found = ((self._used(name, "cited", QUOTED), name) for name in sorted(names) if not name.isalpha())
-        return [(query_id, name) for query_id, name in found if query_id]
+        pairs = ((self._used(name, "cited", QUOTED), name) for name in sorted(names) if not name.isalpha())
+        return [(query_id, name) for query_id, name in pairs if query_id]
 
     def _used(self, entry_id: str, action: str, most: int) -> str:
         """The newest of some lists that showed an entry, where this is its first act of the kind there."""
         with self._turn:
-            one = self._newest(entry_id, most)
-            if one is None or (entry_id, action) in one.used:
+            listed = self._newest(entry_id, most)
+            if listed is None or (entry_id, action) in listed.used:
                 return ""
-            one.used.add((entry_id, action))
-            return one.query_id
+            listed.used.add((entry_id, action))
+            return listed.query_id
 
     def _newest(self, entry_id: str, most: int, text: str | None = None) -> ShownList | None:
-        wanted = (one for one in islice(self._lists, most) if entry_id in one.ids)
-        return next((one for one in wanted if text is None or one.text == text), None)
+        wanted = (listed for listed in islice(self._lists, most) if entry_id in listed.ids)
+        return next((listed for listed in wanted if text is None or listed.text == text), None)

@@ -27,17 +27,17 @@ MODE = one_of(
 
 def search(caller: Caller, given: Arguments) -> Json:
     """Whole entries, or a scan of them."""
-    found = _found(caller, given, number_of_results(given.get("limit"), SEARCHED))
-    return [_row(hit, found, given["mode"]) for hit in found.hits]
+    logged = _found(caller, given, number_of_results(given.get("limit"), SEARCHED))
+    return [_row(hit, logged, given["mode"]) for hit in logged.hits]
 
 
 def search_intelligent(caller: Caller, given: Arguments) -> Json:
     """The same with where each result is from, and memories where they are asked for."""
     usual = SCANNED if given["mode"] == "scan" else WHOLE
     limit = number_of_results(given.get("limit"), usual)
-    found = _found(caller, given, limit, memories=given["includeMemories"])
+    logged = _found(caller, given, limit, memories=given["includeMemories"])
     kind = {True: "memory", False: "vault"}
-    rows = [_row(hit, found, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in found.hits]
+    rows = [_row(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits]
     return rows[:limit]
 
 
@@ -82,7 +82,7 @@ def entry_of(entry: Entry) -> dict[str, object]:
         "severity": entry.severity or "suggestion",
         "description": entry.text,
     }
-    own = {
+    optional = {
         "context": entry.context,
         "example": entry.extra.get("example"),
         "counterExample": entry.extra.get("counter_example"),
@@ -93,7 +93,7 @@ def entry_of(entry: Entry) -> dict[str, object]:
         "validFrom": entry.valid_from,
         "validUntil": entry.valid_until,
     }
-    return {**always, **{name: value for name, value in own.items() if value}, "tags": list(entry.tags)}
+    return {**always, **{name: value for name, value in optional.items() if value}, "tags": list(entry.tags)}
 
 
 def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool = True) -> LoggedSearch:
@@ -106,9 +106,9 @@ def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool =
     )
 
 
-def _row(hit: Hit, found: LoggedSearch, mode: str) -> dict[str, object]:
+def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
     if mode == "scan":
-        return find_system("soleri:shipped").showing.show(hit, found.result, "scan")
+        return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
     parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
     breakdown = {**parts, "graphProximity": hit.signals.get("graph", 0.0), "total": hit.score}
     return {"entry": entry_of(hit.entry), "score": hit.score, "breakdown": breakdown}

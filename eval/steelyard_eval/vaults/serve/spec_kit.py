@@ -66,8 +66,8 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
     limit = number_of_results(given["limit"])
     intent = given.get("intent") or ""
     known = caller.memory.searcher(limit).knows(intent)
-    found = caller.search(Query(text, filters=filters, intent=intent if known else ""), limit)
-    rows = [_row(hit, content) for hit in found.hits]
+    logged = caller.search(Query(text, filters=filters, intent=intent if known else ""), limit)
+    rows = [_row(hit, content) for hit in logged.hits]
     data = {
         "searchType": "hybrid",
         "count": len(rows),
@@ -75,8 +75,8 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
         "results": rows,
     }
     summary = f"Found {len(rows)} memories" if rows else "Nothing found"
-    if found.query_id:
-        data["queryId"] = found.query_id
+    if logged.query_id:
+        data["queryId"] = logged.query_id
     return enveloped("memory_search", summary, data)
 
 

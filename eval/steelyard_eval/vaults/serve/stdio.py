@@ -106,8 +106,8 @@ def readable(line: bytes) -> str:
 
 def unreadable(text: str) -> str:
     """A request for nothing with the id of a message, so that it is refused; the message where it has none."""
-    found = _ID.search(text)
-    return f'{{"jsonrpc": "2.0", "id": {found[1]}, "method": "unreadable"}}' if found else "unreadable"
+    match = _ID.search(text)
+    return f'{{"jsonrpc": "2.0", "id": {match[1]}, "method": "unreadable"}}' if match else "unreadable"
 
 
 class _Outgoing:

@@ -18,13 +18,13 @@ def search(caller: Caller, given: Arguments) -> Json:
     query = Query(
         given["query"], filters=filters, tags=tuple(given.get("tags", ())), domain=given.get("domain", "")
     )
-    found = caller.search(query, number_of_results(given.get("limit")))
-    showing = found.searcher.system.showing
+    logged = caller.search(query, number_of_results(given.get("limit")))
+    showing = logged.searcher.system.showing
     shown = {
-        "hits": [showing.show(hit, found.result, given["mode"]) for hit in found.hits],
-        "notes": list(found.result.notes),
+        "hits": [showing.show(hit, logged.result, given["mode"]) for hit in logged.hits],
+        "notes": list(logged.result.notes),
     }
-    return shown | ({"query_id": found.query_id} if found.query_id else {})
+    return shown | ({"query_id": logged.query_id} if logged.query_id else {})
 
 
 def get(caller: Caller, given: Arguments) -> Json:

@@ -58,7 +58,7 @@ class Tool:
             place = "".join(f".{part}" for part in error.instance_path)
             raise ConfigError(f"{self.name}{place}: {shown(str(error.message), LONGEST)}; see the tool's schema")
         properties = self.schema.get("properties", {})
-        defaults = {name: one["default"] for name, one in properties.items() if "default" in one}
+        defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
         return {**defaults, **arguments}
 
 
