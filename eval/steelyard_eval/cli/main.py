@@ -44,7 +44,8 @@ class _Messages(logging.Handler):
 
 def _say(kind: str, message: str) -> None:
     text = f"{kind}: {harmless(message)}"
-    click.echo(folded(text).replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1), err=True)
+    shown = folded(text) if sys.stderr.isatty() else text
+    click.echo(shown.replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1), err=True)
 
 
 _NO_ROOM = ("failed to map segment", "can't start new thread")

@@ -109,8 +109,6 @@ def wrapped(text: str, indent: int = 0) -> str:
 def folded(message: str) -> str:
     """Fold a message where tables are; a line with a command is left whole, to be copied."""
     lines = message.splitlines()
-    if _unbounded():
-        return message
     return "\n".join(line if "steelyard " in line else "\n".join(_fold(line, width(), "  ")) for line in lines)
 
 
