@@ -81,7 +81,7 @@ def object_of(value: object) -> Record:
 
 def objects(value: object) -> list[Record]:
     """The objects in a list; none where it is something else."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
