@@ -494,7 +494,8 @@ class TestCommand:
         assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
 
-    def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path):
+    def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         folder = shutil.copytree(starter(), tmp_path / "mine")
         said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
@@ -641,7 +642,8 @@ class TestCommand:
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
         assert (unstated / "dataset.json").read_bytes() == before
 
-    def test_what_other_hands_labelled_or_deleted_since_stays(self, unstated):
+    def test_what_other_hands_labelled_or_deleted_since_stays(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         (unstated / "qrels.txt").write_text("q1 m1 1\n")
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
         CliRunner().invoke(main, words, input="2q")

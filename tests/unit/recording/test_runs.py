@@ -72,7 +72,8 @@ def test_no_text_is_kept(folder):
     assert b"q1" in raw
 
 
-def test_what_changed_is_told_by_part(folder):
+def test_what_changed_is_told_by_part(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
     now = [CORPUS[0], CORPUS[1].replace("coffee", "tea"), CORPUS[1].replace("m2", "m3")]
     (folder / "corpus.jsonl").write_text("\n".join(now) + "\n")
@@ -356,8 +357,9 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     assert last in str(sy.load(folder).runs()).splitlines()
 
 
-def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
+def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder, monkeypatch):
     """By hand: 0.737 - 0.456 = 0.281, over run 1, which had other weights; run 3 ran other contenders."""
+    monkeypatch.setenv("COLUMNS", "200")
     data = sy.load(folder)
     for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
         keep(data.dataset, "gate", found, now=lambda: NOW)
@@ -384,7 +386,8 @@ def test_the_same_weights_are_compared_whatever_they_are_called(folder):
     ]
 
 
-def test_means_that_did_not_move_are_counted(folder):
+def test_means_that_did_not_move_are_counted(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     for mean in (0.5, 0.5):
         keep(sy.load(folder).dataset, "compare", of_means({"a": mean, "b": 0.3}), now=lambda: NOW)
     assert str(sy.load(folder).runs()).endswith(": of 2 contenders in both runs none moved")
