@@ -61,7 +61,8 @@ def test_a_sealed_data_set_draws_what_it_has(folder):
     assert write_queries.sealed(type("Set", (), {"in_memory": False, "path": folder})())
 
 
-def test_a_log_is_named_while_it_has_what_the_set_has_not(folder):
+def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
     (folder / "dataset.json").write_text(json.dumps({"name": "mine", "sampled": "all"}))
     (folder / "qrels.txt").write_text("q1 0 e01 1\n")
     words = ["judge", str(folder), "--list", "--embedder", "none"]

@@ -19,7 +19,7 @@ from steelyard_eval.notebook.label.judgments import MEANING
 from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, sealed
+from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, query_vectors, sealed
 from steelyard_eval.recording.rankings import spelled
 
 LISTED = 20
@@ -124,7 +124,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         if log_has_more(dataset, session.pool.seed):
             yield judging(dataset, f"{written}, or draw them from the log", "--from-log")
         elif sealed(dataset) and not dataset.in_memory:
-            vectors = ", ".join(sorted(path.name for path in dataset.path.glob("queries.*.npy")))
+            vectors = ", ".join(query_vectors(dataset))
             without = f", delete {vectors}, which lacks them" if vectors else ""
             yield Step(f"{written}{without}, and then", spelled("check", dataset, "--accept", options={}) or "")
         else:

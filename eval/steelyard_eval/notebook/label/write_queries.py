@@ -95,11 +95,14 @@ def drawn_from_log(
     return ids, [Query(id=named[key], text=text) for key, text in new.items()]
 
 
+def query_vectors(dataset: Dataset) -> list[str]:
+    """The files of recorded vectors of its queries, by name."""
+    return [] if dataset.in_memory else sorted(path.name for path in dataset.path.glob("queries.*.npy"))
+
+
 def sealed(dataset: Dataset) -> bool:
     """Whether its queries.jsonl cannot grow."""
-    if dataset.in_memory or any(dataset.path.glob("queries.*.npy")):
-        return True
-    return holds_hash(dataset.path, QUERIES)
+    return dataset.in_memory or bool(query_vectors(dataset)) or holds_hash(dataset.path, QUERIES)
 
 
 def log_has_more(dataset: Dataset, seed: int) -> bool:
