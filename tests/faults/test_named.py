@@ -165,6 +165,8 @@ class TestABaseline:
         find_system("fts").config(10).save(file)
         file.write_text(file.read_text().replace('"strategy": "fts"', '"strategy": "ftz"'))
         assert "did you mean 'fts'?" in steelyard("gate", folder).output
+        file.write_text(file.read_text()[:40])
+        assert "is not valid JSON: " in steelyard("gate", folder).output  # a place and nothing of the file
         file.write_text(json.dumps({"secret": LINE}))
         assert "to see why: steelyard gate" in steelyard("gate", folder).output
 

@@ -58,7 +58,7 @@ class Bm25Index:
     def _norm(self) -> Floats:
         """float64[entries]: how much more often a term has to occur in a longer entry."""
         lengths = self.counted.lengths.astype(np.float64)
-        mean = self.mean_length or max(self.counted.mean_length, 1e-9)
+        mean = max(self.mean_length or self.counted.mean_length, 1e-9)
         norm: Floats = self.k1 * (1 - self.b + self.b * lengths / mean)
         return norm
 

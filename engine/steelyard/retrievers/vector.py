@@ -245,7 +245,8 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
 def _best_first(scores: Floats) -> Indices:
     """The rows by falling score, ties in order; a sort that keeps their order takes twice as long."""
     order = np.argsort(-scores)
-    return order if np.diff(scores[order]).all() else np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    return order if (ranked[1:] != ranked[:-1]).all() else np.argsort(-scores, kind="stable")
 
 
 def _quotient(dots: Floats, lengths: Floats) -> Floats:

@@ -30,7 +30,7 @@ def answer(
     """
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
     if not rows:
-        return Conclusion(_alone(record, metric))
+        return Conclusion(_alone(record, metric), _beside_today(dataset, (words or {}).get(baseline)))
     top = max(rows, key=lambda row: (row["verdict"] == "better", row["delta"]))  # what is proven goes first
     label, verdict = top["challenger"], top["verdict"]
     name = label if len(label) <= NAME else "the best one"
@@ -56,6 +56,14 @@ def _alone(record: ResultsDocument, metric: str) -> str:
         return f"No configuration has a value of {metric}."
     told = "; ".join(f"{label[:NAME]} has {mean:.3f} {metric}" for label, mean in means.items())
     return f"Nothing to compare with: {told}; name a baseline."
+
+
+def _beside_today(dataset: Dataset | None, word: str | None) -> tuple[Step, ...]:
+    """Where one contender is alone: compare it with what dataset.json says is used."""
+    if dataset is None or not dataset.system or not word or word == dataset.system:
+        return ()
+    command = spelled("compare", dataset, word, options={"--baseline": dataset.system})
+    return (Step("compare it with what is used today", command or ""),)
 
 
 def _steps(

@@ -182,7 +182,7 @@ def _warnings(case: ComparisonCase) -> list[str]:
         {label: metrics[name] for label, metrics in case.values.items() if name in metrics}
         for name in (case.primary, str(JUDGED))
     )
-    near = alike(case.dataset, case.queries)
+    near, judged = alike(case.dataset, case.queries), {} if case.dataset.complete else judged
     return warnings(case.queries, values, judged, case.baseline, case.tests, case.arena.model, near)
 
 

@@ -43,7 +43,8 @@ def warnings(
 ) -> list[str]:
     """The warnings, most important first.
 
-    `values` has the primary metric of every contender, `judged` its Judged@10, where there is one; `comparisons`
+    `values` has the primary metric of every contender, `judged` its Judged@10, where there is one and an unjudged
+    hit may be relevant; `comparisons`
     are the records of the tests; `model` is the name of the vectors' model; `near` are the pairs of queries that
     ask nearly the same.
     """

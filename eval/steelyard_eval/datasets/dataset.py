@@ -132,6 +132,11 @@ class Dataset:
         return f"judge {counted(min(PAIRS, pairs), 'pair')}, and they count"
 
     @property
+    def complete(self) -> bool:
+        """Whether dataset.json says that all is judged, so that what has no label is not relevant."""
+        return self.pool is not None and self.pool.complete
+
+    @property
     def by_pairs(self) -> bool:
         """Whether single pairs are labelled next, by duel, rather than queries drawn at random."""
         return not self.qrels or self.sampled == "duel"

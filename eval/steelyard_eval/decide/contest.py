@@ -69,9 +69,8 @@ def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: D
     is relevant was written down. Taken as unknown, the rest would look as relevant as what was. Labels of a duel
     are of single pairs, whatever else is said: what they leave out is unknown. `query` is int64[P].
     """
-    qrels, pool = dataset.qrels, dataset.pool
-    complete = pool is not None and pool.complete
-    whole = complete or not any(grade == 0 for labels in qrels.values() for grade in labels.values())
+    qrels = dataset.qrels
+    whole = dataset.complete or not any(grade == 0 for labels in qrels.values() for grade in labels.values())
     whole = whole and dataset.sampled != "duel"
     labelled = np.array([whole and asked.id in qrels for asked in queries], dtype=bool)
     return np.where((grades < 0) & labelled[query], 0, grades)

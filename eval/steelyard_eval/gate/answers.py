@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from json import JSONDecodeError
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,8 @@ class Asked:
             return cls(Named(label, kind, SearchConfig.load(text) if kind == "weights" else text), written)
         except SteelyardError as error:
             problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"
-            if kind == "weights" and _is_weights(text):
+            torn = isinstance(error.__context__, JSONDecodeError)  # which tells a place and quotes nothing
+            if kind == "weights" and (torn or _is_weights(text)):
                 raise ConfigError(f"{problem}: {error}") from None
             # The message may quote the file, which the baseline chose and which may hold anything.
             command = spelled("gate", dataset, text, options={}) or "gate it by name"

@@ -157,9 +157,8 @@ def read_yaml(text: str, place: str) -> Any:  # noqa: ANN401 -- any YAML value
     """
     import yaml
 
-    loader = getattr(
-        yaml, "CSafeLoader", yaml.SafeLoader
-    )  # libyaml, ten times as fast, is in all wheels of PyYAML
+    # libyaml, ten times as fast, is in all wheels of PyYAML
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = 0
     try:
         for event in yaml.parse(text, loader):

@@ -92,7 +92,7 @@ class Layout:
     def only(self, kept: Bools) -> Layout:
         """The candidates where bool[C] is true, with the starts that still have some."""
         left, owner = np.unique(self.owner[kept], return_inverse=True)
-        starts = tuple(self.starts[owner] for owner in left)
+        starts = tuple(self.starts[start] for start in left)
         return replace(self, starts=starts, grid=self.grid.only(kept), owner=owner.astype(np.int64))
 
     def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:

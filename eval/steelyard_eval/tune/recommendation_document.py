@@ -197,7 +197,8 @@ def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list
         {place.label: place.values[metric] for place in places if metric in place.values}
         for metric in (case.metric, JUDGED)
     )
-    label, near = case.board.current.label, alike(case.source.dataset, case.queries)
+    dataset, label = case.source.dataset, case.board.current.label
+    near, judged = alike(dataset, case.queries), {} if dataset.complete else judged
     return warnings(case.queries, values, judged, label, tests, case.source.model, near)
 
 

@@ -42,6 +42,14 @@ def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
         compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
 
 
+def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
+    found = compare(dataset, ("bm25",), embedder="none", timed=False)
+
+    # starter's dataset.json says "system": "echovault"
+    command = next(step["command"] for step in found.record["steps"])
+    assert command.endswith("starter bm25 --baseline echovault")
+
+
 def test_one_configuration_twice_is_refused(dataset):
     with pytest.raises(ConfigError, match="named twice"):
         compare(dataset, ("bm25", "bm25:documented"), embedder="none", timed=False)

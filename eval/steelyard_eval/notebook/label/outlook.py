@@ -67,8 +67,7 @@ def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> li
     count = len(judged) if judged.all() else int(np.argmin(judged))
     total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
     weights = np.ones(len(pool))
-    complete = pool.dataset.pool is not None and pool.dataset.pool.complete
-    if count >= min(ENOUGH, len(pool.order)) and not complete:
+    if count >= min(ENOUGH, len(pool.order)) and not pool.dataset.complete:
         weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
     every = np.arange(len(pool.queries))
