@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 
+@Prior
 def domain(table: SignalTable) -> Derived:
     """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
     asked, about = table.asked.labels["domain"], table.about.labels["domain"]

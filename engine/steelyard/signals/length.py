@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 SHORT, LEAST = 100.0, 0.8
 
 
+@partial(Prior, factor=True, reads="lengths of texts")
 def length(table: SignalTable) -> Derived:
     """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 HALF_LIVES = {
@@ -27,6 +30,7 @@ FADING = ("", "normal", "temporary")
 OFTEN, LONG_AGO = 5.0, 90.0
 
 
+@partial(Prior, reads="dates")
 def decay(table: SignalTable) -> Derived:
     """``0.5 ^ (age / half-life)``, with the half-life of the entry's memory type, or its own, in (0, 1].
 
@@ -45,6 +49,7 @@ def decay(table: SignalTable) -> Derived:
     return Derived(values, "0.5 ^ (age in days / half-life)", {"age in days": age, "half-life": half})
 
 
+@partial(Prior, reads="reviews")
 def retrievability(table: SignalTable) -> Derived:
     """``(1 + 19/81 * t / S) ^ -0.5``: the chance of recall t days after the last review, in (0, 1].
 
@@ -58,6 +63,7 @@ def retrievability(table: SignalTable) -> Derived:
     return Derived(values, "(1 + 19/81 * t / stability) ^ -0.5", {"t": age, "stability": stability})
 
 
+@partial(Prior, reads="counts of accesses")
 def popularity(table: SignalTable) -> Derived:
     """``0.6 * min(1, log2(n + 1) / 5) + 0.4 * max(0, 1 - d / 90)`` for n uses, the last d days ago, in 0..1.
 
@@ -71,6 +77,7 @@ def popularity(table: SignalTable) -> Derived:
     return Derived(values, "0.6 * min(1, log2(uses + 1) / 5) + 0.4 * max(0, 1 - days / 90)", {"uses": uses})
 
 
+@partial(Prior, factor=True)
 def corrections(table: SignalTable) -> Derived:
     """``1 / (1 + n)`` for an entry that was corrected n times, in (0, 1].
 

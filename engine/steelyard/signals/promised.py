@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 FACTOR = 1.5
@@ -41,6 +44,7 @@ is our reading. The context types are those of the code.
 """
 
 
+@partial(Prior, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
 def promised(table: SignalTable) -> Derived:
     """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1."""
     intents = table.asked.labels["intent"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 ZONE = 0.25
@@ -15,6 +18,13 @@ SINCE = ("update", "access", "never")
 """What age is counted from: the last update, the last access, or nothing in a system that reads no dates."""
 
 
+@partial(
+    Prior,
+    spans={"half_life": Duration(365, "d")},
+    words={"since": SINCE},
+    first={"half_life": Duration(90, "d")},
+    reads="dates",
+)
 def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
     """Score ``exp(-ln 2 * age / half_life)``, with the age at the query's clock; between 0 and 1.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 LEVELS = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 OTHER = 0.4
 
 
+@Prior
 def severity(table: SignalTable) -> Derived:
     """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
     labels = table.about.labels["severity"]

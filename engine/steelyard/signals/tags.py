@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 
+@Prior
 def tags(table: SignalTable) -> Derived:
     """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 DOCUMENT_TYPES = {
@@ -35,16 +37,19 @@ TIERS: dict[str, Mapping[str, float]] = {
 """Three scales of the six importance tiers: the first is the default. Source: the code of system-spec-kit."""
 
 
+@partial(Prior, factor=True, reads="document types")
 def document_type(table: SignalTable) -> Derived:
     """The multiplier of the entry's document type, 0.6..2; 1 for any other type or none."""
     return _looked_up(table, "document_type", DOCUMENT_TYPES, 1.0)
 
 
+@partial(Prior, factor=True, reads="spec levels")
 def spec_level(table: SignalTable) -> Derived:
     """1 for a specification of level 1, 0.1 more for each level up to 3+; 1 where none is given."""
     return _looked_up(table, "spec_level", SPEC_LEVELS, 1.0)
 
 
+@partial(Prior, words={"scale": tuple(TIERS)}, factor=True, reads="importance tiers")
 def importance_tier(table: SignalTable, scale: str) -> Derived:
     """The entry's importance tier on one of three scales; an entry without one is normal."""
     return _looked_up(table, "importance_tier", TIERS[scale], TIERS[scale]["normal"])

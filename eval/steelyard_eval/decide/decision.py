@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard.base.arrays import Floats
+from steelyard_eval.decide.out_of_fold import gains_out_of_fold
 from steelyard_eval.decide.promise import NO_GAIN, OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.rule import (
@@ -17,8 +18,6 @@ from steelyard_eval.decide.rule import (
     Gates,
     best,
     bound,
-    chosen_out_of_fold,
-    out_of_fold,
     passed,
     quantiles,
     shrinkage,
@@ -106,13 +105,6 @@ def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision, 
     """The same labels, with another candidate named as worth trying, of which another gain is expected."""
     more = _to_prove(evidence, gates, candidate)
     return replace(decision, verdict="try", candidate=candidate, gain=gain, more=more)
-
-
-def gains_out_of_fold(evidence: Evidence, seed: int, row: Callable[[int], Floats], always: bool = False) -> Floats:
-    """float64[n]: the gain out of fold of the ungated rule; `always` as for `chosen_out_of_fold`."""
-    choices = chosen_out_of_fold(evidence, seed, always)
-    rows = {candidate: row(candidate) for _, candidate in choices if candidate is not None}
-    return out_of_fold(rows, choices, evidence.metric.shape[1])
 
 
 def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:

@@ -15,11 +15,12 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.decide.decision import Decision, kept, tried
+from steelyard_eval.decide.out_of_fold import folds
 from steelyard_eval.decide.posterior import WORTH, Matrix, Moments, PriorGains, posterior
 from steelyard_eval.decide.promise import OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
 from steelyard_eval.decide.refusal import Refusal, chosen_queries
-from steelyard_eval.decide.rule import Evidence, Gates, folds
+from steelyard_eval.decide.rule import Evidence, Gates
 from steelyard_eval.decide.without_labels import FEWEST, Advice
 
 TOO_FEW = Refusal(

@@ -20,10 +20,8 @@ docs/tuning.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 import numpy as np
 from scipy.special import stdtrit
@@ -32,7 +30,6 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, PriorGains, posterior
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 
-FOLDS = 5
 SURE = 0.95
 """Of the bound on what any candidate could gain."""
 
@@ -129,10 +126,11 @@ class Evidence:
 
 def best(evidence: Evidence) -> int | None:
     """The candidate of largest posterior mean of the composite, unproven; None when none lies above 0."""
-    return _likeliest(evidence.of_composite)
+    return likeliest(evidence.of_composite)
 
 
-def _likeliest(of: Posterior, always: bool = False) -> int | None:
+def likeliest(of: Posterior, always: bool = False) -> int | None:
+    """The candidate of largest posterior mean; None when none lies above 0, unless `always`."""
     top = int(np.argmax(of.mean))
     return top if always or of.mean[top] > 0 else None
 
@@ -155,41 +153,6 @@ def quantiles(evidence: Evidence, gates: Gates) -> tuple[Floats, Floats]:
 def _quantile(tail: Floats, degrees: Floats) -> Floats:
     """float64[C]: what a standardised mean has to exceed, by Student's t."""
     return np.asarray(-stdtrit(degrees, tail), dtype=np.float64)
-
-
-def folds(groups: Indices, seed: int) -> Indices:
-    """int64[n]: the fold of each query; groups stay whole and are dealt by a seeded shuffle."""
-    known, code = np.unique(groups, return_inverse=True)
-    dealt: Indices = np.random.default_rng(seed).permutation(len(known)) % FOLDS
-    return dealt[code]
-
-
-def chosen_out_of_fold(evidence: Evidence, seed: int, always: bool = False) -> list[tuple[Bools, int | None]]:
-    """For every fold the queries in it, bool[n], and what `best` chooses without them.
-
-    `always` chooses where none lies above 0, too: what is used today cannot be kept.
-    """
-    _, fold = np.unique(folds(evidence.groups, seed), return_inverse=True)
-    parts = Moments.by_part(evidence.composite, evidence.groups, fold)
-    if len(parts) == 1:
-        return [(fold == 0, None)]
-    whole = reduce(add, parts)
-    return [
-        (fold == number, _likeliest(posterior(whole - part, evidence.prior_composite), always))
-        for number, part in enumerate(parts)
-    ]
-
-
-def out_of_fold(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int | None]], n: int) -> Floats:
-    """float64[n]: the gain on every query of the candidate that was chosen without it; 0 where none was.
-
-    `rows` holds the differences, float64[n], of the candidates that were chosen.
-    """
-    gains = np.zeros(n)
-    for part, candidate in choices:
-        if candidate is not None:
-            gains[part] = rows[candidate][part]
-    return gains
 
 
 def shrinkage(differences: Floats, groups: Indices) -> float:

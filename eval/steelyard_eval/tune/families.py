@@ -211,7 +211,7 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
     texts: dict[str, str] = {}
     idle, like = [], []
     for name, prior in PRIORS.items():
-        for text in prior.written(name):
+        for text in prior.written():
             values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
             order = _order(table, values)
             if order.any():

@@ -18,7 +18,7 @@ from steelyard_eval.common.documents.parts import ExpectedGain, FavouriteRecord,
 from steelyard_eval.common.markup import in_range
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
-from steelyard_eval.decide.decision import gains_out_of_fold
+from steelyard_eval.decide.out_of_fold import gains_out_of_fold
 from steelyard_eval.decide.posterior import Moments
 from steelyard_eval.decide.promise import Gain, Usual, promise
 from steelyard_eval.decide.rule import Evidence

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.out_of_fold import chosen_out_of_fold, folds, gains_of_choices
 from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
 from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
@@ -19,9 +20,6 @@ from steelyard_eval.decide.rule import (
     Gates,
     best,
     bound,
-    chosen_out_of_fold,
-    folds,
-    out_of_fold,
     passed,
     shrinkage,
 )
@@ -129,7 +127,7 @@ def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it():
     rows = {c: evidence.metric[c] for _, c in choices if c is not None}
 
     assert best(evidence) is not None
-    assert out_of_fold(rows, choices, 20).tolist() == [0.0] * 20
+    assert gains_of_choices(rows, choices, 20).tolist() == [0.0] * 20
     assert decide(evidence, ALL_FAMILIES).verdict == "keep"
 
 

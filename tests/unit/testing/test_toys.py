@@ -19,7 +19,7 @@ from steelyard.base.errors import DataError
 from steelyard.fusion import FAMILIES
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.signals import PRIORS, Prior
+from steelyard.signals import PRIORS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
@@ -61,7 +61,7 @@ def test_the_page_shows_every_toy():
 class TestRevised(SignalContract):
     @pytest.fixture
     def signal(self, monkeypatch):
-        monkeypatch.setitem(PRIORS, "revised", Prior(toy("revised").revised))
+        monkeypatch.setitem(PRIORS, "revised", toy("revised").revised)
         return "revised"
 
 

@@ -23,8 +23,9 @@ from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.grid import _corners, shares
+from steelyard_eval.decide.out_of_fold import chosen_out_of_fold
 from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.rule import Evidence, chosen_out_of_fold
+from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.terminal import recommendation

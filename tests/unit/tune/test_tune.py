@@ -17,7 +17,8 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.rule import best, folds
+from steelyard_eval.decide.out_of_fold import folds
+from steelyard_eval.decide.rule import best
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune import tune, tuner

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.signals.derived import Derived
+from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
 
+@Prior
 def revised(table: SignalTable) -> Derived:
     """1 for an entry that was updated after it was created, 0 for the others and where a date is missing."""
     facts = table.about.numbers
