@@ -11,11 +11,10 @@ import numpy as np
 
 from steelyard.base.errors import shown
 from steelyard.embedders.embed import Kind, Vectors, unit
-from steelyard.embedders.provider_client import ProviderClient
+from steelyard.embedders.provider_client import ATTEMPTS, TIMEOUT, ProviderClient
 from steelyard.embedders.settings import ApiSettings
 from steelyard.net.endpoint import Endpoint, EndpointError
 
-ATTEMPTS = 5
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""
 
@@ -29,7 +28,7 @@ class ApiEmbedder:
         self,
         settings: ApiSettings,
         *,
-        timeout: float = 30.0,
+        timeout: float = TIMEOUT,
         attempts: int = ATTEMPTS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:

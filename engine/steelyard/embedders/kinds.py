@@ -12,6 +12,7 @@ from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
+from steelyard.embedders.provider_client import LIVE_ATTEMPTS, LIVE_TIMEOUT
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
 from steelyard.embedders.wordllama import WordLlamaEmbedder
 
@@ -19,8 +20,6 @@ LOCAL = {each.model: each for each in (MiniLmInt8Embedder, MiniLmEmbedder, WordL
 """Kind -> the embedder that runs on this machine."""
 KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
-LIVE_ATTEMPTS, LIVE_TIMEOUT = 2, 10.0
-"""A search that waits has keywords to fall back to; indexing has not, and is more patient."""
 
 
 def installed() -> list[str]:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 PATIENCE = 60.0
 """Seconds a server may ask us to wait; when it asks for more, the call fails at once."""
+ATTEMPTS, TIMEOUT = 5, 30.0
+"""Of one request, and seconds that each may take, where texts are indexed."""
+LIVE_ATTEMPTS, LIVE_TIMEOUT = 2, 10.0
+"""A search that waits has keywords to fall back to; indexing has not, and is more patient."""
 
 
 class _TryAgainError(EmbedderError):

@@ -22,7 +22,7 @@ MOST = 100
 """Documents of one call; more are asked for in turn, each scored by itself."""
 LONGEST = 24_000
 """Characters of a document that are sent."""
-ATTEMPTS = 2
+ATTEMPTS, TIMEOUT = 2, 15.0
 """A search waits for the answer, so a failure that may pass is tried again only once."""
 
 
@@ -33,7 +33,7 @@ SCORES_KEY = {"voyage": "data", "cohere": "results"}
 class ApiReranker:
     """Asks the endpoint of `settings` for the relevance of documents, 100 a call."""
 
-    def __init__(self, settings: ApiSettings, *, timeout: float = 15.0, attempts: int = ATTEMPTS) -> None:
+    def __init__(self, settings: ApiSettings, *, timeout: float = TIMEOUT, attempts: int = ATTEMPTS) -> None:
         self._model, self._scores_key = settings.model, SCORES_KEY[settings.provider]
         self._client = ProviderClient(settings, "rerank", timeout=timeout, attempts=attempts)
         self.name = settings.name

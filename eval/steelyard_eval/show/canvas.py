@@ -1,8 +1,4 @@
-"""The canvas of every figure: as wide as a column of print, legible on a phone and in grey.
-
-The colours of `steelyard.mplstyle` suit colour-blind readers and differ in lightness; marks, lines and hatches
-repeat what colours show.
-"""
+"""The canvas of every figure: as wide as a column of print, legible on a phone and in grey."""
 
 from __future__ import annotations
 
@@ -22,12 +18,8 @@ WIDTH = 3.5
 """Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
 AXIS = 2.6
 """Inches that the name of an axis may take, below its middle."""
-LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
-INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
 SMALL = 7.5
 """Points: the size of what is written inside a figure."""
-MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
-"""How a point looks, and its filling: filled, hollow, a cross, or a diamond for the choice."""
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.show.canvas import AXIS, INK, LINE, MARKS, SOFT, drawing, fitted, inches, thin_ticks
+from steelyard_eval.show.canvas import AXIS, drawing, fitted, inches, thin_ticks
+from steelyard_eval.show.colours import INK, LINE, MARKS, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from steelyard_eval.show.canvas import BAD, BAND, FAINT, GOOD, INK, LINE, PAPER, SOFT, styled
+from steelyard_eval.show.canvas import styled
+from steelyard_eval.show.colours import FOLLOWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FOLLOWS = {
-    LINE: "accent", GOOD: "good", BAD: "s1", INK: "soft", FAINT: "soft", SOFT: "soft", BAND: "plotband",
-    PAPER: "paper", "#e3e3e3": "line", "#1a1a1a": "ink",
-}  # fmt: skip
-"""The colours of the style, and the variables of `report.css` that stand for them."""
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", re.DOTALL)
 _OPEN = re.compile(r"^.*?<svg[^>]*?viewBox=\"([-0-9. ]+)\"[^>]*>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any
 from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint
 from steelyard_eval.common.documents.results import FloorPoint
 from steelyard_eval.common.documents.tuning import LabelsWorth, SignalWorth
-from steelyard_eval.show.canvas import (
-    AXIS,
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    LINE,
-    PAPER,
-    SOFT,
-    WIDTH,
-    drawing,
-    fitted,
-    short,
-    thin_ticks,
-)
+from steelyard_eval.show.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
+from steelyard_eval.show.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
 from steelyard_eval.show.spans import Span
 
 if TYPE_CHECKING:

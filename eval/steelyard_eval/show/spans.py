@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.documents.parts import Ends
 from steelyard_eval.common.markup import TOO_FEW, interval, legible, number
-from steelyard_eval.show.canvas import (
-    AXIS,
-    BAND,
-    FAINT,
-    INK,
-    LINE,
-    MARKS,
-    PAPER,
-    SMALL,
-    WIDTH,
-    drawing,
-    fitted,
-    inches,
-    thin_ticks,
-)
+from steelyard_eval.show.canvas import AXIS, SMALL, WIDTH, drawing, fitted, inches, thin_ticks
+from steelyard_eval.show.colours import BAND, FAINT, INK, LINE, MARKS, PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
