@@ -51,7 +51,7 @@ def _steelyard() -> Check:
     try:
         return Check("steelyard", "ok", metadata.version(DISTRIBUTION))
     except metadata.PackageNotFoundError:
-        return Check("steelyard", "fault", "not installed", "python -m pip install . in the checkout")
+        return Check("steelyard", "fault", "not installed", "pip install . in the checkout")
 
 
 def _python() -> Check:
@@ -98,7 +98,7 @@ def _reason(error: Exception) -> str:
 
 
 def _again(package: str, note: str = "") -> str:
-    return f"python -m pip install --force-reinstall {package}" + (f", {note}" if note else "")
+    return f"pip install --force-reinstall {package}" + (f", {note}" if note else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _packages() -> list[Check]:
         return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
     return [
         *rows,
-        Check("other packages", "fault", _listed(faults), f"python -m pip install -U {' '.join(faults)}"),
+        Check("other packages", "fault", _listed(faults), f"pip install -U {' '.join(faults)}"),
     ]
 
 
@@ -178,7 +178,7 @@ def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
     if not absent:
         return Check(f"extra {name}", "ok", PURPOSES.get(name) or ", ".join(r.package for r in requirements))
     purpose = f"{PURPOSES[name]}: " if name in PURPOSES else ""
-    remedy = f"python -m pip install 'steelyard[{name}]'"
+    remedy = f"pip install 'steelyard[{name}]'"
     return Check(f"extra {name}", "missing", purpose + _listed(absent), remedy)
 
 

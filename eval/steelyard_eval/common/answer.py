@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
 from steelyard.base.escape import visible
 from steelyard_eval.common.console import brief, painted, width, wrapped
 from steelyard_eval.common.documents.parts import AnsweredDocument, StepRecord
-from steelyard_eval.common.documents.results import ResultsDocument
+from steelyard_eval.common.documents.results import DatasetRecord, ResultsDocument
 from steelyard_eval.common.markup import legible, markdown, markdown_code
 
 LONGEST = 200
@@ -56,6 +57,11 @@ class Conclusion:
         steps = [StepRecord(what=step.what, command=step.command) for step in self.steps]
         said = AnsweredDocument(sentence=self.sentence, steps=steps, formula=self.formula or None)
         return {**said, "beside": self.beside} if self.beside else said
+
+
+def data_set(facts: DatasetRecord) -> str:
+    """How text calls the data set of a document: its folder, as that was typed, else its name."""
+    return Path(facts.get("path") or "").name or facts["name"]
 
 
 def name_of(label: str) -> str:

@@ -107,9 +107,11 @@ def wrapped(text: str, indent: int = 0) -> str:
 
 
 def folded(message: str) -> str:
-    """Fold a message where tables are; a line with a command is left whole, to be copied."""
+    """Fold a message where tables are; a line with a command is left whole, and a long path, to be copied."""
     lines = message.splitlines()
-    return "\n".join(line if "steelyard " in line else "\n".join(_fold(line, width(), "  ")) for line in lines)
+    return "\n".join(
+        line if "steelyard " in line else "\n".join(_fold(line, width(), "  ", whole=True)) for line in lines
+    )
 
 
 def brief(strategy: str) -> str:
@@ -174,10 +176,13 @@ def _lines(
         yield "  ".join(parts).rstrip()
 
 
-def _fold(text: str, width: int, indent: str = "") -> list[str]:
+def _fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
     if len(text) <= width:
         return [text]
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(
+        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole
+    )
+    return lines or [""]
 
 
 def _is_terminal(stream: object) -> bool:

@@ -118,12 +118,22 @@ def interval(low: float | None, high: float | None, *, signed: bool = False) -> 
 def ends(low: float | None, high: float | None, form: str) -> str:
     """The same for a terminal; an interval wider than the range of any metric is no knowledge.
 
-    >>> ends(-0.01, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
-    ('[-0.010, +0.020]', '[too few queries]')
+    >>> ends(-0.01, 0.02, "+.3f"), ends(-0.0001, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
+    ('[-0.010, +0.020]', '[0.000, +0.020]', '[too few queries]')
     """
     if low is None or high is None:
         return ""
-    return f"[{in_range(low):{form}}, {in_range(high):{form}}]" if tells(low, high) else TOO_FEW
+    return f"[{written(in_range(low), form)}, {written(in_range(high), form)}]" if tells(low, high) else TOO_FEW
+
+
+def written(value: float, form: str) -> str:
+    """A number in a format of Python; what rounds to zero has no sign, as in `number`.
+
+    >>> written(-0.0004, "+.3f"), written(0.0004, "+.4f"), written(-0.02, ".1f")
+    ('0.000', '+0.0004', '0.0')
+    """
+    text = f"{value:{form}}"
+    return text if text.strip("+-0.,") else text.lstrip("+-")
 
 
 def in_range(end: float) -> float:

@@ -85,7 +85,7 @@ def compare(
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
     if not chosen:
-        raise ConfigError(f"{dataset.name}: the split has no queries; add some to queries.jsonl")
+        raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
     opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     arena = Arena.of(dataset, named, size, table, opened)

@@ -158,7 +158,7 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)
-    lack = f"{', '.join(missing)}, which {space.dataset.name} cannot supply (embedder: {space.model or 'none'})"
+    lack = f"{', '.join(missing)}, which {space.dataset.called} cannot supply (embedder: {space.model or 'none'})"
     if left is None:
         raise ConfigError(f"{row.label} needs {lack}; leave it out, or use another embedder")
     if left == row.config.effective:
@@ -176,6 +176,6 @@ def _check_model(space: Workspace, row: Contender) -> None:
     known = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0]
     use = f"use --embedder {known}, or " if known.partition(":")[0] in EMBEDDERS else ""
     raise ConfigError(
-        f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.name} is searched with "
-        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.name}"
+        f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
+        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.called}"
     )

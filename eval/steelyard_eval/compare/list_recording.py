@@ -65,7 +65,7 @@ def record_lists(
     )
     notices = [notice for answer in answers.values() for notice in answer.notices]
     strange = sum(id_ not in known for id_ in table.entries)
-    notices += [f"{strange} entries of the lists are not in {dataset.name}"] if strange else []
+    notices += [f"{strange} entries of the lists are not in {dataset.called}"] if strange else []
     return replace(table, fingerprint=_fingerprint(dataset, answers)), notices
 
 

@@ -98,6 +98,11 @@ class Dataset:
         return f"Dataset({shown(self.name)}: {self.sizes})"
 
     @property
+    def called(self) -> str:
+        """What messages call it: its folder, as that was typed, else its name."""
+        return self.name if self.in_memory else self.path.name or self.name
+
+    @property
     def today(self) -> str:
         """What ranks it today: `system`, else `UNNAMED`."""
         return self.system or UNNAMED

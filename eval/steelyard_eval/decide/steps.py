@@ -63,7 +63,7 @@ def indexing(dataset: Dataset, model: str) -> tuple[Step, ...]:
 def installed_first(steps: Sequence[StepRecord]) -> list[StepRecord]:
     """The steps, below the one that installs the model that they embed with, where it is not installed here."""
     absent = [
-        StepRecord(what="install the model first", command=f"python -m pip install 'steelyard[{extra}]'")
+        StepRecord(what="install the model first", command=f"pip install 'steelyard[{extra}]'")
         for kind, extra in KINDS.items()
         if missing_modules(extra) and any(step["command"].endswith(f" --embedder {kind}") for step in steps)
     ]

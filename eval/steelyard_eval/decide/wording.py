@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
 from steelyard_eval.common.answer import LONGEST, Conclusion, Step, name_of
-from steelyard_eval.common.markup import in_range, tells
+from steelyard_eval.common.markup import in_range, number, tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import Gain
@@ -84,15 +84,19 @@ def in_words(gain: Gain, metric: str, over: str) -> str:
     An interval wider than the range of a metric is nothing known.
 
     >>> in_words(Gain.of(-0.02, 0.01), "nDCG@10", "against the baseline")
-    '-0.020 nDCG@10 against the baseline, 95% sure of -0.040 to -0.000; 1 in 40 that it is better'
+    '-0.020 nDCG@10 against the baseline, 95% sure of -0.040 to 0.000; 1 in 40 that it is better'
     """
     if gain.worse is None:
         sure = ""
     elif tells(gain.low, gain.high):
-        sure = f", 95% sure of {in_range(gain.low):+.3f} to {in_range(gain.high):+.3f}; {odds(gain)}"
+        sure = f", 95% sure of {_signed(gain.low)} to {_signed(gain.high)}; {odds(gain)}"
     else:
         sure = ", and so few queries say nothing of others"
-    return f"{gain.mean:+.3f} {metric} {over}{sure}"
+    return f"{number(gain.mean, signed=True)} {metric} {over}{sure}"
+
+
+def _signed(end: float) -> str:
+    return number(in_range(end), signed=True)
 
 
 def odds(gain: Gain) -> str:

@@ -38,7 +38,7 @@ from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recording.rankings import headline
+from steelyard_eval.recording.rankings import described, headline, spelled
 from steelyard_eval.recording.select import intents_of
 from steelyard_eval.recording.workspace import Workspace
 
@@ -167,7 +167,7 @@ class _Case:
         return {
             "schema_version": SCHEMA_VERSION,
             "tool": f"steelyard {__version__}",
-            "dataset": {"name": dataset.name, "sha256": dataset.sha256, "entries": len(dataset.entries)},
+            "dataset": described(dataset),
             "intents": intents_of(dataset),
             "query": self._about_query(),
             "model": self.space.model,
@@ -284,7 +284,9 @@ def _query(dataset: Dataset, id_: str) -> Query:
             close = (
                 f", only {ids}, ...; words of your own are explained by: steelyard search VAULT WORDS --explain"
             )
-        raise DataError(f"{dataset.name}: there is no query {shown(id_)}{close}")
+        worst = spelled("explain", dataset, options={})
+        close = close or (f"; the worst queries are listed by: {worst}" if worst else "")
+        raise DataError(f"{dataset.called}: there is no query {shown(id_)}{close}")
     return known
 
 
@@ -292,7 +294,7 @@ def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
     """The id itself if it is in the corpus or judged for the query; DataError otherwise."""
     ids = {entry.id for entry in dataset.entries} if id_ is not None else set()
     if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
-        raise DataError(f"{dataset.name}: there is no entry {shown(id_)}{nearest(id_, ids)}")
+        raise DataError(f"{dataset.called}: there is no entry {shown(id_)}{nearest(id_, ids)}")
     return id_
 
 

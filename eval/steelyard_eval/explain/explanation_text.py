@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from html import escape
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import table, width
+from steelyard_eval.common.console import table, width, wrapped
 from steelyard_eval.common.documents.explanation import ExplanationDocument
-from steelyard_eval.explain.text_tables import TITLE, TextTable, blocks
+from steelyard_eval.explain.text_tables import PARTED, TITLE, TextTable, blocks
 
 ID_WIDTH, NARROW = 36, 20
 """Ids are clipped to the first, so that they stay on one line; to the second where one table has no room else."""
@@ -27,7 +26,7 @@ def html(record: ExplanationDocument) -> str:
 
 
 def _text(block: TextTable) -> str:
-    lines = "\n".join(line for written in block.lines for line in _wrapped(visible(written)))
+    lines = "\n".join(map(_wrapped, block.lines))
     if not block.rows:
         return lines
     shown = ""
@@ -48,9 +47,17 @@ def _table(block: TextTable, left_out: str, id_width: int) -> str:
     return table(rows, None, width(), block.keys, FOLDED)
 
 
-def _wrapped(line: str) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.wrap(line, width(), subsequent_indent=f"{indent}    ") or [""]
+def _wrapped(line: str) -> str:
+    """Fold a line between its facts, and a fact only where it is wider than the terminal."""
+    indent = len(line) - len(line.lstrip())
+    first, *others = line.lstrip().split(PARTED)
+    folded = [" " * indent + first]
+    for fact in others:
+        if len(visible(folded[-1] + PARTED + fact)) <= width():
+            folded[-1] += PARTED + fact
+        else:
+            folded.append(" " * (indent + 4) + fact)
+    return "\n".join(wrapped(part, indent + 4) for part in folded)
 
 
 def clip(cell: str, width: int) -> str:

@@ -46,7 +46,7 @@ def _where(
 def _cut(view: View | ListView, rank: int) -> tuple[str, str]:
     if rank <= len(view.listed):
         return "dropped", f"rank {rank}, dropped by a finish stage"
-    return "below_cut", f"rank {rank}, below the cut at {len(view.listed)}"
+    return "below_cut", f"rank {rank}, the list ends at {len(view.listed)}"
 
 
 def _outside(query: Query, entry: Entry) -> str:
@@ -71,9 +71,9 @@ def _unranked(view: View, lists: Lists) -> tuple[str, str]:
     early = [name for name, listed in lists.items() if listed["position"] and not _late(**listed)]
     late = [name for name, listed in lists.items() if _late(**listed)]
     unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
-    notes = [f"{name}: not searched, enough was found" for name in unasked]
+    notes = [f"{name} not searched (enough was found)" for name in unasked]
     if early:
-        return "not_ranked", "; ".join([*words.values(), "the strategy does not rank it", *notes])
+        return "not_ranked", "; ".join(["found, but not ranked by the strategy", *words.values(), *notes])
     return "beyond_depth" if late else "not_returned", "; ".join([*words.values(), *notes])
 
 
@@ -83,5 +83,5 @@ def _late(position: int | None, depth: int | None) -> bool:
 
 def _list_words(name: str, sought: str | None, position: int | None, depth: int | None) -> str:
     if position is None:
-        return f"{name}: not returned" + (f" (holds none of {sought})" if sought else "")
-    return f"{name}: #{position}" + (f", beyond its depth {depth}" if _late(position, depth) else "")
+        return f"not found by {name}" + (f" (holds none of {sought})" if sought else "")
+    return f"place {position} in {name}" + (f", read only to {depth}" if _late(position, depth) else "")

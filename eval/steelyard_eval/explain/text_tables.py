@@ -8,6 +8,7 @@ from itertools import chain
 
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
+from steelyard_eval.common.answer import data_set
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.explanation import (
     ChangeRecord,
@@ -24,11 +25,19 @@ from steelyard_eval.explain.moves import short_name
 
 WIDEST_HEAD = 18
 TITLE = "title"
+PARTED = "   "
+"""Between the facts of a line."""
 CAUSE = "because of"
-STANDING = (
-    f"{CAUSE}: the signal in which it gained or lost most against the other entries; "
-    "where it had no score before, the signal that adds most to its score now"
+COLUMNS = (
+    "columns: of a signal with a weight, what it adds to the score; without one, its own value; #1: first in its "
+    "list; -: not in its list"
 )
+STANDING = (
+    f"{CAUSE}: the signal that moved it most against the other entries; of an entry without a score before, the "
+    "one that adds most to its score now"
+)
+OTHERS = " lifts others"
+LACKING = f'"{OTHERS.strip()}": others have this signal, and the entry has not'
 LONGEST_STAGE = 80
 USUAL_LIMIT = 10
 MOST_MISSING = 12
@@ -72,8 +81,9 @@ def _query(record: ExplanationDocument) -> TextTable:
         "vectors": record["model"] or "none",
         "judged": f"{query['judged']}, {query['relevant']} relevant",
     }
-    line = "   ".join(f"{name}: {value}" for name, value in facts.items() if value)
-    return TextTable([f"{dataset['name']}, query {query['id']}: {query['text']}", line])
+    line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
+    legend = [COLUMNS] if record["configurations"][0]["entries"] else []
+    return TextTable([f"{data_set(dataset)}, query {query['id']}: {query['text']}", line, *legend])
 
 
 def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
@@ -91,7 +101,7 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
     columns |= _factors(entries)
     columns[TITLE] = [entry["headline"] for entry in entries]
     lines = [*_about(about), *_read(about, query), *legend]
-    lines += [f"0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
+    lines += [f"no column, as 0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
     if not entries:
         return TextTable([*lines, "nothing was returned"])
     return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
@@ -196,7 +206,7 @@ def _added(entry: ListedEntry, weight: float, signal: str, decimals: int) -> str
 def _about(about: ExplainedView) -> list[str]:
     role = "" if about["role"] == "only" else f"{about['role']}: "
     metrics = about["metrics"] or {}
-    values = "   ".join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
+    values = PARTED.join(f"{name} {value:.4f}" for name, value in metrics.items()) or "no judgments, no metrics"
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = "lists only, no signals" if about["system"] is None else f"depth: {depths}"
     strategy = brief(about["strategy"])
@@ -231,7 +241,7 @@ def _read(about: ExplainedView, query: ExplainedQuery) -> list[str]:
         told.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
         told.append(f"keywords match {shown(about['matched'])}")
-    return ["   ".join(told)] if told else []
+    return [PARTED.join(told)] if told else []
 
 
 def _missing(about: ExplainedView) -> list[TextTable]:
@@ -257,6 +267,7 @@ def _changes(changes: Sequence[ChangeRecord], configurations: Sequence[Explained
     counts = {kind: sum(c["kind"] == kind for c in changes) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
+    lines += [LACKING] if any(OTHERS in row[-1] for row in rows[:most]) else []
     return TextTable(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
 
 
@@ -268,15 +279,17 @@ _KINDS = ("stayed", "moved", "entered", "left")
 
 
 def _cause(change: ChangeRecord, having: Mapping[str, set[str]]) -> str:
-    """The signal, "of others" where they have it and this entry has not, and where the entry was before."""
-    by = change["by"]
+    """The signal, also where others have it and this entry has not, and where the entry was or is now."""
+    by, why = change["by"], change["why"]
     if by is not None and by in change["changes"]:
-        return short_name(by) + ("" if change["id"] in having.get(by, {change["id"]}) else " of others")
-    if by is not None:
-        return "; ".join(filter(None, (short_name(by), change["why"])))
+        less = " less" if (change["after"] or 0) < (change["before"] or 0) else ""
+        return short_name(by) + ("" if change["id"] in having.get(by, {change["id"]}) else f"{OTHERS}{less}")
     if change["kind"] == "stayed":
         return ""
-    return "others" if change["standing"] else change["why"]
+    if by is None and change["standing"]:
+        return "others moved"
+    where = f"{'before' if change['kind'] == 'entered' else 'after'}: {why}" if why else ""
+    return "; ".join(filter(None, (by and short_name(by), where)))
 
 
 def _entry(entry: RequestedEntry) -> list[TextTable]:

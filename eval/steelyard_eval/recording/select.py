@@ -25,7 +25,7 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
     if table.fingerprint.get("corpus") != dataset.sha256:
         raise DataError(
             f"recording {shown(str(folder))} is of a data set with hash {shown(table.fingerprint.get('corpus'))}, "
-            f"{dataset.name} has {dataset.sha256!r}; record again"
+            f"{dataset.called} has {dataset.sha256!r}; record again"
         )
     intents = intents_of(dataset, table)
     if intents and dataset.intents not in (None, intents):

@@ -170,12 +170,12 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     models = sorted(each for each in dataset.query_vectors if (each, "text") in dataset.vectors)
     if kind == "recorded" and not models:
         raise ConfigError(
-            f"{dataset.name} has no recorded vectors of corpus and queries; use the embedder lsa, which needs none"
+            f"{dataset.called} has no recorded vectors of corpus and queries; use the embedder lsa, it needs none"
         )
     if models and kind != "lsa":
         if model and model not in models:
             raise ConfigError(
-                f"{dataset.name} has no recorded vectors of {shown(model)}; it has those of {', '.join(models)}"
+                f"{dataset.called} has no recorded vectors of {shown(model)}; it has those of {', '.join(models)}"
             )
         return recorded(dataset, model or models[0])
     try:

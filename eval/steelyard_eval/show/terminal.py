@@ -9,7 +9,7 @@ from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
-from steelyard_eval.common.answer import CHOSEN, chosen, in_terminal, place_of_choice
+from steelyard_eval.common.answer import CHOSEN, chosen, data_set, in_terminal, place_of_choice
 from steelyard_eval.common.console import painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
@@ -21,7 +21,7 @@ from steelyard_eval.common.documents.results import (
     VerificationRecord,
 )
 from steelyard_eval.common.documents.tuning import AblationRecord, EmbeddedRecord, TuningDocument
-from steelyard_eval.common.markup import ends
+from steelyard_eval.common.markup import ends, number, written
 from steelyard_eval.show import further_tables as further
 
 AGREEMENT = (
@@ -37,7 +37,7 @@ def compared(record: ResultsDocument) -> str:
     if "agreement" in record:
         return unlabelled(record)
     facts = record["dataset"]
-    head = f"{facts['name']} ({record['split']}): {facts['judged']} queries, limit {record['limit']}"
+    head = f"{data_set(facts)} ({record['split']}): {facts['judged']} queries, limit {record['limit']}"
     head += f", intents {record['intents']}" if record["intents"] else ""
     parts = [in_terminal(record), wrapped(f"{head}, vectors {record['model'] or 'none'}")]
     parts += [comparison(record), tests(record)]
@@ -202,7 +202,8 @@ def recommendation(record: ResultsDocument) -> str:
     facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []
     note = "Tuned rows were chosen on these very queries, so they are optimistically biased"
     if (promise := record["promise"]) and record["promise_stated"]:
-        note += f"; the gain above, made out of fold over {promise['queries']} queries, is not"
+        expected = number(promise["value"], signed=True)
+        note += f"; the {expected} above, measured on queries that had no part in the choice, is what to expect"
     parts = [in_terminal(record), wrapped(f"{note}. {place_of_choice(record)}".rstrip()), table(rows)]
     return "\n\n".join([*parts, "\n".join(wrapped(fact, 9) for fact in facts)])
 
@@ -227,9 +228,7 @@ def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice
     return {
         "": f"{row['label']} ({CHOSEN})" if is_choice else row["label"],
         value: f"{row['mean']:.3f} {ends(row['low'], row['high'], '.3f')}",
-        "against current [95%]": "current"
-        if gain is None
-        else f"{gain['mean']:+.3f} {ends(gain['low'], gain['high'], '+.3f')}",
+        "against current [95%]": "current" if gain is None else _signed(gain["mean"], gain, "+.3f"),
         "p50 ms": took.get("p50_ms"),
         "queries embedded": took.get("embedding_calls"),
         "index MB": _megabytes(took),
@@ -274,7 +273,7 @@ def _ablation(record: AblationRecord) -> str:
     signals = [
         {
             "signal": row["signal"],
-            "worth in sample": f"{row['in_sample']:+.4f}",
+            "worth in sample": written(row["in_sample"], "+.4f"),
             "held out [95%]": _signed(row["held_out"]["value"], row["held_out"]) if row["held_out"] else "-",
             "p": f"{row['held_out']['p']:.4f}" if row["held_out"] else "-",
         }
@@ -302,10 +301,10 @@ def _ablation(record: AblationRecord) -> str:
     return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
-def _signed(value: float | None, part: Ends, form: str = "+.4f") -> str:
+def _signed(value: float, part: Ends, form: str = "+.4f") -> str:
     """A difference with its interval."""
     return _triple(value, part, form)
 
 
-def _triple(value: float | None, part: Ends, form: str = ".4f") -> str:
-    return f"{value:{form}} {ends(part['low'], part['high'], form)}"
+def _triple(value: float, part: Ends, form: str = ".4f") -> str:
+    return f"{written(value, form)} {ends(part['low'], part['high'], form)}"

@@ -115,7 +115,7 @@ def find_floor(
     scale = _scale(on or FUSED)
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
         raise ConfigError(
-            f"{scale.on} needs {', '.join(missing)}, which {dataset.name} cannot supply; name another sum"
+            f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply; name another sum"
         )
     searched = reading(config, scale)
     added = searched.retrievers.keys() - config.retrievers.keys()

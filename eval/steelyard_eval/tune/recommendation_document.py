@@ -199,7 +199,8 @@ def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list
     )
     dataset, label = case.source.dataset, case.board.current.label
     near, judged = alike(dataset, case.queries), {} if dataset.complete else judged
-    return warnings(case.queries, values, judged, label, tests, case.source.model, near)
+    proven = case.decision.verdict == "ship"
+    return warnings(case.queries, values, judged, label, tests, case.source.model, near, proven)
 
 
 def _rankings(case: RecommendationCase) -> RankingsRecord:

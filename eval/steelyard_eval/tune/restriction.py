@@ -15,7 +15,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.documents.parts import ExpectedGain, FavouriteRecord, RestrictionRecord
-from steelyard_eval.common.markup import in_range
+from steelyard_eval.common.markup import in_range, number
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.decide.out_of_fold import gains_out_of_fold
@@ -244,9 +244,13 @@ class Toll:
         if not (self.without.gains - self.within.gains).any():
             return f"{lead} It costs nothing: the same would be chosen without it.{today}"
         change, free = self.change, self.without
-        sure = f"{self.metric} (95% sure of {in_range(change.low):+.3f} to {in_range(change.high):+.3f})"
+        low, high, within, without = (
+            number(in_range(value), signed=True)
+            for value in (change.low, change.high, self.within.expected.mean, free.expected.mean)
+        )
+        sure = f"{self.metric} (95% sure of {low} to {high})"
         cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
-        sides = f"{self.within.expected.mean:+.3f} expected with it, {free.expected.mean:+.3f} without"
+        sides = f"{within} expected with it, {without} without"
         fewer = " A choice among fewer leaves less to chance, so it can look better; this is within the noise."
         why = fewer if change.mean < 0 < change.high else ""
         return f"{lead} {cost}: {sides}, by {free.formula}.{why}{today}"

@@ -194,7 +194,7 @@ def prepare(
     refuse_fixed(config.strategy)
     tuned_on, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
     if len(tuned_on) < 2:
-        raise ConfigError(f"{dataset.name}: tuning needs two judged queries at least; add some")
+        raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
     queries = (*tuned_on, *held_out)
     varied = of_retrievers(config, len(queries)) if space else []
     tables = [

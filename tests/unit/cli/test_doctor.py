@@ -66,7 +66,7 @@ def test_it_is_one_table_that_fits_and_a_line_for_each_remedy(monkeypatch, colum
 
     assert max(map(len, rows.splitlines())) <= int(columns)
     assert len([line for line in rows.splitlines() if line[:1].strip()]) == len(diagnose().rows) + 1  # and a rule
-    assert remedies == "extra rerank: python -m pip install 'steelyard[rerank]'"
+    assert remedies == "extra rerank: pip install 'steelyard[rerank]'"
     assert verdict == "everything required is there"
 
 
@@ -190,7 +190,7 @@ def test_extras_are_those_of_the_installed_distribution(monkeypatch):
     }
     assert "not installed: no-such-package" in extras["extra rerank"].value
     assert "older than 9999" in extras["extra newer"].value
-    assert extras["extra rerank"].remedy == "python -m pip install 'steelyard[rerank]'"
+    assert extras["extra rerank"].remedy == "pip install 'steelyard[rerank]'"
     assert found.fit
 
 

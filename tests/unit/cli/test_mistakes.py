@@ -204,6 +204,37 @@ def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
     assert "query q1: words about a" in run(*command.split()).stdout
 
 
+@pytest.mark.parametrize("words", [["fts"], ["rrf(fts, bm25)"], ["w.json"], ["mine=fts"], ["fts", "bm25"]])
+def test_a_configuration_in_the_place_of_a_query_has_its_worst_listed(tiny, words):
+    find_system("fts").config(10).save("w.json")
+    found = run("explain", tiny, *words)
+    assert (found.exit_code, found.stdout) == (0, run("explain", tiny, "--systems", ",".join(words)).stdout)
+    assert found.stdout.startswith("query  nDCG@10 of ")
+
+
+def test_the_id_of_a_query_wins_over_a_configuration(tiny):
+    queries = tiny / "queries.jsonl"
+    queries.write_text(queries.read_text().replace('"q1"', '"fts"'))
+    (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
+    assert "query fts: words about a" in run("explain", tiny, "fts").stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("q7", "mine: there is no query 'q7'; valid: q1, q2"),
+        ("eccovault", "mine: there is no query 'eccovault', and 'eccovault' is no system"),
+        ("rrf(fts, bm52)", "and strategy 'rrf(fts, bm52)': unknown signal or fusion 'bm52'; did you mean 'bm25'"),
+    ],
+)
+def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(tiny, word, told):
+    """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
+    mine = tiny.with_name("mine")
+    shutil.copytree(tiny, mine)
+    assert told in run("explain", mine, word).stderr
+    assert run("compare", mine, "bm25", "fts").stdout.count("mine (all): 2 queries") == 1
+
+
 def test_explain_explains_what_is_used_today_where_none_is_named(tiny):
     assert "\nbm25\n" in run("explain", tiny, "q1").stdout
     (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))

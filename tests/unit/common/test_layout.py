@@ -88,6 +88,12 @@ def test_long_lines_are_folded_and_indented(monkeypatch):
     ]
 
 
+def test_a_path_is_folded_neither_at_its_hyphens_nor_in_a_part(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    path = "/home/ann/some-long-folder/and-another-one/search-weights.json"
+    assert folded(f"error: no file {path} is there").splitlines() == ["error: no file", f"  {path}", "  is there"]
+
+
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_colour_is_for_terminals_that_want_it(monkeypatch, variable, value):
     monkeypatch.delenv("NO_COLOR", raising=False)

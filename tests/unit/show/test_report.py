@@ -579,7 +579,7 @@ MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("ft
         ),
         (
             [compared("vector", 0.0, "no difference")],
-            "No difference of 0.02 or more: vector is +0.000 nDCG@10 over your fts, 95% sure of -0.020 to +0.020; "
+            "No difference of 0.02 or more: vector is 0.000 nDCG@10 over your fts, 95% sure of -0.020 to +0.020; "
             "1 in 100 that it is worse.",
             "",
         ),

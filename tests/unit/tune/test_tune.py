@@ -509,4 +509,4 @@ def test_what_a_data_set_cannot_supply_of_a_system_is_said(tmp_path):
 
     assert ended.exit_code == 0, ended.output
     assert "cortex_mem runs as" in ended.stderr
-    assert "without l0, l1, which flat cannot supply" in " ".join(ended.stderr.split())
+    assert f"without l0, l1, which {tmp_path.name} cannot supply" in " ".join(ended.stderr.split())

@@ -6,10 +6,13 @@ from typing import Any
 
 import click
 
+from steelyard.base.errors import ConfigError, closest, shown
+from steelyard.systems import SYSTEMS
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
 from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.configurations import lists_alone, separate
 from steelyard_eval.common.console import table
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
@@ -47,13 +50,15 @@ def explain(
     """Explain one query of a data set, signal by signal, and what another contender changes.
 
     The first CONTENDER is explained, by default what dataset.json names as `system`, else bm25; a second one is
-    held against it, and may have lists alone. Without a QUERY_ID: which queries are the worst.
+    held against it, and may have lists alone. Without a QUERY_ID: the worst queries of the first CONTENDER.
     """
+    data = load(dataset, intents)
+    if query_id is not None and _is_configuration(query_id, data):
+        contenders, query_id = (query_id, *contenders), None
     named = contenders_of(contenders, more)
     named += [against] if against and named else []
     if len(named) > 2:
         raise click.UsageError(f"{', '.join(named)} are {len(named)}; name one, and one to hold against it")
-    data = load(dataset, intents)
     named = named or [data.today, *([against] if against else [])]
     if query_id is None:
         document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
@@ -63,6 +68,22 @@ def explain(
         return
     explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
     put(explanation.to_json(), as_json, str(explanation))
+
+
+def _is_configuration(word: str, dataset: Dataset) -> bool:
+    """Whether what stands in the place of a query is what ranks; the id of a query wins.
+
+    Raises ConfigError for what is spelt as a configuration, or nearly as the name of one, and is none.
+    """
+    ids = [query.id for query in dataset.queries]
+    if word in ids:
+        return False
+    try:
+        return all(map(read_config, separate(word)))
+    except ConfigError as error:
+        if closest(word, ids) or not ("(" in word or lists_alone(word) or closest(word, SYSTEMS)):
+            return False
+        raise ConfigError(f"{dataset.called}: there is no query {shown(word)}, and {error}") from None
 
 
 def _worst(found: Comparison) -> dict[str, Any]:
@@ -82,6 +103,6 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
         return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {document['label']}", "text": "text"}
-    counts = f"of {document['queries']} judged queries, {document['zero']} with a value of 0"
-    why = step_in_terminal({"what": f"{counts}; why the first", "command": document["command"]})
+    counts = f"{document['zero'] or 'none'} of {document['queries']} judged queries have the value 0"
+    why = step_in_terminal({"what": f"{counts}; the first, signal by signal", "command": document["command"]})
     return f"{table(rows, columns)}\n\n{why}"

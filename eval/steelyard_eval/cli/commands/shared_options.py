@@ -89,7 +89,11 @@ EXAMPLES = {
         "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
     ],
     "report": ["steelyard report results.json -o reports/mine"],
-    "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
+    "explain": [
+        "steelyard explain mine echovault",
+        "steelyard explain mine q1 --against bm25",
+        "steelyard explain mine q1 --entry m1",
+    ],
     "judge": [
         "steelyard judge mine --list",
         'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
+from steelyard_eval.common.documents.results import DatasetRecord
 from steelyard_eval.common.documents.tuning import Depths
 
 
@@ -168,7 +169,7 @@ class ExplanationDocument(TypedDict):
 
     schema_version: int
     tool: str
-    dataset: dict[str, object]
+    dataset: DatasetRecord
     intents: str | None
     query: ExplainedQuery
     model: str

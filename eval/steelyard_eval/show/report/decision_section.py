@@ -20,6 +20,7 @@ from steelyard_eval.show.report.sentences import decision
 def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
     """What public collections showed, where the labels say nothing."""
     over = shown["near"] or record["current"]["label"]
+    mean, worst = (number(shown[name], signed=True) for name in ("mean", "worst"))
     return TermList(
         (
             ("verdict", record["verdict"]),
@@ -30,7 +31,7 @@ def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
             ("worth trying", shown["default"]),
             ("compared elsewhere with", over),
             ("public collections where it was better", f"{shown['better']} of {shown['collections']}"),
-            ("difference there (nDCG@10)", f"{shown['mean']:+.3f} on average, at worst {shown['worst']:+.3f}"),
+            ("difference there (nDCG@10)", f"{mean} on average, at worst {worst}"),
         )
     )
 
