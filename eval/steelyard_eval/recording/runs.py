@@ -62,6 +62,7 @@ class KeptRow(TypedDict):
     strategy: NotRequired[str | None]
     system: NotRequired[str | None]
     profile: NotRequired[str | None]
+    settings: NotRequired[str]
     low: NotRequired[float | None]
     high: NotRequired[float | None]
 
@@ -188,9 +189,9 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
 
 
 def moved_since_last(dataset: Dataset) -> list[str]:
-    """What is no longer as the last kept run found it, a line a part; nothing where that cannot be told."""
+    """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told."""
     with suppress(DataError):
-        for run in kept(dataset)[-1:]:
+        for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
             told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
             return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
@@ -333,14 +334,14 @@ def _facts(document: Written) -> dict[str, Any]:
 
 
 def _rows(document: Written) -> list[dict[str, Any]]:
-    strategies = {row["label"]: row.get("strategy") for row in document.get("configurations") or ()}
+    known = {row["label"]: row for row in document.get("configurations") or ()}
     rows = [
-        {"label": row["label"], "strategy": strategies.get(row["label"]), **_system(row), **_ends(row)}
+        {**_system(row), **_system(known.get(row["label"], {})), "label": row["label"], **_ends(row)}
         for row in document.get("results") or ()
         if row["metric"] == document["primary"]
     ]
     rows += [
-        {"label": row["label"], "strategy": row.get("strategy"), **_system(row), "mean": row["metrics"][0]["now"]}
+        {"label": row["label"], **_system(row), "mean": row["metrics"][0]["now"]}
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
@@ -350,12 +351,12 @@ def _rows(document: Written) -> list[dict[str, Any]]:
             rows.append(
                 {"label": label, "strategy": document.get(label), **_ends({**part, "mean": part.get("value")})}
             )
-    known = [row for row in rows if row["mean"] is not None]
-    return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
+    found = [row for row in rows if row["mean"] is not None]
+    return sorted(found, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 
 
 def _system(row: Written) -> dict[str, Any]:
-    return {name: row[name] for name in ("system", "profile") if row.get(name)}
+    return {name: row[name] for name in ("strategy", "system", "profile", "settings") if row.get(name)}
 
 
 def _ends(row: Written) -> dict[str, Any]:

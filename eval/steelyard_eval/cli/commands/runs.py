@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands.options import json_option, put
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.datasets import load
-from steelyard_eval.recording.runs import find_run, forget
+from steelyard_eval.common.markup import spans
+from steelyard_eval.datasets import Dataset, check, load
+from steelyard_eval.decide.wording import named
+from steelyard_eval.recording.runs import find_run, forget, kept
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune.replaced import write_weights
 
@@ -33,18 +36,21 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         raise click.UsageError("--out writes what one run chose; name that run")
     if delete and (run is None or other is not None or out):
         raise click.UsageError("--delete deletes one run; name that run alone")
+    data = _as_it_is(dataset)
     if delete and run is not None:
-        gone = forget(load(dataset), run)
-        put({"deleted": gone.id}, as_json, f"deleted: run {gone.id}, {gone.kind} of {gone.at}")
+        gone = forget(data, run)
+        left = ", ".join(spans([one.id for one in kept(data)])) or "none"
+        said = f"deleted: run {gone.id}, {gone.kind} of {gone.at}\nkept are: {left}"
+        put({"deleted": gone.id}, as_json, said)
         return
-    history = Runs(load(dataset))
+    history = Runs(data)
     if run is None:
         put(history.to_json(), as_json, str(history))
     elif other is None:
-        kept = find_run(history.runs, run)
+        past = find_run(history.runs, run)
         written = _written(history, run, Path(out)) if out else []
         more = {"replaced": written[1:]} if written[1:] else {}
-        document = {"run": kept.id, "at": kept.at, "kind": kept.kind, **kept.facts, **more}
+        document = {"run": past.id, "at": past.at, "kind": past.kind, **past.facts, **more}
         put(document, as_json, "\n".join(written) or history.one(run))
     else:
         changes = history.changed(run, other)
@@ -55,5 +61,15 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         )
 
 
+def _as_it_is(folder: str) -> Dataset:
+    """The data set; files that are no longer those whose hashes dataset.json holds are noted and no fault here."""
+    report = check(folder, log=False)
+    data = report.dataset or check(folder, log=False, sealed=False).dataset or load(folder)
+    for fault in report.faults:
+        note(str(fault))
+    return data
+
+
 def _written(found: Runs, run: int, out: Path) -> list[str]:
-    return [f"written: {out}", *write_weights({out: found.file(run, out)}, found.dataset)]
+    config = found.file(run, out)
+    return [f"written: {out}, with {named(config)}", *write_weights({out: config}, found.dataset)]
