@@ -25,9 +25,11 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
+Labels = Mapping[str, Mapping[str, int]]
 Written = Mapping[str, Any]
 """The document of whichever job; what is not in it is not kept."""
 FOLDER, FILE = ".steelyard", "runs.db"
@@ -189,13 +191,38 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
 
 
 def moved_since_last(dataset: Dataset) -> list[str]:
-    """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told."""
+    """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told.
+
+    Where all is said to be judged, also what relevant labels that came or went say of that.
+    """
     with suppress(DataError):
         for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
             told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
-            return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+            lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+            return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if dataset.complete else ())]
     return []
+
+
+def _incomplete(before: Labels, now: Labels) -> Iterator[str]:
+    """What is doubtful where an entry without a label is said not to be relevant."""
+    lost, found = _relevant_alone(before, now), _relevant_alone(now, before)
+    remedy = 'take "pool" out of dataset.json'
+    if before and lost:
+        what = f"{counted(lost, 'entry', 'entries')} that lost a label"
+        yield f"pool: complete now calls {what} not relevant; {remedy} if that is wrong"
+    if before and found:
+        what = f"{counted(found, 'entry', 'entries')} that got a label"
+        yield f"pool: complete called {what} not relevant; {remedy} unless all is judged now"
+
+
+def _relevant_alone(these: Labels, those: Labels) -> int:
+    """How many entries these labels call relevant, and those do not name."""
+    return sum(
+        grade > 0 and entry not in those.get(query, {})
+        for query, own in these.items()
+        for entry, grade in own.items()
+    )
 
 
 def find_run(runs: list[KeptRun], id_: int) -> KeptRun:

@@ -42,12 +42,17 @@ def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
         compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
 
 
-def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
-    found = compare(dataset, ("bm25",), embedder="none", timed=False)
-
-    # starter's dataset.json says "system": "echovault"
-    command = next(step["command"] for step in found.record["steps"])
-    assert command.endswith("starter bm25 --baseline echovault")
+def test_alone_it_is_compared_with_what_is_used_and_else_the_command_is_named(dataset):
+    """Starter's dataset.json says "system": "echovault"; where none does, bm25 is what stands in for it."""
+    found = compare(dataset, ("fts",), embedder="none", timed=False)
+    assert (found.record["baseline"], [row["challenger"] for row in found.record["comparisons"]]) == (
+        "echovault",
+        ["fts"],
+    )
+    unnamed = compare(dataclasses.replace(dataset, system=""), ("fts",), embedder="none", timed=False)
+    (step,) = unnamed.record["steps"]
+    assert step["what"] == "compare it with what you use today, such as bm25"
+    assert step["command"].endswith("starter fts --baseline bm25")
 
 
 def test_one_configuration_twice_is_refused(dataset):
@@ -94,7 +99,7 @@ def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
     ],
 )
 def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
-    found = compare(dataset, [strategy], embedder="none", timed=False)
+    found = compare(dataclasses.replace(dataset, system=""), [strategy], embedder="none", timed=False)
 
     assert [row["family"] for row in found.record["configurations"]] == [family]
     assert found.record["configurations"][0]["strategy"].startswith(strategy.partition("(")[0])

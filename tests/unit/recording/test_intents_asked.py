@@ -143,5 +143,5 @@ def test_a_set_without_intents_prints_none(folder, tmp_path):
     for name in ("dataset.json", "corpus.jsonl", "qrels.txt"):
         (tmp_path / name).write_text((folder / name).read_text())
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert "intents" not in run("compare", tmp_path, "fts", "--metrics", "nDCG@10").stdout
+    assert ", intents" not in run("compare", tmp_path, "fts", "--metrics", "nDCG@10").stdout
     assert bench(tmp_path).compare("fts", timed=False).record["intents"] is None

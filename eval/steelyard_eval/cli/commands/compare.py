@@ -105,7 +105,7 @@ def record(
     metavar="LABEL|CONTENDER",
     type=completion.CONTENDER,
     help="What the others are tested against, such as what you run today; by default the `system` of dataset.json "
-    "where it is compared, else the first contender.",
+    "where it is compared or a contender is alone, else the first contender.",
 )
 @recording_option
 @split_option
