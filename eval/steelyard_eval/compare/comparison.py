@@ -81,8 +81,7 @@ def compare(
     asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
     measures = _with_judged(asked)
     today = read(dataset.system).label if dataset.system else ""
-    alone = baseline is None and len(named) == 1 and table is None  # a single one is held against what is used
-    base, named = with_baseline(named, (alone and dataset.system) or baseline, lists or (), today)
+    base, named = with_baseline(named, baseline, lists or (), today)
     chosen = dataset.split(split)
     queries = judged(dataset, chosen)
     if not chosen:

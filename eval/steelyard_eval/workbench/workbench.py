@@ -119,8 +119,7 @@ class Workbench:
             - a run in memory: a DataFrame with the columns qid, docno and score, or a run of ranx.
         baseline : str, int or any contender
             What the others are tested against, such as what you run today: by its label, by its place from 0, or
-            any contender; by default the `system` of dataset.json where it is compared or one is
-            alone, else the first one.
+            any contender; by default the `system` of dataset.json where it is compared, else the first one.
         metrics : str or sequence of str
             Names of ir_measures; the first is tested.
         split : str

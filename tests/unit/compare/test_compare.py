@@ -1,12 +1,15 @@
 """Comparing: what is shared, what is left out, and text that means harm."""
 
 import dataclasses
+import json
 
 import pytest
+from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -42,17 +45,16 @@ def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
         compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
 
 
-def test_alone_it_is_compared_with_what_is_used_and_else_the_command_is_named(dataset):
-    """Starter's dataset.json says "system": "echovault"; where none does, bm25 is what stands in for it."""
-    found = compare(dataset, ("fts",), embedder="none", timed=False)
-    assert (found.record["baseline"], [row["challenger"] for row in found.record["comparisons"]]) == (
-        "echovault",
-        ["fts"],
-    )
-    unnamed = compare(dataclasses.replace(dataset, system=""), ("fts",), embedder="none", timed=False)
-    (step,) = unnamed.record["steps"]
-    assert step["what"] == "compare it with what you use today, such as bm25"
-    assert step["command"].endswith("starter fts --baseline bm25")
+def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
+    """Starter's dataset.json says "system": "echovault", which the command takes; bm25 stands in for none."""
+    for system, used in (("echovault", "echovault"), ("", "bm25")):
+        found = compare(dataclasses.replace(dataset, system=system), ("fts",), embedder="none", timed=False)
+        (step,) = found.record["steps"]
+        assert step["what"] == f"compare it with what you use today, such as {used}"
+        assert step["command"].endswith(f"starter fts --baseline {used}")
+
+    said = CliRunner().invoke(main, ["compare", str(starter()), "fts", "--embedder", "none", "--json"]).stdout
+    assert json.loads(said)["baseline"] == "echovault"
 
 
 def test_one_configuration_twice_is_refused(dataset):
@@ -99,7 +101,7 @@ def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
     ],
 )
 def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
-    found = compare(dataclasses.replace(dataset, system=""), [strategy], embedder="none", timed=False)
+    found = compare(dataset, [strategy], embedder="none", timed=False)
 
     assert [row["family"] for row in found.record["configurations"]] == [family]
     assert found.record["configurations"][0]["strategy"].startswith(strategy.partition("(")[0])

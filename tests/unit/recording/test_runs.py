@@ -577,7 +577,9 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     there = {*folder.iterdir()}
 
     def said(run):
-        return CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
+        *lines, check = CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
+        assert check == f"to check it: steelyard compare {folder} {out}"
+        return lines
 
     assert said("1") == [f"written: {out}, with fts"]
     assert (json.loads(out.read_text()), {*folder.iterdir()} - there) == (two, {out})

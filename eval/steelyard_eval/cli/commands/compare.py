@@ -143,7 +143,10 @@ def compare(
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     data = load(dataset, intents)
-    comparison = run_compare(data, contenders_of(contenders, more) or None, **options)
+    named = contenders_of(contenders, more)
+    if len(named) == 1 and not options["baseline"] and not options["recording"]:
+        options["baseline"] = data.system or None
+    comparison = run_compare(data, named or None, **options)
     document = comparison.to_json()
     keep(data, "compare", document)
     if out:

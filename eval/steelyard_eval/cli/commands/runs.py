@@ -12,6 +12,8 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.decide.wording import named
+from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import find_run, forget, kept
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune.replaced import write_weights
@@ -21,15 +23,16 @@ from steelyard_eval.tune.replaced import write_weights
 @click.argument("dataset", type=click.Path())
 @click.argument("run", required=False, type=click.IntRange(1))
 @click.argument("other", required=False, type=click.IntRange(1))
-@click.option("--out", type=click.Path(), help="Write the weights that RUN chose to this file.")
+@click.option("--out", type=click.Path(), help="Bring back the weights that RUN chose, in this file.")
 @click.option("--delete", is_flag=True, help="Delete RUN.")
 @json_option
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
-    """List what compare, recommend, tune, learn and gate found on DATASET, oldest first.
+    """List what compare, recommend, tune, learn and gate found on DATASET, and say whether the last is better.
 
-    With RUN that run alone; --out writes the weights that it chose, under try those to try, to one file. With RUN
-    and OTHER what changed between the two: entries, queries, labels, code, contenders, weights, means,
-    result lists. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts;
+    Nothing is measured: after a change compare the same weights again first. With RUN that run alone; --out
+    brings back the weights that it chose, under try those to try, as one file. With RUN and OTHER whether OTHER is
+    better, by how much, and what changed: entries, queries, labels, code, contenders, weights, means, lists.
+    Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts;
     STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):
@@ -51,7 +54,8 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         written = _written(history, run, Path(out)) if out else []
         more = {"replaced": written[1:]} if written[1:] else {}
         document = {"run": past.id, "at": past.at, "kind": past.kind, **past.facts, **more}
-        put(document, as_json, "\n".join(written) or history.one(run))
+        steps = [f"to check it: {spelled('compare', data, word(Path(out)), options={})}"] if out else []
+        put(document, as_json, "\n".join([*written, *steps]) or history.one(run))
     else:
         changes = history.changed(run, other)
         put(
