@@ -24,6 +24,7 @@ from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import record
@@ -93,7 +94,7 @@ class ArenaRow:
                 "family": row.kind,
                 "kind": "lists",
             }
-        return {
+        about: ContenderRecord = {
             "label": row.label,
             "system": row.config.system,
             "profile": row.config.profile,
@@ -101,6 +102,7 @@ class ArenaRow:
             "family": row.family,
             "kind": row.kind,
         }
+        return {**about, **settings(row.config)}
 
     def timing(self) -> TimingRecord:
         """Describe latency and cost for the document."""

@@ -59,11 +59,11 @@ def _alone(record: ResultsDocument, metric: str) -> str:
 
 
 def _beside_today(dataset: Dataset | None, word: str | None) -> tuple[Step, ...]:
-    """Where one contender is alone: compare it with what dataset.json says is used."""
-    if dataset is None or not dataset.system or not word or word == dataset.system:
+    """Where one contender is alone: compare it with what is used."""
+    if dataset is None or not word or word == dataset.today:
         return ()
-    command = spelled("compare", dataset, word, options={"--baseline": dataset.system})
-    return (Step("compare it with what is used today", command or ""),)
+    command = spelled("compare", dataset, word, options={"--baseline": dataset.today})
+    return (Step(f"compare it with what you use today, such as {dataset.today}", command or ""),)
 
 
 def _steps(

@@ -41,10 +41,10 @@ def as_dataset(source: Dataset | str | Path) -> Dataset:
     return source if isinstance(source, Dataset) else load(source)
 
 
-def check(path: str | Path, *, log: bool = True) -> Report:
+def check(path: str | Path, *, log: bool = True, sealed: bool = True) -> Report:
     """Check every file of a data set; return the faults, the notices and, without faults, the data set.
 
-    `log` is whether the lines of a feedback log are checked as well.
+    `log` is whether the lines of a feedback log are checked as well, `sealed` whether the hashes of files are.
 
     Raises MachineError when there is no permission to read a file.
     """
@@ -56,12 +56,12 @@ def check(path: str | Path, *, log: bool = True) -> Report:
         return assemble(reader, read_memory(reader), log)
     if not is_data_set(folder) and (fault := _no_data_set(folder)):
         return Report((fault,), (), None)
-    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader), log)
+    return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader, sealed), log)
 
 
-def read_folder(reader: FolderReader) -> DatasetParts:
+def read_folder(reader: FolderReader, sealed: bool = True) -> DatasetParts:
     """Read the parts of a folder of Steelyard's own format."""
-    manifest = read_manifest(reader)
+    manifest = read_manifest(reader, sealed)
     entries, queries = read_entries(reader), read_queries(reader)
     if queries is not None:
         check_report_split(reader, manifest, {q.split for q in queries.items if q.split})

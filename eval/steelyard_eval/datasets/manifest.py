@@ -62,8 +62,8 @@ _KEYS = _PARSERS.keys() | {"counts", "files", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 
 
-def read_manifest(reader: FolderReader) -> Manifest:
-    """Read dataset.json; fields with faults keep their defaults."""
+def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
+    """Read dataset.json; fields with faults keep their defaults. `sealed`: files must have the hashes in it."""
     record = reader.json_object(FILE)
     if record is None:
         return Manifest()
@@ -77,7 +77,8 @@ def read_manifest(reader: FolderReader) -> Manifest:
     values["system"] = _system(reader, values.get("system", ""))
     _check_keys(reader, record)
     _check_recipe(reader, recipe)
-    _check_files(reader, record.get("files"))
+    if sealed:
+        _check_files(reader, record.get("files"))
     sampled = read_sampled(reader, FILE, record.get("sampled"))
     pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
     return Manifest(recipe=recipe, sampled=sampled, pool=pool, imported=imported, **values)

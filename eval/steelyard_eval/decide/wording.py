@@ -5,6 +5,7 @@ from __future__ import annotations
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
 from steelyard_eval.common.answer import LONGEST, Conclusion, Step, name_of
+from steelyard_eval.common.documents.parts import SettingsPart
 from steelyard_eval.common.markup import in_range, number, tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.decision import Decision
@@ -30,6 +31,20 @@ def named(config: SearchConfig) -> str:
     system, _, parameters = written_name(config).rstrip("]").partition("[")
     moved = f" with {parameters}" if parameters else ""
     return f"{'' if system == 'plain' else f'{system} with '}{config.effective}{moved}{depths}"
+
+
+def settings(config: SearchConfig) -> SettingsPart:
+    """What a search has that its system has not, apart from the strategy; empty without anything.
+
+    >>> settings(find_system("spec_kit[graph.hops=1]").config())
+    {'settings': 'graph.hops=1'}
+    """
+    usual = find_system(config.name).config(config.limit)
+    deep = {name: depth for name, depth in depths_read(config).items() if depth != usual.depths.get(name, depth)}
+    told = [written_name(config).rstrip("]").partition("[")[2], *(f"{name}.depth={deep[name]}" for name in deep)]
+    told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual.finish else []
+    text = ", ".join(filter(None, told))
+    return {"settings": text} if text else {}
 
 
 def depths_read(config: SearchConfig) -> dict[str, int | None]:

@@ -23,6 +23,7 @@ from steelyard_eval.compare.contenders import Contender, Given, GivenMany, disti
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
+from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.silence import losses
 from steelyard_eval.gate.values import DEEPEST, Values, measure
@@ -240,10 +241,27 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
     return Ranked.of([query.id for query in queries], [[id_ for id_, _ in ranking] for ranking in lists])
 
 
+def by_query(many: Sequence[GateAnswers], queries: Sequence[Query]) -> dict[str, object]:
+    """nDCG@10 of each contender on each query, and its lists, as the documents of comparisons have them."""
+    values = {one.label: one.values.ndcg.tolist() for one in many}
+    lists = {one.label: [{"entries": [id_ for id_, _ in ranked]} for ranked in one.lists] for one in many}
+    ids = [query.id for query in queries]
+    return {
+        "per_query": [
+            {"id": id_, "values": {label: own[i] for label, own in values.items()}} for i, id_ in enumerate(ids)
+        ],
+        "rankings": {
+            "lists": [
+                {"label": label, "queries": dict(zip(ids, own, strict=True))} for label, own in lists.items()
+            ]
+        },
+    }
+
+
 def about(answers: GateAnswers) -> GatedConfiguration:
     """What a contender is, for documents."""
     config = answers.config
-    return {
+    about: GatedConfiguration = {
         "label": answers.label,
         "kind": answers.asked.kind,
         "system": config.system if config else None,
@@ -251,3 +269,4 @@ def about(answers: GateAnswers) -> GatedConfiguration:
         "strategy": answers.strategy,
         "limit": config.limit if config else None,
     }
+    return {**about, **settings(config)} if config else about

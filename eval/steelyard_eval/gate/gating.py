@@ -21,7 +21,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.gate.answers import Asked, Field, GateAnswers, read_asked
+from steelyard_eval.gate.answers import Asked, Field, GateAnswers, by_query, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
 from steelyard_eval.gate.gate_document import GateSetup, document, mismatch
@@ -115,7 +115,9 @@ class Gate:
         pairs = [(contender, _kept(baseline, contender, alone=len(asked) == 1)) for contender in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(now, kept, baseline) for now, (_, kept) in zip(answers, pairs, strict=True)]
-        return Gating(document(self._setup(baseline, history), contests))
+        return Gating(
+            document(self._setup(baseline, history), contests), by_query(answers, self.queries(baseline))
+        )
 
     def update(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from steelyard_eval.common.documents.gate import GateDocument
@@ -21,7 +22,12 @@ STRICT = 3
 
 @dataclass(frozen=True, repr=False)
 class Gating(Reported[GateDocument]):
-    """The result of a gate. `record` is the JSON document; docs/gate.md describes it."""
+    """The result of a gate. `record` is the JSON document; docs/gate.md describes it.
+
+    `by_query` has what kept runs hold of each query, as documents of comparisons have it.
+    """
+
+    by_query: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:

@@ -25,9 +25,11 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
+Labels = Mapping[str, Mapping[str, int]]
 Written = Mapping[str, Any]
 """The document of whichever job; what is not in it is not kept."""
 FOLDER, FILE = ".steelyard", "runs.db"
@@ -62,6 +64,7 @@ class KeptRow(TypedDict):
     strategy: NotRequired[str | None]
     system: NotRequired[str | None]
     profile: NotRequired[str | None]
+    settings: NotRequired[str]
     low: NotRequired[float | None]
     high: NotRequired[float | None]
 
@@ -188,13 +191,38 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
 
 
 def moved_since_last(dataset: Dataset) -> list[str]:
-    """What is no longer as the last kept run found it, a line a part; nothing where that cannot be told."""
+    """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told.
+
+    Where all is said to be judged, also what relevant labels that came or went say of that.
+    """
     with suppress(DataError):
-        for run in kept(dataset)[-1:]:
+        for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
             told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
-            return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+            lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+            return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if dataset.complete else ())]
     return []
+
+
+def _incomplete(before: Labels, now: Labels) -> Iterator[str]:
+    """What is doubtful where an entry without a label is said not to be relevant."""
+    lost, found = _relevant_alone(before, now), _relevant_alone(now, before)
+    remedy = 'take "pool" out of dataset.json'
+    if before and lost:
+        what = f"{counted(lost, 'entry', 'entries')} that lost a label"
+        yield f"pool: complete now calls {what} not relevant; {remedy} if that is wrong"
+    if before and found:
+        what = f"{counted(found, 'entry', 'entries')} that got a label"
+        yield f"pool: complete called {what} not relevant; {remedy} unless all is judged now"
+
+
+def _relevant_alone(these: Labels, those: Labels) -> int:
+    """How many entries these labels call relevant, and those do not name."""
+    return sum(
+        grade > 0 and entry not in those.get(query, {})
+        for query, own in these.items()
+        for entry, grade in own.items()
+    )
 
 
 def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
@@ -333,14 +361,14 @@ def _facts(document: Written) -> dict[str, Any]:
 
 
 def _rows(document: Written) -> list[dict[str, Any]]:
-    strategies = {row["label"]: row.get("strategy") for row in document.get("configurations") or ()}
+    known = {row["label"]: row for row in document.get("configurations") or ()}
     rows = [
-        {"label": row["label"], "strategy": strategies.get(row["label"]), **_system(row), **_ends(row)}
+        {**_system(row), **_system(known.get(row["label"], {})), "label": row["label"], **_ends(row)}
         for row in document.get("results") or ()
         if row["metric"] == document["primary"]
     ]
     rows += [
-        {"label": row["label"], "strategy": row.get("strategy"), **_system(row), "mean": row["metrics"][0]["now"]}
+        {"label": row["label"], **_system(row), "mean": row["metrics"][0]["now"]}
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
@@ -350,12 +378,12 @@ def _rows(document: Written) -> list[dict[str, Any]]:
             rows.append(
                 {"label": label, "strategy": document.get(label), **_ends({**part, "mean": part.get("value")})}
             )
-    known = [row for row in rows if row["mean"] is not None]
-    return sorted(known, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
+    found = [row for row in rows if row["mean"] is not None]
+    return sorted(found, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 
 
 def _system(row: Written) -> dict[str, Any]:
-    return {name: row[name] for name in ("system", "profile") if row.get(name)}
+    return {name: row[name] for name in ("strategy", "system", "profile", "settings") if row.get(name)}
 
 
 def _ends(row: Written) -> dict[str, Any]:

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from steelyard_eval.common.markup import number
+from steelyard_eval.common.markup import interval, number
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import moved
-from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun, states_of
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.wording import in_words
+from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, Paired, compare_paired
+from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.runs import PARTS, KeptRun, states_of
+from steelyard_eval.show.runs_paired import Pairs, answer_of, configuration, gain_of, pairs_of, weights
 
 NAMED = 5
 """Queries that are named where lists changed, and contenders whose means moved."""
-Pairs = dict[str, tuple[KeptRow, KeptRow]]
-"""A contender of two runs, before and after, by its newer name."""
+DATA = ("entries", "queries", "labels")
+"""The parts that are not the search."""
 
 
 def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
-    """A line for everything that differs between two runs, below one on what that says of the contenders."""
-    before, after = states_of(dataset, one), states_of(dataset, other)
-    reasons = list(_incomparable(one, other, before, after))
-    pairs = _pairs(one, other)
+    """One sentence on whether the later run is better, and why; below it a line for everything that differs."""
+    between = Between.of(dataset, one, other)
+    pairs, before, after = between.pairs, between.before, between.after
     rest = [
+        *([f"changed: {'; '.join(between.reasons)}"] if between.reasons else ()),
         *_alone(one, other, pairs),
         *_renamed(one, pairs),
         *_settings(one, other),
-        *_weights(pairs),
-        *(_alike(one, other, before, after, pairs) if reasons else ()),
-        *_means(pairs, bool(reasons)),
+        *weights(pairs),
+        *(between.alike() if between.reasons else ()),
+        *between.means(),
     ]
-    if one.facts.get("chosen") != other.facts.get("chosen"):
-        rest.append(f"chosen: {_or_none(one.facts.get('chosen'))} to {_or_none(other.facts.get('chosen'))}")
+    if one.facts.get("chosen") and other.facts.get("chosen") not in (None, one.facts["chosen"]):
+        rest.append(f"chosen: {one.facts['chosen']} to {other.facts['chosen']}")
     lists = before.get("ranked") or {}
     renamed = {label: lists[old["label"]] for label, (old, _) in pairs.items() if old["label"] in lists}
     rest += _ranked(renamed, after.get("ranked") or {})
-    if reasons:
-        yield f"Not comparable: {'; '.join(reasons)}"
-    elif rest or one.facts.get("rows") != other.facts.get("rows"):
-        yield f"Same data and labels: {_verdict(pairs)}"
+    if rest or one.facts.get("rows") != other.facts.get("rows"):
+        yield between.sentence
     yield from rest
 
 
@@ -50,79 +55,185 @@ def moved_parts(one: KeptRun, other: KeptRun) -> Iterator[str]:
     """
     kept = {name: (one.states.get(name), other.states.get(name)) for name in PARTS}
     moved = [name for name, (a, b) in kept.items() if a != b]
-    same = [[(row["label"], *_configuration(row)) for row in run.facts.get("rows", ())] for run in (one, other)]
+    same = [[(row["label"], *configuration(row)) for row in run.facts.get("rows", ())] for run in (one, other)]
     if moved != ["ranked"] or not all(kept["ranked"]) or sorted(same[0]) != sorted(same[1]):
         moved = [name for name in moved if name != "ranked"]
     yield from (PARTS[name] for name in moved)
-    if any(_weights(_pairs(one, other))):
-        yield "weights"
+    yield from dict.fromkeys(line.partition(" of ")[0] for line in weights(pairs_of(one, other)))
 
 
 def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
-    """What the last run found, against the last before it that measured one of its contenders by the same metric.
+    """Whether the last run is better than the last before it that measured the same contender by the same metric.
 
     Where neither data nor labels nor weights differ, also against the last one before any of them changed.
     """
     measured = [run for run in runs if run.best]
     told = False
     for before in measured[-2::-1]:
-        last = measured[-1]
-        pairs = _pairs(before, last)
-        if not pairs or any(before.facts.get(name) != last.facts.get(name) for name in ("metric", "split")):
+        between = Between.of(dataset, before, measured[-1])
+        if not between.pairs or between.apart:
             continue
-        reasons = list(_incomparable(before, last, states_of(dataset, before), states_of(dataset, last)))
-        weights = any(_weights(pairs))
-        if told and not (reasons or weights):
+        moved = between.reasons or any(weights(between.pairs))
+        if told and not moved:
             continue
-        same = "same data and labels" + (", other weights" if weights else "")
-        how = f"not comparable, {'; '.join(reasons)}" if reasons else f"{same}: {_verdict(pairs)}"
-        yield f"Run {last.id} beside run {before.id}: {how}"
-        if reasons:
-            yield from _alike(before, last, states_of(dataset, before), states_of(dataset, last), pairs)
+        yield between.sentence
         told = True
-        if reasons or weights:
+        if moved:
+            yield f"more: {spelled('runs', dataset, str(before.id), str(measured[-1].id), options={})}"
             return
 
 
-def _incomparable(
-    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Iterator[str]:
-    """Why means of two runs measure something else."""
-    for name in ("metric", "split"):
-        a, b = one.facts.get(name), other.facts.get(name)
-        if a != b:
-            yield f"{name} {_or_none(a)} to {_or_none(b)}"
-    for name in ("entries", "queries", "labels"):
-        if one.states.get(name) != other.states.get(name):
-            both = name in before and name in after
-            yield f"{name} {moved(before[name], after[name], named=NAMED) if both else 'changed'}"
+@dataclass(frozen=True)
+class Between:
+    """Two runs side by side: `before` and `after` are their states, `units` what queries of today vary with."""
 
+    one: KeptRun
+    other: KeptRun
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    units: Mapping[str, int]
 
-def _alike(
-    one: KeptRun, other: KeptRun, before: Mapping[str, Any], after: Mapping[str, Any], pairs: Pairs
-) -> Iterator[str]:
-    """How contenders did on the queries that both runs asked and judged alike, as far as values are kept."""
-    if any(one.facts.get(name) != other.facts.get(name) for name in ("metric", "split")):
-        return
-    parts = [(before.get(name, {}), after.get(name, {})) for name in ("labels", "queries")]
-    alike = {query for query in parts[0][1] if all(a.get(query) == b.get(query) for a, b in parts)}
-    unknown = 0
-    for label, (old, _) in pairs.items():
-        a, b = before.get("ranked", {}).get(old["label"]), after.get("ranked", {}).get(label)
-        if not a or not b:
-            unknown += 1
-            continue
-        both = sorted(query for query in alike & a.keys() & b.keys() if None not in (a[query][0], b[query][0]))
-        on = f"{label}, on the {len(both)} of {counted(len(a.keys() | b.keys()), 'query', 'queries')}"
-        means = [sum(part[query][0] for query in both) / len(both) for part in (a, b)] if both else []
-        told = f": {_change(*means)}" if both else ": nothing to compare"
-        yield f"{on} with the same labels in both runs{told}"
-    if unknown:
-        whose = "other contender" if len(pairs) > unknown else "contender"
-        yield (
-            f"of {counted(unknown, whose)} no values by query are kept: `steelyard compare` with the weights "
-            "files of both runs tells on today's labels"
+    @classmethod
+    def of(cls, dataset: Dataset, one: KeptRun, other: KeptRun) -> Between:
+        """Of runs of a data set."""
+        units = dict(
+            zip((query.id for query in dataset.queries), unit_numbers(dataset.queries).tolist(), strict=True)
         )
+        return cls(one, other, states_of(dataset, one), states_of(dataset, other), units)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The contenders of both."""
+        return pairs_of(self.one, self.other)
+
+    @property
+    def apart(self) -> list[str]:
+        """What makes their means numbers of two kinds."""
+        both = [(name, *(run.facts.get(name) for run in (self.one, self.other))) for name in ("metric", "split")]
+        return [f"{name} {_or_none(a)} to {_or_none(b)}" for name, a, b in both if a != b]
+
+    @cached_property
+    def reasons(self) -> list[str]:
+        """What else than the search differs."""
+        both = self.before.keys() & self.after.keys()
+        return self.apart + [
+            f"{name} {moved(self.before[name], self.after[name], named=NAMED) if name in both else 'changed'}"
+            for name in DATA
+            if self.one.states.get(name) != self.other.states.get(name)
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """Better, worse, or not to be told; why, by how much, and how sure that is."""
+        then, now = f"run {self.one.id}", f"Run {self.other.id}"
+        why = f" ({', '.join(causes)} changed)" if (causes := self.causes) else ""
+        untold = f"Whether {now[0].lower()}{now[1:]} is better than {then} cannot be told{why}: "
+        if self.apart or not self.pairs:
+            return f"{untold}{'; '.join(self.apart) or 'no contender is in both'}."
+        label = max(self.pairs, key=self._weight)
+        if (paired := self.paired(label)) is None:
+            return (
+                f"{untold}{self._unknown}." if self._moved else f"{now} is as good as {then}{why}: no mean moved."
+            )
+        mean = self.pairs[label][1]["mean"]
+        metric, queries = self.metric, self.both(label)
+        on = f", on the {len(queries)} queries with the same labels in both," if self.reasons else ""
+        if paired.wins == paired.losses == 0:
+            has = " has the same values" if self.reasons else f" has {number(mean)} {metric}"
+            return f"{now} is as good as {then}{why}: {label}{on}{has}."
+        units = len({self.units.get(query, query) for query in queries})
+        gain = Gain.within(Interval(paired.delta, paired.low, paired.high), units)
+        told = {"better": f"{now} is better than {then}", "worse": f"{now} is worse than {then}"}
+        alike = f"{now} is no different from {then} by {MARGIN} or more"
+        head = untold if paired.verdict == TOO_FEW else f"{told.get(paired.verdict, alike)}{why}: "
+        return f"{head}{label}{on} is {in_words(gain, metric, 'against it')}."
+
+    @property
+    def metric(self) -> str:
+        """The metric of the later run."""
+        return self.other.facts.get("metric") or "nDCG@10"
+
+    @property
+    def causes(self) -> list[str]:
+        """What differs, in a word each."""
+        settings = [line.partition(":")[0] for line in _settings(self.one, self.other)]
+        return [*moved_parts(self.one, self.other), *settings]
+
+    def _weight(self, label: str) -> tuple[bool, bool, bool, float]:
+        """Of which contender the sentence is: the chosen one, else of other weights, else what moved most."""
+        old, new = self.pairs[label]
+        answers = answer_of(self.other, [new]) is not None
+        return answers, any(weights({label: (old, new)})), bool(self.both(label)), abs(gain_of(old, new))
+
+    @property
+    def _moved(self) -> bool:
+        return bool(self.reasons) or any(gain_of(*pair) for pair in self.pairs.values())
+
+    @property
+    def _unknown(self) -> str:
+        """What is known where no values by query are."""
+        noise = "which may be noise, as no values by query are kept"
+        return f"{_verdict(self.pairs)}, {noise}; `steelyard compare` with the weights of both tells"
+
+    @cached_property
+    def _same(self) -> set[str]:
+        """The queries whose text and labels are the same."""
+        parts = [(self.before.get(name, {}), self.after.get(name, {})) for name in ("labels", "queries")]
+        return {query for query in parts[0][1] if all(a.get(query) == b.get(query) for a, b in parts)}
+
+    def _values(self, label: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        old = self.pairs[label][0]["label"]
+        return self.before.get("ranked", {}).get(old, {}), self.after.get("ranked", {}).get(label, {})
+
+    def both(self, label: str) -> list[str]:
+        """The queries alike in both runs of which values of a contender are kept."""
+        a, b = self._values(label)
+        return sorted(
+            query for query in self._same & a.keys() & b.keys() if None not in (a[query][0], b[query][0])
+        )
+
+    def paired(self, label: str) -> Paired | None:
+        """A contender beside itself, over these queries; None without any."""
+        queries = self.both(label)
+        a, b = ([part[query][0] for query in queries] for part in self._values(label))
+        return compare_paired(b, a, [self.units.get(query) for query in queries]) if queries else None
+
+    def _told(self, label: str) -> str:
+        """A mean on these queries then and now, with the interval of the difference."""
+        paired, queries, (a, _) = self.paired(label), self.both(label), self._values(label)
+        if paired is None:
+            return "nothing to compare"
+        old = sum(a[query][0] for query in queries) / len(queries)
+        sure = interval(paired.low, paired.high, signed=True)
+        return _change(old, old + paired.delta, f" {sure}" if len(queries) > 1 else "")
+
+    def alike(self) -> Iterator[str]:
+        """How contenders did on the queries that both runs asked and judged alike, as far as values are kept."""
+        if self.apart:
+            return
+        unknown = 0
+        for label in self.pairs:
+            a, b = self._values(label)
+            if not a or not b:
+                unknown += 1
+                continue
+            on = f"{len(self.both(label))} of {counted(len(a.keys() | b.keys()), 'query', 'queries')}"
+            yield f"{label}, on the {on} with the same labels in both runs: {self._told(label)}"
+        if 0 < unknown < len(self.pairs):
+            yield f"of {counted(unknown, 'other contender')} no values by query are kept"
+
+    def means(self) -> Iterator[str]:
+        """The means that moved most, the worst first, and how many more did."""
+        gaps = {label: gain for label, pair in self.pairs.items() if (gain := gain_of(*pair))}
+        most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
+        for label in (label for label in gaps if label in most):
+            old, new = self.pairs[label]
+            if self.reasons:
+                yield f"{label}, over all queries and labels of each run: {_change(old['mean'], new['mean'])}"
+            else:
+                yield f"{label}: {self._told(label) if self.both(label) else _change(old['mean'], new['mean'])}"
+        if rest := len(gaps) - len(most):
+            yield f"{rest} more moved less"
 
 
 def _alone(one: KeptRun, other: KeptRun, pairs: Pairs) -> Iterator[str]:
@@ -144,47 +255,13 @@ def _renamed(one: KeptRun, pairs: Pairs) -> Iterator[str]:
 def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
     for name, what in (("tool", "tool"), ("code", "commit"), ("model", "model"), ("limit", "limit")):
         a, b = one.facts.get(name), other.facts.get(name)
-        if a != b:
+        if a and b and a != b:  # a gate keeps no model and no limit
             yield f"{what}: {_short(a)} to {_short(b)}"
-
-
-def _weights(pairs: Pairs) -> Iterator[str]:
-    for label, (old, row) in pairs.items():
-        if old.get("strategy") != row.get("strategy"):
-            yield f"weights of {label}: {_or_none(old.get('strategy'))} to {_or_none(row.get('strategy'))}"
-
-
-def _pairs(one: KeptRun, other: KeptRun) -> Pairs:
-    """Both rows of each contender of both runs, the worst change first.
-
-    It is the same by name and configuration, else by configuration, whatever it was called, else by name.
-    """
-    before, after = (list(run.facts.get("rows", ())) for run in (one, other))
-    pairs = []
-    for same in (lambda row: (row["label"], _configuration(row)), _configuration, lambda row: (row["label"],)):
-        olds, news = Counter(map(same, before)), Counter(map(same, after))
-        alike = [key for key in news if key and news[key] == olds[key] == 1]
-        for key in alike:
-            old, new = (next(row for row in rows if same(row) == key) for rows in (before, after))
-            before.remove(old)
-            after.remove(new)
-            pairs.append((old, new))
-    return {new["label"]: (old, new) for old, new in sorted(pairs, key=lambda pair: _gain(*pair))}
-
-
-def _configuration(row: KeptRow) -> tuple[object, ...]:
-    """What makes a contender what it is, as far as it is kept; nothing where that is unknown."""
-    strategy = row.get("strategy")
-    return (strategy, row.get("system"), row.get("profile")) if strategy else ()
-
-
-def _gain(old: KeptRow, new: KeptRow) -> float:
-    return round(new["mean"] - old["mean"], 9)  # what differs by less is how sums were rounded
 
 
 def _verdict(pairs: Pairs) -> str:
     """How many means moved either way, and the ones that did most, in words."""
-    gains = {label: _gain(*pair) for label, pair in pairs.items()}
+    gains = {label: gain_of(*pair) for label, pair in pairs.items()}
     fell = [f"{label} by {number(-gain, 4)}" for label, gain in gains.items() if gain < 0]
     rose = [f"{label} by {number(gain, 4)}" for label, gain in gains.items() if gain > 0][::-1]
     told = [
@@ -192,8 +269,6 @@ def _verdict(pairs: Pairs) -> str:
         for texts, how in ((fell, "fell"), (rose, "rose"))
         if texts
     ]
-    if not pairs:
-        return "no contender is in both runs"
     if len(pairs) == 1:
         (only,) = gains
         how = f"fell by {number(-gains[only], 4)}" if fell else f"rose by {number(gains[only], 4)}"
@@ -201,20 +276,9 @@ def _verdict(pairs: Pairs) -> str:
     return f"of {len(pairs)} contenders in both runs {' and '.join(told) or 'none moved'}"
 
 
-def _means(pairs: Pairs, apart: bool) -> Iterator[str]:
-    """The means that moved most, the worst first, and how many more did."""
-    gaps = {label: gain for label, pair in pairs.items() if (gain := _gain(*pair))}
-    most = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
-    for label in (label for label in gaps if label in most):
-        told = _change(*(row["mean"] for row in pairs[label]))
-        yield f"{label}{', over all queries and labels of each run' if apart else ''}: {told}"
-    if rest := len(gaps) - len(most):
-        yield f"{rest} more moved less"
-
-
-def _change(old: float, new: float) -> str:
+def _change(old: float, new: float, sure: str = "") -> str:
     gain = round(new - old, 9)
-    return f"{number(old, 4)} to {number(new, 4)} ({number(gain, 4, signed=True)})"
+    return f"{number(old, 4)} to {number(new, 4)} ({number(gain, 4, signed=True)}{sure})"
 
 
 def _short(value: object) -> str:

@@ -14,7 +14,7 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept
+from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept, moved_since_last
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.runs_between import changes, moved_parts, newest
 from steelyard_eval.show.spans import Span
@@ -56,8 +56,17 @@ class Runs(Result):
     def __str__(self) -> str:
         if not self.runs:
             return "nothing was measured yet"
-        last = "\n".join(wrapped(line, 4) for line in newest(self.dataset, self.runs))
-        return "\n\n".join(filter(None, [table(self._rows(), COLUMNS), last]))
+        last = [*newest(self.dataset, self.runs), *self._since()]
+        return "\n\n".join(
+            filter(None, [table(self._rows(), COLUMNS), "\n".join(wrapped(line, 4) for line in last)])
+        )
+
+    def _since(self) -> list[str]:
+        """What changed since the last run, and how to measure again: the list cannot tell what that did."""
+        lines = moved_since_last(self.dataset)
+        file = [str(WEIGHTS)] if WEIGHTS.is_file() else []
+        again = lines and spelled("compare", self.dataset, *file, options={})
+        return [*lines, *([f"measure again: {again}"] if again else [])]
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
@@ -77,10 +86,7 @@ class Runs(Result):
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
         head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
-        rows = [
-            {**row, "mean": _shown(row), "strategy": brief(row.get("strategy") or "-")}
-            for row in facts.get("rows", ())
-        ]
+        rows = [{**row, "mean": _shown(row), "strategy": brief(_written(row))} for row in facts.get("rows", ())]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
         file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
         steps = [wrapped(f"as a file: {file}", 4)] if file else []
@@ -154,6 +160,10 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
             span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
             lines[name].append(span or None)
     return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
+
+
+def _written(row: KeptRow) -> str:
+    return " with ".join(filter(None, [row.get("strategy"), row.get("settings")])) or "-"
 
 
 def _shown(row: KeptRow) -> str:

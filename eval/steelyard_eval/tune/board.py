@@ -19,6 +19,7 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.comparison_document import result_of, tested
 from steelyard_eval.decide.provenance import mean_of
 from steelyard_eval.decide.rule import Evidence
+from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
 from steelyard_eval.tune.current import Current
@@ -44,7 +45,7 @@ class Place:
     def about(self) -> ContenderRecord:
         """The configuration, for the document."""
         config = self.config
-        return {
+        about: ContenderRecord = {
             "label": self.label,
             "system": config.system if config else None,
             "profile": config.profile if config else None,
@@ -52,6 +53,7 @@ class Place:
             "family": self.family,
             "kind": "tuned" if self.tuned else "preset",
         }
+        return {**about, **settings(config)} if config else about
 
 
 @dataclass(frozen=True)

@@ -613,7 +613,8 @@ class Workbench:
 
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        keep(self.dataset, kind, found.to_json(), found.weights if isinstance(found, ChosenWeights) else None)
+        document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
+        keep(self.dataset, kind, document, found.weights if isinstance(found, ChosenWeights) else None)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

@@ -464,6 +464,18 @@ class TestAccepting:
         assert load(sealed).qrels["q1"]["e1"] == 3
         assert self.accept(sealed) == (0, ["accepted: nothing, as no file differs"])
 
+    def test_labels_that_show_that_not_all_is_judged(self, sealed):
+        """Of the relevant ones q1 e1 goes and q2 e1, which pool: complete called not relevant, comes."""
+        manifest = json.loads((sealed / "dataset.json").read_text())
+        write(sealed, "dataset.json", manifest | {"pool": "complete"})
+        keep(load(sealed), "compare", {"primary": "nDCG@10"})
+        write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2\n", "") + "q2 0 e1 1\n")
+        remedy = 'take "pool" out of dataset.json'
+        assert self.accept(sealed)[1][2:] == [
+            f"pool: complete now calls 1 entry that lost a label not relevant; {remedy} if that is wrong",
+            f"pool: complete called 1 entry that got a label not relevant; {remedy} unless all is judged now",
+        ]
+
     def test_a_file_that_was_removed(self, sealed):
         write(sealed, "qrels.txt", None)
 

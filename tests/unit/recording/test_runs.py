@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
@@ -20,11 +21,19 @@ from steelyard.config.search_config import RetrieverConfig, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard_eval.cli.commands.runs import runs as command
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import check
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.show.runs_kept import trends
 from steelyard_eval.tune.replaced import keep_back
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
+NOISE = "which may be noise, as no values by query are kept; `steelyard compare` with the weights of both tells."
+
+
+def untold(later, earlier):
+    return f"Whether run {later} is better than run {earlier} cannot be told"
+
+
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
 
 
@@ -33,6 +42,7 @@ def folder(tmp_path, monkeypatch):
     """A data set of two entries, with kept runs switched on and a cache of its own."""
     monkeypatch.delenv("STEELYARD_RUNS")
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "400")
     at = tmp_path / "mine"
     at.mkdir()
     (at / "dataset.json").write_text('{"name": "mine"}')
@@ -81,7 +91,9 @@ def test_what_changed_is_told_by_part(folder, monkeypatch):
     changed = document(0.75, "rrf(bm25, vector)", ("m2", "m1"))
     keep(sy.load(folder).dataset, "compare", changed, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Not comparable: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
+        f"{untold(2, 1)} (entries, labels, weights changed): of 2 contenders in both runs 1 rose (a by 0.2500), "
+        f"{NOISE}",
+        "changed: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
         "weights of b: bm25 to rrf(bm25, vector)",
         "weights of a: bm25 to rrf(bm25, vector)",
         "b, on the 0 of 1 query with the same labels in both runs: nothing to compare",
@@ -310,8 +322,8 @@ def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_foll
     for means in (before, after, {"new": 0.5}):
         keep(sy.load(folder).dataset, "compare", of_means(means), now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: of 8 contenders in both runs 2 fell (most b by 0.2000) and 6 rose (most h by "
-        "0.0600)",
+        f"{untold(2, 1)}: of 8 contenders in both runs 2 fell (most b by 0.2000) "
+        f"and 6 rose (most h by 0.0600), {NOISE}",
         "only run 1 has only then",
         "b: 0.5000 to 0.3000 (-0.2000)",
         "a: 0.5000 to 0.4000 (-0.1000)",
@@ -321,13 +333,16 @@ def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_foll
         "3 more moved less",
     ]
     assert sy.load(folder).runs().changed(2, 3) == [
-        "Same data and labels: no contender is in both runs",
+        f"{untold(3, 2)}: no contender is in both.",
         "only run 2 has h; g; f; e; d; 3 more",  # rows are kept best first
         "only run 3 has new",
     ]
     (folder / "qrels.txt").write_text("q1 0 m1 2\nq1 0 m2 1\n")
     keep(sy.load(folder).dataset, "compare", of_means(after) | {"split": "dev"}, now=lambda: NOW)
-    assert sy.load(folder).runs().changed(2, 4) == ["Not comparable: split none to dev; labels 1 added ('q1 m2')"]
+    assert sy.load(folder).runs().changed(2, 4) == [
+        f"{untold(4, 2)} (labels changed): split none to dev.",
+        "changed: split none to dev; labels 1 added ('q1 m2')",
+    ]
 
 
 def gated(strategy, mean):
@@ -346,28 +361,27 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
     assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
     lines = str(data.runs()).splitlines()
-    told = "same data and labels, other weights: w.json, the only contender in both runs,"
-    assert " ".join(lines[-2:]).replace("    ", "") == f"Run 5 beside run 4: {told} fell by 0.2370"
+    told = "cannot be told (weights changed): w.json, the only contender in both runs,"
+    assert lines[-2] == f"Whether run 5 is better than run 4 {told} fell by 0.2370, {NOISE}"
+    assert lines[-1] == f"more: steelyard runs {folder} 4 5"
     assert "\N{EN DASH}" not in "\n".join(lines)
     CliRunner().invoke(main, ["runs", str(folder), "5", "--delete"])
-    assert " ".join(str(data.runs()).split()).endswith(f"Run 4 beside run 2: {told} rose by 0.2810")
+    assert f"Whether run 4 is better than run 2 {told} rose by 0.2810" in str(data.runs())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    last = "Run 6 beside run 4: not comparable, labels 1 changed ('q1 m1')"
-    assert last in str(sy.load(folder).runs()).splitlines()
+    assert f"{untold(6, 4)} (labels, weights changed)" in str(sy.load(folder).runs())
 
 
-def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder, monkeypatch):
+def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
     """By hand: 0.737 - 0.456 = 0.281, over run 1, which had other weights; run 3 ran other contenders."""
-    monkeypatch.setenv("COLUMNS", "200")
     data = sy.load(folder)
     for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
         keep(data.dataset, "gate", found, now=lambda: NOW)
-    only = "w.json, the only contender in both runs,"
-    assert " ".join(str(data.runs()).split("\n\n")[1].split()) == (
-        f"Run 4 beside run 2: same data and labels: {only} did not move "
-        f"Run 4 beside run 1: same data and labels, other weights: {only} rose by 0.2810"
-    )
+    assert str(data.runs()).split("\n\n")[1].splitlines() == [
+        "Run 4 is as good as run 2: no mean moved.",
+        f"{untold(4, 1)} (weights changed): w.json, the only contender in both runs, rose by 0.2810, {NOISE}",
+        f"more: steelyard runs {folder} 1 4",
+    ]
 
 
 def test_the_same_weights_are_compared_whatever_they_are_called(folder):
@@ -379,18 +393,99 @@ def test_the_same_weights_are_compared_whatever_they_are_called(folder):
     keep(data.dataset, "recommend", before, now=lambda: NOW)
     keep(data.dataset, "gate", gated("weighted_sum(1*fts)", 0.75), now=lambda: NOW)
     assert data.runs().changed(1, 2) == [
-        "Same data and labels: w.json, the only contender in both runs, rose by 0.2500",
+        f"{untold(2, 1)}: w.json, the only contender in both runs, rose by 0.2500, {NOISE}",
         "only run 1 has w.json",
         "w.json was called weighted sum, tuned in run 1",
         "w.json: 0.5000 to 0.7500 (+0.2500)",
     ]
 
 
+def of_queries(folder, values, **row):
+    """What a comparison of one weights file keeps, with values by query."""
+    ids = [f"q{at:02}" for at in range(len(values))]
+    (folder / "queries.jsonl").write_text("".join(f'{{"id": "{id_}", "text": "asks {id_}"}}\n' for id_ in ids))
+    (folder / "qrels.txt").write_text("".join(f"{id_} 0 m1 1\n" for id_ in ids))
+    found = of_means({"w.json": sum(values) / len(values)})
+    found["configurations"] = [{"label": "w.json", "system": "plain", **row}]
+    found["per_query"] = [{"id": id_, "values": {"w.json": value}} for id_, value in zip(ids, values, strict=True)]
+    found["rankings"] = {"lists": [{"label": "w.json", "queries": {}}]}
+    return found
+
+
+def test_two_runs_end_in_one_sentence_with_the_interval_of_the_paired_difference(folder):
+    """By hand: all of 20 fall by 0.2, so Student's t reaches 2.093 * sqrt(0.65^2 / sqrt(21) / 19 / 20) = 0.033."""
+    for values, strategy in (
+        ([0.5] * 20, "bm25"),
+        ([0.3] * 20, "fts"),
+        ([0.3] * 20, "fts"),
+        ([0.1, 0.5] * 10, "fts"),
+    ):
+        found = of_queries(folder, values, strategy=strategy)
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    first, *rest = runs.changed(1, 2)
+    start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against it, "
+    assert first.startswith(f"{start}95% sure of -0.233 to -0.167;")
+    assert "w.json: 0.5000 to 0.3000 (-0.2000 [-0.233, -0.167])" in rest
+    assert runs.changed(2, 1)[0].startswith("Run 1 is better than run 2 (weights changed): w.json is +0.200")
+    assert runs.changed(2, 3) == ["nothing changed"]
+    assert f"{untold(4, 3)} (result lists changed): w.json is +0.000" in runs.changed(3, 4)[0]
+
+
+def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folder):
+    chosen = of_queries(folder, [0.5] * 20, strategy="bm25")
+    for part in (chosen["configurations"], chosen["results"], chosen["rankings"]["lists"]):
+        part[0]["label"] = "tuned"
+    chosen["per_query"] = [{**row, "values": {"tuned": 0.5}} for row in chosen["per_query"]]
+    edited = of_queries(folder, [0.3] * 20, strategy="fts")
+    keep(sy.load(folder).dataset, "recommend", chosen, {"config": weights("bm25").to_json()}, now=lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", edited, now=lambda: NOW)
+    told = sy.load(folder).runs().changed(1, 2)
+    assert told[0].startswith("Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against it")
+    assert told[1:3] == ["w.json was called tuned in run 1", "weights of w.json: bm25 to fts"]
+
+
+def test_contenders_of_other_depths_are_told_apart(folder):
+    for deep in ({}, {"settings": "bm25.depth=5"}):
+        found = of_queries(folder, [0.5] * 20, strategy="bm25", **deep)
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    assert "settings of w.json: the usual ones to bm25.depth=5" in runs.changed(1, 2)
+    assert list(runs.to_frame()["changed since the run before"]) == ["the first", "settings"]
+    assert "bm25 with bm25.depth=5" in runs.one(2)
+
+
+def test_runs_are_listed_of_a_set_whose_labels_were_edited_and_say_what_to_do(folder):
+    """dataset.json holds the hash of qrels.txt, which nobody renewed; run 2, a mismatch, measured nothing."""
+    sealed = sha256((folder / "qrels.txt").read_bytes()).hexdigest()
+    (folder / "dataset.json").write_text(json.dumps({"name": "mine", "files": {"qrels.txt": sealed}}))
+    keep(sy.load(folder).dataset, "compare", document(), now=lambda: NOW)
+    (folder / "qrels.txt").write_text("q1 0 m1 1\n")
+    keep(check(folder, sealed=False).dataset, "gate", {"verdict": "mismatch"}, now=lambda: NOW)
+    done = CliRunner().invoke(main, ["runs", str(folder)])
+    assert done.exit_code == 0
+    assert f"if this was on purpose: steelyard check {folder} --accept" in done.stderr
+    assert done.stdout.splitlines()[-2:] == [
+        "labels since run 1: 1 changed ('q1 m1')",
+        f"measure again: steelyard compare {folder}",
+    ]
+
+
+def test_a_gate_keeps_its_values_by_query(folder, monkeypatch):
+    """Else no mean moved is all that could be told; the only query has its relevant entry first."""
+    monkeypatch.chdir(folder.parent)
+    for words in (["bm25", "--update", "--because", "first"], [], []):
+        assert CliRunner().invoke(main, ["gate", "mine", *words, "--embedder", "none"]).exit_code == 0
+    assert str(sy.load(folder).runs()).endswith("Run 2 is as good as run 1: bm25 has 1.000 nDCG@10.")
+    sy.load(folder).gate()
+    assert str(sy.load(folder).runs()).endswith("Run 3 is as good as run 2: bm25 has 1.000 nDCG@10.")
+
+
 def test_means_that_did_not_move_are_counted(folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for mean in (0.5, 0.5):
         keep(sy.load(folder).dataset, "compare", of_means({"a": mean, "b": 0.3}), now=lambda: NOW)
-    assert str(sy.load(folder).runs()).endswith(": of 2 contenders in both runs none moved")
+    assert str(sy.load(folder).runs()).endswith("Run 2 is as good as run 1: no mean moved.")
 
 
 def test_changed_labels_are_told_from_a_change_of_search(folder):
@@ -404,13 +499,14 @@ def test_changed_labels_are_told_from_a_change_of_search(folder):
         found["rankings"] = {"lists": [{"label": "a", "queries": {}}]}
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        "Not comparable: labels 1 changed ('q1 m1')",
-        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 to 0.7000 (+0.2000)",
-        "of 1 other contender no values by query are kept: `steelyard compare` with the weights files of both "
-        "runs tells on today's labels",
+        f"{untold(2, 1)} (labels changed): a, on the 2 queries with the same labels "
+        "in both, is +0.200 nDCG@10 against it, and so few queries say nothing of others.",
+        "changed: labels 1 changed ('q1 m1')",
+        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 to 0.7000 (+0.2000 [too few queries])",
+        "of 1 other contender no values by query are kept",
         "a, over all queries and labels of each run: 0.6333 to 0.5000 (-0.1333)",
     ]
-    assert "0.5000 to 0.7000" in str(sy.load(folder).runs())
+    assert "is +0.200 nDCG@10 against it" in str(sy.load(folder).runs())
 
 
 def test_lists_are_named_as_changed_where_the_contenders_and_labels_are_the_same(folder):
@@ -450,7 +546,7 @@ def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
     with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
         left = {digest for (digest,) in db.execute("SELECT digest FROM states")}
 
-    assert said == f"deleted: run 1, compare of {first.at}\n"
+    assert said == f"deleted: run 1, compare of {first.at}\nkept are: 2\n"
     assert kept(data.dataset) == [second]
     assert (before, left) == (5, set(second.states.values()))
     for words in (["1", "--delete"], ["--delete"], ["2", "2", "--delete"], ["2", "--delete", "--out", "w.json"]):
@@ -481,13 +577,15 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     there = {*folder.iterdir()}
 
     def said(run):
-        return CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
+        *lines, check = CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
+        assert check == f"to check it: steelyard compare {folder} {out}"
+        return lines
 
-    assert said("1") == [f"written: {out}"]
+    assert said("1") == [f"written: {out}, with fts"]
     assert (json.loads(out.read_text()), {*folder.iterdir()} - there) == (two, {out})
     again = f"steelyard runs {folder} 1 --out {out}"
     assert said("2") == [
-        f"written: {out}",
+        f"written: {out}, with bm25",
         f"{out}: replaced, it was of an earlier run; to have it again: {again}",
     ]
     assert json.loads(out.read_text()) == one
@@ -498,7 +596,7 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
         assert said("1")[1:] == [f"{out}: replaced, no kept run has what it held, {told}"]
         assert copy.read_text() == f"mine {number}"
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
-    assert said("1") == [f"written: {out}"]
+    assert said("1") == [f"written: {out}, with fts"]
     assert data.runs().save_weights(2, out) == out
 
 
@@ -609,11 +707,9 @@ def test_damaged_weights_of_a_run_are_refused(folder):
     assert "run 1 of mine" in found.output
 
 
-def test_what_one_of_two_runs_did_not_choose_is_none(folder):
-    chosen = {"chosen": {"strategy": "bm25"}, "formula": "cortex_mem with bm25 with graph.seeds=3"}
-    for more in (chosen, {}):
-        keep(sy.load(folder).dataset, "compare", document() | more, now=lambda: NOW)
-    assert sy.load(folder).runs().changed(1, 2) == [
-        "Same data and labels: of 2 contenders in both runs none moved",
-        "chosen: cortex_mem with bm25 with graph.seeds=3 to none",
-    ]
+def test_what_two_runs_chose_is_told_and_nothing_of_one_that_chooses_nothing(folder):
+    for formula in ("bm25 with graph.seeds=3", "fts", None):
+        chosen = {"chosen": {"strategy": formula}, "formula": formula} if formula else {}
+        keep(sy.load(folder).dataset, "compare", document() | chosen, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(1, 2)[1:] == ["chosen: bm25 with graph.seeds=3 to fts"]
+    assert sy.load(folder).runs().changed(2, 3) == ["nothing changed"]

@@ -105,7 +105,7 @@ def record(
     metavar="LABEL|CONTENDER",
     type=completion.CONTENDER,
     help="What the others are tested against, such as what you run today; by default the `system` of dataset.json "
-    "where it is compared, else the first contender.",
+    "where it is compared or a contender is alone, else the first contender.",
 )
 @recording_option
 @split_option
@@ -143,7 +143,10 @@ def compare(
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
     data = load(dataset, intents)
-    comparison = run_compare(data, contenders_of(contenders, more) or None, **options)
+    named = contenders_of(contenders, more)
+    if len(named) == 1 and not options["baseline"] and not options["recording"]:
+        options["baseline"] = data.system or None
+    comparison = run_compare(data, named or None, **options)
     document = comparison.to_json()
     keep(data, "compare", document)
     if out:

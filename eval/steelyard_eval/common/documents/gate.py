@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from steelyard_eval.common.documents.parts import AnsweredDocument, Count, Ends, Share
+from steelyard_eval.common.documents.parts import AnsweredDocument, Count, Ends, SettingsPart, Share
 
 
 class GatedDataset(TypedDict):
@@ -106,7 +106,7 @@ class PowerRecord(TypedDict):
     planted: NotRequired[list[PlantedRecord]]
 
 
-class GatedConfiguration(TypedDict):
+class GatedConfiguration(SettingsPart):
     """What a contender is; lists have neither system nor limit."""
 
     label: str

@@ -145,6 +145,12 @@ class CurveRecord(TypedDict):
     axis: CurveAxis | None
 
 
+class SettingsPart(TypedDict, total=False):
+    """What else than its strategy a search has that its system has not: parameters, depths, stages."""
+
+    settings: str
+
+
 class QueryRecord(TypedDict):
     """A query with the primary metric of each contender."""
 

@@ -18,6 +18,7 @@ from steelyard_eval.common.documents.parts import (
     MeanRecord,
     QueryRecord,
     RankingsRecord,
+    SettingsPart,
     Share,
 )
 from steelyard_eval.common.documents.tuning import Depths, OptimumRecord, TuningDocument
@@ -45,7 +46,7 @@ class NamedSystem(TypedDict, total=False):
     profile: str | None
 
 
-class ContenderRecord(NamedSystem):
+class ContenderRecord(NamedSystem, SettingsPart):
     """What was compared; lists have their source as the strategy. `empty` counts queries without any result.
 
     `tuned` says that it was tuned on these queries, or some of them.
