@@ -74,7 +74,7 @@ def _details(row: GatedRecord) -> str:
 
 def fall(part: SliceRecord) -> str:
     """The change on a category or an intent, as both faces write it."""
-    return f"{part['delta']:+.4f} over {part['queries']} queries, corrected p = {part['p_adjusted']:.2g}"
+    return f"{part['delta']:+.3f} over {part['queries']} queries, corrected p = {part['p_adjusted']:.2g}"
 
 
 def trust(record: GateDocument) -> str:
