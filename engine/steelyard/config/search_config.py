@@ -302,9 +302,8 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        remedy = (
-            "name the search-weights.json in it" if Path(path).is_dir() else "`steelyard recommend` writes one"
-        )
+        inside = (Path(path) / "search-weights.json").is_file()
+        remedy = "name the search-weights.json in it" if inside else "`steelyard recommend` writes one"
         close = beside(path) if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"cannot read the weights file {place}: {reason}{close or f'; {remedy}'}") from None
     try:

@@ -39,8 +39,7 @@ class Naming:
         """A baseline may name files of the working directory when it is in there, else of its own folder."""
         here = Path()
         within = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(here))
-        instead = 'name what is used now: steelyard gate DATASET CONTENDER --update --accept-worse --because "..."'
-        return cls(f"the baseline {shown(str(path), PATH_WIDTH)}", here if within else path.parent, instead)
+        return cls(f"the baseline {shown(str(path), PATH_WIDTH)}", here if within else path.parent)
 
     def contender(self, text: str) -> str:
         """A contender of any kind, as a command would name it; ConfigError for what no file may name."""

@@ -61,12 +61,13 @@ class Asked:
                 return cls(of_run(label, Path(text)), written)
             return cls(Named(label, kind, SearchConfig.load(text) if kind == "weights" else text), written)
         except SteelyardError as error:
-            problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"
             torn = isinstance(error.__context__, JSONDecodeError)  # which tells a place and quotes nothing
             if kind == "weights" and (torn or _is_weights(text)):
-                raise ConfigError(f"{problem}: {error}") from None
+                remedy = f"correct what {naming.file} names, or restore it from version control"
+                raise ConfigError(f"{remedy}: {error}") from None
             # The message may quote the file, which the baseline chose and which may hold anything.
             command = spelled("gate", dataset, text, options={}) or "gate it by name"
+            problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"
             raise ConfigError(f"{problem}; to see why: {command}") from None
 
     @property

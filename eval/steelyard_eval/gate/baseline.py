@@ -193,7 +193,7 @@ def load_baseline(path: Path, rebaseline: str) -> Baseline:
     except FileNotFoundError:
         begin = rebaseline.replace("steelyard gate", "steelyard init", 1).partition(" --update")[0]
         raise DataError(
-            f"there is no baseline at {place}; begin one with what you use today: {begin} --current CONTENDER"
+            f"there is no baseline at {place}; write a first one of what you use today: {begin}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the baseline {place}: {getattr(error, 'strerror', None) or error}") from None

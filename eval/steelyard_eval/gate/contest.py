@@ -231,7 +231,7 @@ class Contest:
             return f"{change}; the one-sided test of the gate fails it (p = {found.p_worse:.2g})"
         if found.fails or found.better:
             return change
-        sure = f"excluded ({BOUND:.0%} sure, by one side alone)"
+        sure = f"excluded ({BOUND:.0%} sure, one-sided)"
         can = sure if found.within else "not excluded, for these queries are too few to tell"
         return f"{change}; a drop of {self.budget:g} is {can}"
 

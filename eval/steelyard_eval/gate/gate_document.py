@@ -21,7 +21,6 @@ from steelyard_eval.common.documents.gate import (
 )
 from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.decide.provenance import tuned_here
@@ -110,8 +109,7 @@ def mismatch(
         **_head(gate),
         "verdict": "mismatch",
         **Conclusion(
-            f"Mismatch: the {what} of {_short(gate.dataset.name)} changed, so values cannot be compared with the "
-            "baseline's.",
+            f"Mismatch: the {what} changed since the baseline was written, so search cannot be compared with it.",
             (Step("if that is meant", gate.rebaseline),),
         ).to_json(),
         "check": None,
@@ -175,7 +173,8 @@ def sentence(verdict: str, contests: Sequence[Contest]) -> str:
     deciding = [contest for contest in contests if contest.verdict == verdict]
     changed = [contest for contest in deciding if contest.findings[0]["kind"] not in ("unchanged", "identity")]
     if verdict == "pass" and not changed:
-        return f"Pass: no list of {counted(len(contests), 'contender')} changed."
+        names = _short(contests[0].now.label) if len(contests) == 1 else f"{len(contests)} contenders"
+        return f"Pass: no list of {names} changed."
     first, *rest = changed if verdict == "pass" else deciding
     more = f" (and {len(rest)} more)" if rest else ""
     return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.headline}{more}."
@@ -185,12 +184,9 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
     """What to do now: look at what lost most, label more, or write a baseline on this platform."""
     if verdict == "fail":
         for contest in contests:
-            if contest.verdict == verdict and (rows := contest.worst()):
-                lost = rows[0]["id"]
-                step = f"look at {visible(lost)}, which lost most of {_short(contest.now.label)}"
-                before = _formula_before(contest)
-                beside = ", beside the formula of the baseline" if before else ""
-                return (Step(f"{step}{beside}", _explaining(gate, lost, contest, before)),)
+            for lost in contest.worst()[:1] if contest.verdict == verdict else ():
+                if command := _explaining(gate, lost["id"], contest, _formula_before(contest)):
+                    return (Step(f"see why {visible(lost['id'])} fell most", command),)
         return ()
     if verdict == "inconclusive":
         return tuple(_settling(gate, contests))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord, SliceRecord
 from steelyard_eval.common.markup import ends
 
-SAME = ("unchanged", "identity")
-"""Reasons that need no words beside a change of none."""
+SEEN = ("unchanged", "identity", "baseline")
+"""Reasons of a pass that the change with its interval shows by itself."""
 SHOWN = 3
 """Queries that lost most, a contender."""
 
@@ -18,7 +20,6 @@ def text(record: GateDocument) -> str:
     parts = [in_terminal(record)]
     if record["contenders"]:
         parts += [contenders(record), *map(_details, record["contenders"]), wrapped(trust(record))]
-        parts += [f"intents: {record['intents']}"] if record["intents"] else []
     else:
         parts += ["\n".join(wrapped(finding["text"], 2) for finding in record["findings"])]
     return "\n\n".join(part for part in parts if part)
@@ -26,33 +27,33 @@ def text(record: GateDocument) -> str:
 
 def contenders(record: GateDocument) -> str:
     """A row a contender."""
-    rows = [{**_row(row, f"catches {drop_text(record)}"), "why": why(row, record)} for row in record["contenders"]]
-    some = any(row["why"] for row in rows)
-    return table([row if some else {head: cell for head, cell in row.items() if head != "why"} for row in rows])
+    return table([*rows_of(record)])
 
 
-def _row(row: GatedRecord, catches: str) -> dict[str, str]:
-    power = row["power"]
-    return {
-        "": row["label"],
-        "verdict": row["verdict"],
-        "nDCG@10": f"{row['metrics'][0]['now']:.4f}",
-        "change [95%]": change(row) if row["lists_changed"] else "none",
-        "touched": f"{row['touched']:.0%}",
-        catches: percent(power["caught"]) + (" (misses most)" if power["asleep"] else ""),
-    }
+def rows_of(record: GateDocument) -> Iterator[dict[str, str]]:
+    """A row a contender, head to cell; there is a column of reasons where any row needs one."""
+    reasons = [_why(row, record) for row in record["contenders"]]
+    for row, why in zip(record["contenders"], reasons, strict=True):
+        cells = {
+            "": row["label"],
+            "verdict": row["verdict"],
+            "nDCG@10": f"{row['metrics'][0]['now']:.3f}",
+            "change [95%]": change(row) if row["lists_changed"] else "none",
+            "top 10 changed": f"{row['touched']:.0%} of {row['queries']}",
+        }
+        yield {**cells, "why": why} if any(reasons) else cells
 
 
-def why(row: GatedRecord, record: GateDocument) -> str:
-    """What decided, where neither the sentence above nor a change of none says it."""
-    told = (row["reason"] in SAME and row["verdict"] == "pass") or row["text"] in record["sentence"]
+def _why(row: GatedRecord, record: GateDocument) -> str:
+    """What decided, where neither the sentence above nor the change says it."""
+    told = (row["reason"] in SEEN and row["verdict"] == "pass") or row["text"] in record["sentence"]
     return "" if told else row["text"]
 
 
 def change(row: GatedRecord) -> str:
     """The change of nDCG@10 with its interval."""
     against = row["against"][0]
-    return f"{against['delta']:+.4f} {ends(against['low'], against['high'], '+.4f')}"
+    return f"{against['delta']:+.3f} {ends(against['low'], against['high'], '+.3f')}"
 
 
 def _details(row: GatedRecord) -> str:
@@ -73,7 +74,7 @@ def _details(row: GatedRecord) -> str:
 
 def fall(part: SliceRecord) -> str:
     """The change on a category or an intent, as both faces write it."""
-    return f"{part['delta']:+.4f} over {part['queries']} queries, corrected p = {part['p_adjusted']:.2g}"
+    return f"{part['delta']:+.3f} over {part['queries']} queries, corrected p = {part['p_adjusted']:.2g}"
 
 
 def trust(record: GateDocument) -> str:
@@ -89,11 +90,6 @@ def trust(record: GateDocument) -> str:
     if power["asleep"]:
         seen += f" It would miss most such drops of {', '.join(power['asleep'])}: too few queries have labels."
     return seen
-
-
-def drop_text(record: GateDocument) -> str:
-    """The drop that the power is about."""
-    return f"-{record['power']['drop']:g}" if record["power"] else "drops"
 
 
 def percent(share: float | None) -> str:

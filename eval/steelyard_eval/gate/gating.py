@@ -110,11 +110,11 @@ class Gate:
         if differing:
             setup, states_now = self._setup(baseline, history), self._states(baseline)
             return Gating(mismatch(setup, differing, states_now, self._written_with(baseline)))
-        baseline = self._aligned(baseline)
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
-        pairs = [(contender, _kept(baseline, contender, alone=len(asked) == 1)) for contender in asked]
+        baseline = _in_place(self._aligned(baseline), asked)
+        pairs = [_kept(baseline, contender) for contender in asked]
         answers = self._field(baseline).run(asked)
-        contests = [self._contest(now, kept, baseline) for now, (_, kept) in zip(answers, pairs, strict=True)]
+        contests = [self._contest(now, kept, baseline) for now, kept in zip(answers, pairs, strict=True)]
         return Gating(
             document(self._setup(baseline, history), contests), by_query(answers, self.queries(baseline))
         )
@@ -142,6 +142,7 @@ class Gate:
         if contenders is None and old is None:
             raise ConfigError(f"there is no baseline at {self.path} to update; name the contenders to begin one")
         asked = self._named_by(old) if contenders is None and old else read_asked(contenders or ())
+        old = _in_place(old, asked) if old is not None else None
         differing = self.differing(old) if old is not None else {}
         comparable = self._aligned(old) if old is not None and not differing else None
         answers = self._field(old).run(asked)
@@ -163,12 +164,19 @@ class Gate:
     @property
     def rebaseline(self) -> str:
         """The command that writes a new baseline of the same contenders."""
-        folder, file = (shlex.quote(word(path)) for path in (self.dataset.path, self.path))
-        return f'steelyard gate {folder} --baseline {file} --update --because "..."'
+        other = f" --baseline {shlex.quote(word(self.path))}" if self.path != BASELINE else ""
+        return f'steelyard gate {shlex.quote(word(self.dataset.path))}{other} --update --because "..."'
+
+    def replacing(self, contender: str, old: Baseline) -> str:
+        """The command that writes a new baseline of a contender alone."""
+        gate, update, because = self.rebaseline.partition(" --update")
+        drops = " --accept-worse" if len(old.contenders) > 1 else ""
+        return f"{gate} {contender}{update}{drops}{because}"
 
     def _named_by(self, baseline: Baseline) -> list[Asked]:
         """The contenders of a baseline; ConfigError for one that no file may name."""
-        naming = Naming.of_baseline(self.path)
+        instead = f"name what is used now: {self.replacing('CONTENDER', baseline)}"
+        naming = replace(Naming.of_baseline(self.path), instead=instead)
         return together(*(partial(Asked.again, naming, self.dataset, *kept.named) for kept in baseline.contenders))
 
     def queries(self, baseline: Baseline | None) -> tuple[Query, ...]:
@@ -338,14 +346,19 @@ class Gate:
         }
 
 
-def _kept(baseline: Baseline, asked: Asked, alone: bool) -> KeptContender:
-    """What the baseline keeps of a contender; a single one goes with a single one, whatever their names."""
+def _in_place(baseline: Baseline, asked: Sequence[Asked]) -> Baseline:
+    """The baseline for these contenders: a single one takes the place of a single one, whatever their names."""
+    if len(asked) != 1 or len(baseline.contenders) != 1:
+        return baseline
+    return replace(baseline, contenders=(replace(baseline.contenders[0], label=asked[0].one.label),))
+
+
+def _kept(baseline: Baseline, asked: Asked) -> KeptContender:
+    """What the baseline keeps of a contender; ConfigError where it keeps nothing."""
     label = asked.one.label
     kept = baseline.find(label)
     if kept is not None:
         return kept
-    if alone and len(baseline.contenders) == 1:
-        return baseline.contenders[0]
     labels = [other.label for other in baseline.contenders]
     raise ConfigError(
         f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL=, what it replaces, before it"

@@ -1,32 +1,33 @@
-"""A gate's result as Markdown for a pull request: one sentence, the table, the queries that lost most."""
+"""A gate's result as Markdown for a pull request: what to know in ten lines at most, and the numbers folded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard_eval.common.answer import in_markdown
+from steelyard_eval.common.answer import below_in_markdown
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
-from steelyard_eval.common.markup import markdown
-from steelyard_eval.gate.gate_text import change, drop_text, fall, percent, trust, why
+from steelyard_eval.common.markup import clip, markdown
+from steelyard_eval.gate.gate_text import SHOWN, fall, rows_of, trust
 
 CLIPPED = 160
-"""Characters of a query that are shown."""
+"""Characters of a query that are shown beside its rankings."""
+BRIEF = 60
+"""Characters of a query in the lines above."""
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
 UNDECIDED = "The gate could not decide, so nothing is known of this change."
 
 
 def markdown_page(record: GateDocument) -> str:
     """The page, ending with a line break."""
-    blocks = [f"{MARKS[record['verdict']]} {in_markdown(record)}"]
-    if record["contenders"]:
-        blocks += [
-            "\n".join(_table(record)),
-            *map(_worst, record["contenders"]),
-            *_slices(record),
-            markdown(trust(record)),
-        ]
-    else:
-        blocks += ["\n".join(f"- {markdown(finding['text'])}" for finding in record["findings"])]
+    rows = record["contenders"]
+    open_ = [row for row in rows if row["worst"] and row["verdict"] != "pass"]
+    said = [*map(_lost, open_[:SHOWN]), below_in_markdown(record)]
+    said += [] if rows else [f"- {markdown(finding['text'])}" for finding in record["findings"]]
+    blocks = [f"{MARKS[record['verdict']]} **{markdown(record['sentence'])}**", "\n".join(filter(None, said))]
+    if rows:
+        rankings = ", and both rankings of the queries that lost most" if open_ else ""
+        inside = ("\n".join(_table(record)), markdown(trust(record)), *_slices(record), *map(_rankings, open_))
+        blocks += [f"<details><summary>the numbers{rankings}</summary>", *inside, "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -36,33 +37,30 @@ def undecided_page(error: str) -> str:
     return f"{MARKS['mismatch']} **{UNDECIDED}**\n\n{lines}\n"
 
 
+def _lost(row: GatedRecord) -> str:
+    """The queries of a contender that lost most, in a line."""
+    lost = (
+        f"{code(clip(query['id'], BRIEF))} {code(clip(query['text'] or '', BRIEF))} "
+        f"({query['before']:.2f} → {query['now']:.2f})"
+        for query in row["worst"][:SHOWN]
+    )
+    return f"- lost most under {code(row['label'])}: {', '.join(lost)}"
+
+
 def _table(record: GateDocument) -> Iterator[str]:
-    heads = ("", "verdict", "nDCG@10", "change [95%]", "queries touched", f"catches {drop_text(record)}", "why")
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for row in record["contenders"]:
-        power = row["power"]
-        asleep = " (misses most)" if power["asleep"] else ""
-        cells = (
-            code(row["label"]),
-            f"{MARKS[row['verdict']]} {row['verdict']}",
-            f"{row['metrics'][0]['now']:.4f}",
-            change(row) if row["lists_changed"] else "none",
-            f"{row['touched']:.0%} of {row['queries']}",
-            percent(power["caught"]) + asleep,
-            markdown(why(row, record)),
-        )
-        yield f"| {' | '.join(cells)} |"
+    rows = [*rows_of(record)]
+    yield f"| {' | '.join(rows[0])} |"
+    yield f"|{'---|' * len(rows[0])}"
+    for row in rows:
+        marked = {"": code(row[""]), "verdict": f"{MARKS[row['verdict']]} {row['verdict']}"}
+        cells = {head: markdown(cell) for head, cell in row.items()} | marked
+        yield f"| {' | '.join(cells.values())} |"
 
 
-def _worst(row: GatedRecord) -> str:
-    """The queries that lost most, with both rankings, folded; nothing for a contender that passed."""
-    if not row["worst"] or row["verdict"] == "pass":
-        return ""
+def _rankings(row: GatedRecord) -> str:
+    """The queries that lost most, with both rankings."""
     lines = [
         f"{len(row['worst'])} queries of {code(row['label'])} that lost most:",
-        "",
-        "<details><summary>both rankings of each</summary>",
         "",
         "| query | nDCG@10 | before | now |",
         "|---|---|---|---|",
@@ -75,7 +73,7 @@ def _worst(row: GatedRecord) -> str:
             _ranking(query["list_now"]),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", "</details>"])
+    return "\n".join(lines)
 
 
 def _ranking(ids: Sequence[str]) -> str:

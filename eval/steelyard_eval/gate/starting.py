@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -30,10 +30,12 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.named import FILES
 from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
+from steelyard_eval.gate.history import history_path
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace
 
@@ -48,24 +50,29 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 
 @dataclass(frozen=True)
 class Started:
-    """What `init` found out, the files it wrote, those that were there and are kept, and what is left open."""
+    """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
+
+    `needed` is all that has to be committed, and `command` gates here.
+    """
 
     dataset: str
     gated: str
     written: tuple[str, ...]
     kept: tuple[str, ...]
     notices: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    command: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        lists = {"written": [*self.written], "kept": [*self.kept], "notices": [*self.notices]}
-        return {"dataset": self.dataset, "gated": self.gated, **lists}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
     def __str__(self) -> str:
         lines = [f"{self.dataset} is gated with {self.gated}"]
         lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
         lines += [f"note: {notice}" for notice in self.notices]
-        return "\n".join([*lines, "Commit these files; the workflow gates every pull request."])
+        lines += [f"commit what the gate reads: {shlex.join(['git', 'add', *self.needed])}"]
+        return "\n".join([*lines, f"The workflow then gates every pull request on GitHub; here: {self.command}"])
 
 
 def start(
@@ -115,18 +122,16 @@ def start(
     (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
     gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
-    notices = [*unstated(dataset.sampled, dataset.pool)]
+    notices = [*unstated(dataset.sampled, dataset.pool), *_misplaced(place)]
     if baseline.exists():
         kept.append(baseline)
         old = load_baseline(baseline, gate.rebaseline)
         _check_own(old, gate)
         gated = [contender.label for contender in old.contenders]
         if current is not None and (label := read(current).label) not in gated:
-            notices.append(
-                f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: "
-                f"steelyard gate {word(place)} {shlex.quote(visible(str(current)))} --baseline {word(baseline)} "
-                '--update --accept-worse --because "..."'
-            )
+            instead = gate.replacing(shlex.quote(visible(str(current))), old)
+            stays = f"{baseline} is kept, and gates nothing else"
+            notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
     else:
         given, others = (current, "") if current is not None else _current(dataset)
         notices += [others] if others else []
@@ -137,7 +142,29 @@ def start(
     else:
         write_text(workflow, workflow_text(place, baseline, embedder, asked))
         written.append(workflow)
-    return Started(str(place), ", ".join(gated), tuple(map(str, written)), tuple(map(str, kept)), tuple(notices))
+    own = load_baseline(baseline, gate.rebaseline).contenders
+    files = [Path(one.written) for one in own if one.kind in FILES.values()]
+    needed = map(word, (place, *files, history_path(baseline), baseline, workflow))
+    return Started(
+        str(place),
+        ", ".join(gated),
+        tuple(map(str, written)),
+        tuple(map(str, kept)),
+        tuple(notices),
+        tuple(needed),
+        gate.rebaseline.partition(" --update")[0],
+    )
+
+
+def _misplaced(place: Path) -> Iterator[str]:
+    """What keeps GitHub from running the workflow, which it reads at the top of a repository alone."""
+    here = Path.cwd()
+    top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    if top != here:
+        where = shown(str(top), PATH_WIDTH)
+        yield f"GitHub runs only workflows at the top of a repository; run steelyard init there, in {where}"
+    if not place.resolve().is_relative_to(top) or place.is_absolute():
+        yield f"the workflow names {word(place)}, which GitHub does not have; name a folder of the repository"
 
 
 def _check_own(old: Baseline, gate: Gate) -> None:

@@ -94,8 +94,7 @@ def stale(record: ResultsDocument) -> Rows:
             "stale above current": row["label"],
             "queries": f"{row['stale']} of {row['queries']}",
             "share [95%]": f"{row['share']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
-            "more than the baseline": str(row["more"]),
-            "fewer": str(row["fewer"]),
+            **{head: "-" if row["label"] == record["baseline"] else str(row[head]) for head in ("more", "fewer")},
             "most often": _most_often(row["entries"]),
         }
         for row in record.get("stale", ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.answer import chosen
@@ -51,7 +51,7 @@ def latex(record: ResultsDocument) -> str:
     head = " & ".join(tex(metric) for metric in metrics)
     of = re.sub("[^A-Za-z0-9]+", "-", record["dataset"]["name"]).strip("-") or "results"
     name = f"tab:{of}-{'recommend' if record.get('leaderboard') else 'compare'}"
-    said = [*_caption(record, bool(tested)), *(_choice(record) if choice in labels else ())]
+    said = [*_caption(record, tested.values()), *(_choice(record) if choice in labels else ())]
     said += [f"{_TUNED}: tuned on these queries, so its mean is optimistic."] if tuned & {*labels} else []
     caption = "\n".join(said)
     lines = (
@@ -63,16 +63,15 @@ def latex(record: ResultsDocument) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _caption(record: ResultsDocument, tested: bool) -> Iterator[str]:
+def _caption(record: ResultsDocument, verdicts: Collection[str]) -> Iterator[str]:
     """What the table has, and what its marks mean."""
     queries = record["results"][0].get("queries") or "the"
     yield f"Means over {queries} queries of {tex(record['dataset']['name'])}, lists of {record['limit']}."
     yield "Best in bold, second best underlined."
-    if tested:
-        yield (
-            r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than "
-            f"{tex(str(record.get('baseline')))} in {tex(record['primary'])},"
-        )
+    if verdicts:
+        marks = r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than"
+        marks = marks if _SIGNS.keys() & {*verdicts} else "No system is significantly better or worse than"
+        yield f"{marks} {tex(str(record.get('baseline')))} in {tex(record['primary'])},"
         yield f"two-sided paired randomisation test, $p < {ALPHA}$ after Holm's correction."
 
 

@@ -53,7 +53,7 @@ def tiny(tmp_path, monkeypatch):
         (["compare", "tiny/corpus.jsonl"], "is not a folder. Name the folder that holds dataset.json: tiny"),
         (["search", "tiny", "words"], "a data set: steelyard index tiny tiny.db"),
         (["index", "tiny", "tiny"], "a vault is one file"),
-        (["gate", "tiny"], "steelyard init tiny --baseline reports/baseline.json --current CONTENDER"),
+        (["gate", "tiny"], "today: steelyard init tiny\n"),
         (["gate", "tiny", "--baseline", "tiny/dataset.json"], "is no baseline"),
         (["import", "tiny", "other"], "'tiny' is a data set already: steelyard check it"),
         (["label", "tiny"], "there is no command 'label'; did you mean 'judge'?"),
@@ -169,6 +169,21 @@ def test_init_says_what_an_existing_baseline_gates(tiny, monkeypatch):
     command = again.split("in its place: steelyard ")[1].split(" --because")[0]
     assert run(*command.split(), "--because", "fts is what we use").exit_code == 0
     assert "fts" in run("gate", tiny).stdout
+
+
+def test_init_says_what_to_commit_and_where_github_finds_no_workflow(tiny, monkeypatch):
+    find_system("fts").config(10).save("search-weights.json")
+    found = run("init", "tiny", "--current", "search-weights.json").stdout
+    files = "reports/baseline.history.jsonl reports/baseline.json .github/workflows/relevance.yml"
+    assert f"commit what the gate reads: git add tiny search-weights.json {files}\n" in found
+    assert "note: GitHub" not in found
+    (tiny.parent / "deep").mkdir()
+    (tiny.parent / ".git").mkdir()
+    monkeypatch.chdir("deep")
+    found = run("init", "../tiny", "--current", "fts").stdout
+    assert "note: GitHub runs only workflows at the top of a repository" in found
+    assert "note: the workflow names ../tiny" not in found  # which is in the repository
+    assert "note: the workflow names /" in run("init", tiny).stdout
 
 
 def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):

@@ -316,7 +316,7 @@ def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
 def test_without_a_baseline_the_command_that_writes_one_is_named(tmp_path, capsys):
     assert run("gate", STARTER, "--baseline", tmp_path / "none.json") == 2
     told = capsys.readouterr().err
-    assert f"steelyard init {STARTER} --baseline {tmp_path / 'none.json'} --current CONTENDER" in told
+    assert f"steelyard init {STARTER} --baseline {tmp_path / 'none.json'}\n" in told
 
 
 def test_an_update_says_who_why_and_both_values(data, baseline, monkeypatch):
@@ -370,6 +370,19 @@ def test_a_replaced_baseline_can_be_had_again_with_its_history(data, baseline, c
 def test_an_update_that_drops_a_contender_is_adverse(data, baseline):
     with pytest.raises(ConfigError, match="would no longer be gated"):
         data.update_baseline("bm25", because="less to do", baseline=baseline)
+
+
+def test_a_single_contender_takes_the_place_of_a_single_one(data, tmp_path):
+    """What is better needs no --accept-worse because it has another name; what is worse does."""
+    own = tmp_path / "one.json"
+    data.update_baseline("bm25", because="first", baseline=own)
+    with pytest.raises(ConfigError, match="worse than the old one"):
+        data.update_baseline("cortex_mem", because="other", baseline=own)
+    data.update_baseline("vector", because="better", baseline=own)
+
+    line = json.loads(history_path(own).read_text().splitlines()[-1])
+    assert (line["accepted_worse"], line["contenders"]["vector"]["verdict"]) == (False, "pass")
+    assert data.gate(baseline=own).sentence == "Pass: no list of vector changed."
 
 
 @pytest.mark.parametrize("because", ["", "  "])
@@ -510,13 +523,37 @@ def test_a_gate_that_fails_names_a_command_that_explains_what_is_gated(tmp_path,
     capsys.readouterr()
     assert run("gate", STARTER) == 1
 
-    step = next(line for line in capsys.readouterr().out.split("\n\n") if line.startswith("look at "))
+    step = next(line for line in capsys.readouterr().out.split("\n\n") if line.startswith("see why "))
     command = " ".join(step.split()).split(": steelyard ")[1].split()
     assert command[-1] == "./search-weights.json"
     assert run(*command) == 0
     shown = capsys.readouterr().out
     assert run(*command[:-1], "cortex_mem") == 0
     assert capsys.readouterr().out.split() == shown.replace("search-weights.json", "cortex_mem").split()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("}", "", "is not valid JSON"),
+        ('"limit"', '"limits"', "unknown key 'limits'; did you mean 'limit'?"),
+        ("bm25", "bm52", "did you mean 'bm25'?"),
+    ],
+)
+def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, monkeypatch, old, new, rule):
+    monkeypatch.chdir(tmp_path)
+    file = Path("search-weights.json")
+    find_system("bm25").config(10).save(file)
+    assert run("gate", STARTER, file, "--update", "--because", "first") == 0
+    file.write_text(file.read_text().replace(old, new))
+    assert run("gate", STARTER, "--markdown", "comment.md") == 2
+    said = Path("comment.md").read_text()
+    assert said.count("search-weights.json") == 1
+    assert "restore it from version control: weights file" in said
+    assert rule in said
+    file.unlink()
+    assert run("gate", STARTER, "--markdown", "comment.md") == 2
+    assert f"steelyard gate {STARTER} CONTENDER --update --because" in Path("comment.md").read_text()
 
 
 def test_an_interval_with_0_beside_fail_names_the_test_that_failed_it(data, lists, tmp_path):

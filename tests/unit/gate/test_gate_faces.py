@@ -130,6 +130,23 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
 
     assert "10 queries of" in html
     assert html.count("<summary>") == 1
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_what_markdown_shows_at_once_is_short(found, verdict):
+    """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
+    shown = markdown_page(found[verdict].record).partition("<details>")[0]
+
+    assert len(shown.splitlines()) <= 10
+    if verdict == "fail":
+        assert re.search(r"-0\.\d{3} nDCG@10 against the baseline, 95% sure of -0\.\d{3} to -0\.\d{3}", shown)
+        assert shown.count("1.00 → ") == 3
+    assert ("lost most" in shown) is (verdict in ("fail", "inconclusive"))
+
+
+def test_markdown_is_harmless(found):
+    html = MarkdownIt("commonmark").enable("table").render(markdown_page(found["fail"].record))
+
     assert "alert(1)" in html  # as text
 
 
@@ -452,7 +469,7 @@ def test_worse():
     assert "steelyard.base.errors.ConfigError: mine returned 7" in done.stdout
     assert re.search("AssertionError: (Fail|Inconclusive): mine:", done.stdout)
     assert "steelyard gate" in done.stdout
-    assert "Pass: no list of 1 contender changed." in done.stdout
+    assert "Pass: no list of mine changed." in done.stdout
 
 
 def _plugins():

@@ -65,6 +65,12 @@ def test_a_table_is_that_of_a_paper():
     assert latex(document()) == TABLE
 
 
+def test_marks_that_no_row_has_are_not_explained():
+    told = latex({**document(), "comparisons": [compared("vector", -0.05, "too few queries to tell")]})
+    assert "triangle" not in told
+    assert "No system is significantly better or worse than fts in nDCG@10,\ntwo-sided" in told
+
+
 def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     recommended = {
         **document(), "leaderboard": [{"label": "a&b"}], "chosen": {"strategy": "a&b"}, "promise_stated": True,

@@ -90,7 +90,10 @@ def _contenders(record: GateDocument) -> tuple[Block, ...]:
     note = "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; hollow: open."
     figure = Figure(picture(change_figure(record), "Change of nDCG@10 with 95% intervals"), note)
     rows = map(_contender, record["contenders"])
-    return (figure, *table("Contenders", "nDCG@10 against the committed baseline.", rows))
+    said = "nDCG@10 against the committed baseline."
+    if power := record.get("power"):
+        said += f" Catches: the share of changes that lower it by {power['drop']:g} which this gate blocks."
+    return (figure, *table("Contenders", said, rows))
 
 
 def change_figure(record: GateDocument) -> MatplotlibFigure:
