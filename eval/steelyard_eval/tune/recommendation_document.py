@@ -199,7 +199,7 @@ def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list
     )
     dataset, label = case.source.dataset, case.board.current.label
     near, judged = alike(dataset, case.queries), {} if dataset.complete else judged
-    return warnings(case.queries, values, judged, label, tests, case.source.model, near)
+    return warnings(case.queries, values, judged, label, tests, case.source.model, near, dataset)
 
 
 def _rankings(case: RecommendationCase) -> RankingsRecord:

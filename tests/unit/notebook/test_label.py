@@ -213,7 +213,7 @@ class TestStandings:
             (pool.gain[1] - pool.gain[0])[pool.order[0]] / 60, abs=1e-12
         )
         few = replace(before, verdict="open", needed=None, judged=1)
-        assert _settled(few, 9) == "b leads so far, by too few labels (1) to tell."
+        assert _settled(few, 9) == "b leads so far, by too few labels (1) to tell"
 
     def test_labels_to_come_are_those_of_80_percent_power(self):
         """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
@@ -448,7 +448,7 @@ class TestCommand:
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
-        assert "\n2 judged, " in found.stdout
+        assert "\n2 pairs judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
     def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
@@ -458,8 +458,9 @@ class TestCommand:
         before = len((starter() / "qrels.txt").read_text().splitlines())
 
         assert written == before + 2
-        assert "\n4 judged, " in found.stdout
-        assert f": {written} labels, 2 of them yours; 2 judged without becoming a label" in found.stdout
+        assert "\n4 pairs judged, " in found.stdout
+        said = f": {written} labels, 2 of them yours; 2 judged pairs are no label: no grade was given"
+        assert said in " ".join(found.stdout.split())
 
     def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
         """The expected entries are read from the data set's own file."""
@@ -483,16 +484,37 @@ class TestCommand:
             CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        assert drawn.stdout.startswith("0 judged. No query is left to draw: all have labels.")
+        said = "0 pairs judged. No query is left to draw: all have labels. The 59 labelled queries are enough "
+        assert " ".join(drawn.stdout.split()).startswith(said)
         assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
-        for found, more in ((drawn, ", or see how many more queries it takes"), (duel, "")):
-            said = f"decide by these labels{more}: steelyard recommend {starter()}"
+        for found in (drawn, duel):
+            said = f"decide by these labels: steelyard recommend {starter()}"
             assert said in " ".join(found.stdout.split())
-        today, other = " ".join(duel.stdout.split()).split("steelyard judge ")[1].split()[1:]
-        asked = json.loads(self.of(today, other, "--json").stdout)
-        assert asked["card"] is not None  # the command that is named does ask
+            assert "steelyard judge" not in found.stdout  # the pool is complete
         assert not list(tmp_path.iterdir())
+
+    def test_what_two_rankings_part_on_is_asked_where_not_all_is_labelled(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
+        folder = shutil.copytree(starter(), tmp_path / "mine")
+        about = json.loads((folder / "dataset.json").read_text())
+        (folder / "dataset.json").write_text(json.dumps({**about, "pool": None}))
+        said = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
+        monkeypatch.chdir(tmp_path)
+        shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
+        again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
+        assert "it replaces" not in said
+        replaces = "(it replaces search-weights.json, and prints the command that brings that back)"
+        assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
+        words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
+        assert words[1:] == ["echovault", "search-weights.json"]
+
+    def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
+        found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
+        assert "all that matters is labelled (pool: complete), so no pair needs a label." in found
+        assert "to label them all the same, one key each: " in found
+        assert "more label" not in found
+        assert "wherever you stop" not in found
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
@@ -539,7 +561,7 @@ class TestCommand:
         assert len(listed) == 20  # as docs/commands.md says
         assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
         assert all(one["entry"] in shown for one in listed)
-        again = " ".join(shown.split()).split("one key each: steelyard ")[1]
+        again = " ".join(shown.split()).split("all the same, one key each: steelyard ")[1]
         assert shlex.split(again) == ["judge", str(starter()), "bm25", "rrf(bm25, vector)", "--out", str(tmp_path)]
 
     def of(self, *words):
@@ -594,7 +616,8 @@ class TestCommand:
             "pool": {"contenders": ["fts", "bm25"], "depth": 10},
         }
 
-    def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated):
+    def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         with (unstated / "queries.jsonl").open("a") as queries:
             queries.write('{"id": "q2", "text": "no such word"}\n')
         (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
@@ -627,7 +650,10 @@ class TestCommand:
         assert "has labels already; --duel asks" in " ".join(then.split())
         assert " asks " not in asked
 
-    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(self, unstated):
+    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(
+        self, unstated, monkeypatch
+    ):
+        monkeypatch.setenv("COLUMNS", "400")
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
@@ -682,7 +708,8 @@ class TestCommand:
         assert (found.exit_code, "has no labels to apply; judge first" in found.stderr) == (2, True)
         assert {path.name: path.read_bytes() for path in unstated.iterdir()} == before
 
-    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated):
+    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         out, qrels = unstated / "j", unstated / "qrels.txt"
         self.add(unstated)
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(out)]
@@ -714,7 +741,9 @@ class TestCommand:
         assert "still holds it" not in found.stderr
 
     def test_the_keys_are_told_to_who_wants_no_notes(self, tmp_path):
-        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith("0-3 grade, x cannot say, ")
+        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith(
+            "0 not relevant  1 related  2 relevant  3 answers it\n"
+        )
 
     @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
     def test_the_queries_of_one_split(self, tmp_path, words, left):

@@ -92,9 +92,9 @@ EXAMPLES = {
     "explain": ["steelyard explain mine q1 --against bm25", "steelyard explain mine q1 --entry m1"],
     "judge": [
         "steelyard judge mine --list",
+        "steelyard judge mine --apply",
         'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
         "steelyard judge mine --judge bob --second-to ann",
-        "steelyard judge mine --json",
     ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],
