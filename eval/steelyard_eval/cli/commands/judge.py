@@ -18,6 +18,7 @@ from steelyard_eval.cli.commands.options import embedder_option, json_option, pu
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label import by_model, whole_queries
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import desk, upcoming
@@ -153,7 +154,7 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     judged = by_model.judged_by_person(person.pool.dataset, person.given)
     agreement = by_model.model_agreement(judged, session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
-    told = f"{len(session.given)} judged, in {session.file}\n{by_model.agreed(agreement)}"
+    told = f"{counted(len(session.given), 'pair')} judged, in {session.file}\n{by_model.agreed(agreement)}"
     put({**document, **agreement}, as_json, told)
 
 

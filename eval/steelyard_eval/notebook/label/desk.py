@@ -156,9 +156,11 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     elif dataset.unlabelled:
         yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
         return
-    other = next((str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file()), duel and duel["leads"])
-    if other and other != dataset.today and not record["complete"]:
+    files = (str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file())
+    other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
+    if other != dataset.today:
         what = "label what two rankings part on, such as today's and the recommended one"
+        what = "to label pairs all the same, name two rankings" if record["complete"] else what
         yield judging(dataset, what, dataset.today, other)
 
 
