@@ -8,7 +8,7 @@ from steelyard_eval.common.answer import NAMED, Conclusion, Step, name_of
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import judging
+from steelyard_eval.decide.steps import judging, labelling
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
@@ -75,6 +75,8 @@ def _steps(
     if verdict == TOO_FEW and used and other:
         if dataset.unlabelled:
             return (judging(dataset, "label more queries, by what both find", used, other, "--random"),)
+        if dataset.complete:
+            return (labelling(dataset, None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

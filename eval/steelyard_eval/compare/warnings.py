@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import shown
+from steelyard.base.errors import ConfigError, shown
 from steelyard.embedders import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.results import ComparedRecord
+from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import Pair
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.rankings import spelled
 
 FEW = 25
 """Judged queries below which hardly anything is told apart."""
@@ -41,18 +44,20 @@ def warnings(
     model: str,
     near: Sequence[Pair] = (),
     proven: bool = False,
+    dataset: Dataset | None = None,
 ) -> list[str]:
     """The warnings, most important first.
 
     `values` has the primary metric of every contender, `judged` its Judged@10, where there is one and an unjudged
     hit may be relevant; `comparisons`
     are the records of the tests; `model` is the name of the vectors' model; `near` are the pairs of queries that
-    ask nearly the same; where a gain is `proven`, what so few queries miss matters no more.
+    ask nearly the same; where a gain is `proven`, what so few queries miss matters no more; `dataset` is what to
+    judge.
     """
     return [
         *([] if proven else _few(queries, comparisons)),
         *dependent(queries, near, values, baseline),
-        *_unjudged(judged, baseline),
+        *_unjudged(judged, baseline, dataset),
         *_lsa(model),
     ]
 
@@ -83,7 +88,7 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
     base, unit = values[baseline], joined(unit_numbers(queries), pairs)
     differences = [column - base for label, column in values.items() if label != baseline] or [base]
     effective = median(effective_number(difference, unit) for difference in differences)
-    worth = f"worth about {effective:.0f} independent queries; give them `group` to have that counted"
+    worth = f"worth about {effective:.0f} independent queries; give them a group to have that counted"
     notices = []
     if scopes and effective <= 0.9 * len(queries):
         shared = f"the {len(queries)} queries share {len(first)} scopes, and those of one scope vary together"
@@ -111,7 +116,7 @@ def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     return n * min(1.0, alone / together) if together > 0 else float(n)
 
 
-def _unjudged(judged: Values, baseline: str) -> list[str]:
+def _unjudged(judged: Values, baseline: str, dataset: Dataset | None) -> list[str]:
     """Contenders whose first ten hits are judged less often than the baseline's, and the reverse."""
     if baseline not in judged:
         return []
@@ -124,9 +129,21 @@ def _unjudged(judged: Values, baseline: str) -> list[str]:
         return []
     return [
         f"an unjudged hit counts as a miss, and {base:.0%} of the first ten hits of {baseline} are "
-        f"judged{''.join(parts)}. A list with fewer may be better than it looks; to judge what two "
-        "lists part on: `judge FOLDER ONE OTHER`"
+        f"judged{''.join(parts)}. A list with fewer may be better than it looks"
+        f"{_judging(dataset, baseline, (*less, *more))}"
     ]
+
+
+def _judging(dataset: Dataset | None, baseline: str, others: Iterable[str]) -> str:
+    """How to judge what the baseline and the first other parts on that can be typed; tuned rows cannot."""
+    for other in others:
+        try:
+            distinct(read_all([baseline, other]))
+        except ConfigError:
+            continue
+        if dataset and (command := spelled("judge", dataset, baseline, other, options={})):
+            return f"; to judge what two lists part on: {command}"
+    return ""
 
 
 def _some(labels: Sequence[str]) -> str:

@@ -87,6 +87,13 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
     return (last,)
 
 
+def deciding(dataset: Dataset) -> Step:
+    """Decide by labels that are new; `recommend` says itself how what it replaces is had again."""
+    file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), "")
+    replaces = f" (it replaces {file}, and prints the command that brings that back)" if file else ""
+    return Step(f"decide by these labels{replaces}", spelled("recommend", dataset, options={}) or "")
+
+
 def judging(dataset: Dataset, what: str, *words: str) -> Step:
     """Give the labels that tell most; `words` are contenders and options other than the usual ones."""
     return Step(what, spelled("judge", dataset, *words, options={}) or "")
@@ -96,7 +103,8 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     """Label so many more queries, but never more than there are; None: how many is not known."""
     left = dataset.unlabelled
     if not left:
-        return Step("every query has labels, and only others can tell more: add some to queries.jsonl")
+        more = f"about {rough(wanted)}" if wanted else "some"
+        return Step(f"every query has labels, and only others can tell more: add {more} to queries.jsonl")
     if wanted is None:
         told = "label more of your queries"
     elif rough(wanted) > left:

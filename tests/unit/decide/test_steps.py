@@ -34,9 +34,10 @@ def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, what)
     assert labelling(labelled(judged), wanted, " to settle it").what == what
 
 
-def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge():
-    found = labelling(labelled(30), 90, " to settle it")
-    assert found.what == "every query has labels, and only others can tell more: add some to queries.jsonl"
+@pytest.mark.parametrize(("wanted", "more"), [(90, "about 90"), (None, "some")])
+def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted, more):
+    found = labelling(labelled(30), wanted, " to settle it")
+    assert found.what == f"every query has labels, and only others can tell more: add {more} to queries.jsonl"
     assert found.command == ""
 
 

@@ -86,7 +86,9 @@ def test_the_command_says_how_many_more_decide(folder, tmp_path):
     words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", "--out", str(tmp_path / "j")]
     found = CliRunner().invoke(main, words, input="1q")
     assert found.exit_code == 0, found.output
-    assert "of 30 drawn queries are judged in full; 15 more, and they decide" in " ".join(found.stdout.split())
+    said = " ".join(found.stdout.split())
+    assert "0 of 30 drawn queries are judged in full; next: 10 pairs of log-" in said
+    assert "With 15 more queries, 150 pairs, your labels decide." in said  # docs/feedback.md: 15; ten entries each
     assert CliRunner().invoke(main, ["judge", str(folder), "--feedback", "x"]).exit_code == 2
 
 

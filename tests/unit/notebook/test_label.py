@@ -213,7 +213,7 @@ class TestStandings:
             (pool.gain[1] - pool.gain[0])[pool.order[0]] / 60, abs=1e-12
         )
         few = replace(before, verdict="open", needed=None, judged=1)
-        assert _settled(few, 9) == "b leads so far, by too few labels (1) to tell."
+        assert _settled(few, 9) == "b leads so far, by too few labels (1) to tell"
 
     def test_labels_to_come_are_those_of_80_percent_power(self):
         """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
@@ -448,7 +448,7 @@ class TestCommand:
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
-        assert "\n2 judged, " in found.stdout
+        assert "\n2 pairs judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
     def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
@@ -458,8 +458,9 @@ class TestCommand:
         before = len((starter() / "qrels.txt").read_text().splitlines())
 
         assert written == before + 2
-        assert "\n4 judged, " in found.stdout
-        assert f": {written} labels, 2 of them yours; 2 judged without becoming a label" in found.stdout
+        assert "\n4 pairs judged, " in found.stdout
+        said = f": {written} labels, 2 of them yours; 2 judged pairs are no label: no grade was given"
+        assert said in " ".join(found.stdout.split())
 
     def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
         """The expected entries are read from the data set's own file."""
@@ -483,16 +484,72 @@ class TestCommand:
             CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        assert drawn.stdout.startswith("0 judged. No query is left to draw: all have labels.")
+        said = "0 pairs judged. No query is left to draw: all have labels. The 59 labelled queries are enough "
+        assert " ".join(drawn.stdout.split()).startswith(said)
         assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
-        for found, more in ((drawn, ", or see how many more queries it takes"), (duel, "")):
-            said = f"decide by these labels{more}: steelyard recommend {starter()}"
+        for found in (drawn, duel):
+            said = f"decide by these labels: steelyard recommend {starter()}"
             assert said in " ".join(found.stdout.split())
-        today, other = " ".join(duel.stdout.split()).split("steelyard judge ")[1].split()[1:]
-        asked = json.loads(self.of(today, other, "--json").stdout)
-        assert asked["card"] is not None  # the command that is named does ask
+            said, _, words = " ".join(found.stdout.split()).partition(": steelyard judge ")
+            assert said.endswith("to label pairs all the same, name two rankings")  # the pool is complete
+            asked = json.loads(self.of(*words.split()[1:], "--json").stdout)
+            assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
+
+    def test_what_two_rankings_part_on_is_asked_where_not_all_is_labelled(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
+        folder = shutil.copytree(starter(), tmp_path / "mine")
+        about = json.loads((folder / "dataset.json").read_text())
+        (folder / "dataset.json").write_text(json.dumps({**about, "pool": None}))
+        said = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
+        monkeypatch.chdir(tmp_path)
+        shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
+        again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
+        assert "it replaces" not in said
+        replaces = "(it replaces search-weights.json, and prints the command that brings that back)"
+        assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
+        words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
+        assert words[1:] == ["echovault", "search-weights.json"]
+
+    def test_the_help_fits_a_screen_and_the_grades_are_on_every_card(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        assert len(CliRunner().invoke(main, ["judge", "--help"]).stdout.splitlines()) <= 45
+        shown = self.run("--out", tmp_path, keys="0xq").stdout
+        assert shown.count("\n0 not relevant  1 related  2 relevant  3 answers it  ? all keys\n") == 3
+
+    @pytest.mark.parametrize(
+        ("kept", "said"),
+        [
+            (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
+            (20, "The 20 labelled queries are enough to decide by; from 40 on the gain is stated, too."),
+            (58, "The 58 labelled queries are enough to decide by; recommend says whether it takes more."),
+        ],
+    )
+    def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
+        folder = shutil.copytree(starter(), tmp_path / "mine")
+        rows = (folder / "qrels.txt").read_text().splitlines()
+        usual = [query.id for query in load(folder).split("all")]
+        own = [
+            row for row in rows if row.split()[0] not in usual[kept:]
+        ]  # and those of the log, which do not count
+        text = "".join(f"{row}\n" for row in own)
+        about = json.loads((folder / "dataset.json").read_text())
+        (folder / "qrels.txt").write_text(text)
+        (folder / "dataset.json").write_text(json.dumps({**about, "counts": {}, "files": {}}))
+        found = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
+        listed = [query for query in usual if f"{query}: " in found]
+        assert f" left. 0 of {59 - kept} drawn queries are judged in full; next: " in found
+        assert f"pairs of {found.partition(':')[0]}. {said}" in found
+        assert listed
+        assert not set(listed) & set(usual[:kept])
+
+    def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
+        found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
+        assert "all that matters is labelled (pool: complete), so no pair needs a label." in found
+        assert "to label them all the same, one key each: " in found
+        assert "more label" not in found
+        assert "wherever you stop" not in found
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
@@ -539,7 +596,7 @@ class TestCommand:
         assert len(listed) == 20  # as docs/commands.md says
         assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
         assert all(one["entry"] in shown for one in listed)
-        again = " ".join(shown.split()).split("one key each: steelyard ")[1]
+        again = " ".join(shown.split()).split("all the same, one key each: steelyard ")[1]
         assert shlex.split(again) == ["judge", str(starter()), "bm25", "rrf(bm25, vector)", "--out", str(tmp_path)]
 
     def of(self, *words):
@@ -594,7 +651,8 @@ class TestCommand:
             "pool": {"contenders": ["fts", "bm25"], "depth": 10},
         }
 
-    def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated):
+    def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         with (unstated / "queries.jsonl").open("a") as queries:
             queries.write('{"id": "q2", "text": "no such word"}\n')
         (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
@@ -627,7 +685,10 @@ class TestCommand:
         assert "has labels already; --duel asks" in " ".join(then.split())
         assert " asks " not in asked
 
-    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(self, unstated):
+    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(
+        self, unstated, monkeypatch
+    ):
+        monkeypatch.setenv("COLUMNS", "400")
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
@@ -682,7 +743,8 @@ class TestCommand:
         assert (found.exit_code, "has no labels to apply; judge first" in found.stderr) == (2, True)
         assert {path.name: path.read_bytes() for path in unstated.iterdir()} == before
 
-    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated):
+    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         out, qrels = unstated / "j", unstated / "qrels.txt"
         self.add(unstated)
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(out)]
@@ -714,7 +776,9 @@ class TestCommand:
         assert "still holds it" not in found.stderr
 
     def test_the_keys_are_told_to_who_wants_no_notes(self, tmp_path):
-        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith("0-3 grade, x cannot say, ")
+        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith(
+            "0 not relevant  1 related  2 relevant  3 answers it\n"
+        )
 
     @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
     def test_the_queries_of_one_split(self, tmp_path, words, left):
@@ -735,6 +799,27 @@ class TestCommand:
         outcome = CliRunner().invoke(main, command)
         assert outcome.exit_code == 0
         assert json.loads(outcome.stdout)["given"] == 0
+
+    def test_an_answer_is_changed_in_its_file_and_applied(self, unstated):
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="2q")
+        CliRunner().invoke(main, [*words, "--apply"])
+        file = unstated / "j" / "judge.jsonl"
+        file.write_text(file.read_text().replace('"grade": 2', '"grade": 3'))
+        assert "0 added, 1 changed (q1 m2), 0 taken" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
+
+    def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
+        self.add(unstated)
+        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
+        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "random"}')
+        words = ["judge", str(unstated), "--embedder", "none"]
+        CliRunner().invoke(main, words, input="2q")
+        done = CliRunner().invoke(main, [*words, "--apply"]).stdout.splitlines()
+        assert done[1].startswith("labels: 0 added, 0 changed, 0 taken out; 1 judged pair is no label: ")
+        assert done[2:] == [f"go on judging: steelyard {shlex.join(words)}"]
 
     def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
         found = self.run("--out", tmp_path, keys="q")  # starter states both
@@ -1016,6 +1101,12 @@ class TestDrawn:
         known = replace(pool, dataset=replace(pool.dataset, qrels={"q0": {"m00": 1}}))
         assert whole_queries.to_state(known, False, [("q0", "m01")]) == {}
         assert whole_queries.to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
+
+    def test_what_a_set_without_labels_says_of_them_is_of_none(self, session):
+        """The starter set without its labels still says that all were drawn, and that all is labelled."""
+        assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
+        said = [whole_queries.to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
+        assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()

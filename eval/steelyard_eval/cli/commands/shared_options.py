@@ -97,9 +97,9 @@ EXAMPLES = {
     ],
     "judge": [
         "steelyard judge mine --list",
+        "steelyard judge mine --apply",
         'steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann',
         "steelyard judge mine --judge bob --second-to ann",
-        "steelyard judge mine --json",
     ],
     "doctor": ["steelyard doctor", "steelyard doctor memory.db"],
     "demo": ["steelyard demo -o reports/demo"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -12,12 +13,15 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.datasets.faults import counted
-from steelyard_eval.decide.steps import WEIGHTS, beside, drawing, judging, rough
+from steelyard_eval.decide.promise import FEWEST as STATED
+from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, rough
+from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING
 from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
+from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, query_vectors, sealed
 from steelyard_eval.recording.rankings import spelled
@@ -38,11 +42,19 @@ class CardRecord(TypedDict):
 
 
 class DrawnRecord(TypedDict):
-    """How many drawn queries are judged whole, of how many, and how many more decide."""
+    """How many drawn queries are judged whole, of how many; how many more decide, and how many pairs these have.
+
+    `labelled` are the queries whose labels count, `query` is the next one, of which `left` pairs are not judged.
+    """
 
     judged: int
     queries: int
+    labelled: int
     decide: int
+    pairs: int
+    query: str
+    left: int
+    stated: int | None
 
 
 class NextPair(TypedDict):
@@ -72,12 +84,14 @@ class DeskState(TypedDict):
     agreement: KappaRecord | None
     state: dict[str, Any]
     written: bool
+    complete: bool
     drawn: DrawnRecord | None
 
 
 class DeskDocument(DeskState):
-    """All that a judge sees."""
+    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes."""
 
+    counts: str
     sentence: str
     steps: list[StepRecord]
 
@@ -103,10 +117,21 @@ def desk(session: Session) -> DeskDocument:
         "agreement": agreement(session.first, session.given) if session.first else None,
         "state": whole_queries.to_state(session.pool, session.random, session.given),
         "written": bool(session.statement()),
+        "complete": _complete(session.pool),
         "drawn": _drawn(session) if session.random else None,
     }
     steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
-    return {**record, "sentence": sentence(record), "steps": steps}
+    return {**record, "counts": _counts(record), "sentence": sentence(record), "steps": steps}
+
+
+def _complete(pool: Pool) -> bool:
+    """Whether dataset.json says of all that could be asked that it is not relevant."""
+    return pool.dataset.complete and all(query.id in pool.dataset.qrels for query in pool.queries)
+
+
+def _counts(record: DeskState) -> str:
+    left = f", {record['left']} left" if record["card"] else ""
+    return f"{counted(record['given'], 'pair')} judged{left}."
 
 
 def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
@@ -116,8 +141,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         return
     stands = duel and duel["stands"]
     if dataset.qrels or record["labels"]:
-        more = "" if stands else ", or see how many more queries it takes"
-        yield Step(f"decide by these labels{more}", spelled("recommend", dataset, options={}) or "")
+        yield deciding(dataset)
     if not stands:
         row = '{"id": "...", "text": "..."}'
         written = f"to judge more, add queries to {dataset.path / QUERIES}, a line {row} each"
@@ -132,9 +156,11 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     elif dataset.unlabelled:
         yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
         return
-    other = next((str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file()), duel and duel["leads"])
-    if other and other != dataset.today:
+    files = (str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file())
+    other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
+    if other != dataset.today:
         what = "label what two rankings part on, such as today's and the recommended one"
+        what = "to label pairs all the same, name two rankings" if record["complete"] else what
         yield judging(dataset, what, dataset.today, other)
 
 
@@ -155,28 +181,61 @@ def _standings(session: Session) -> list[Standing]:
 
 
 def _drawn(session: Session) -> DrawnRecord:
-    """How many drawn queries are judged whole, and of how many."""
+    """How far the drawn queries are, and which is next."""
     pool = session.pool
     judged = len(whole_queries.judged_whole(pool, session.grades()))
-    held = len(pool.dataset.qrels) if whole_queries.fair(pool) else 0
-    more = max(session.enough - held - judged, 0)
-    return {"judged": judged, "queries": len(whole_queries.drawn(pool)), "decide": more}
+    held = sum(query.id in pool.dataset.qrels for query in pool.queries) if whole_queries.fair(pool) else 0
+    labelled = judged + held
+    decide = max(session.enough - labelled, 0)
+    pairs = Counter(query for query, _ in session.upcoming())  # in the order in which they are asked
+    query, left = next(iter(pairs.items()), ("", 0))
+    return {
+        "judged": judged,
+        "queries": len(whole_queries.drawn(pool)),
+        "labelled": labelled,
+        "decide": decide,
+        "pairs": sum(islice(pairs.values(), decide)),
+        "query": query,
+        "left": left,
+        "stated": STATED if session.enough == FEWEST else None,
+    }
 
 
 def sentence(record: DeskState) -> str:
-    """How far the work is, in a line."""
+    """Which pairs are next and how many more it takes, in three sentences at most."""
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
     if record["duel"]:
         return _duelled(record["duel"], over=record["card"] is None)
-    shown = [_settled(Standing(**comparison), record["left"]) for comparison in record["comparisons"]]
-    if (drawn := record["drawn"]) and not drawn["queries"]:
-        return "No query is left to draw: all have labels."
-    if drawn:
-        whole_ = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
-        enough = f"{drawn['decide']} more, and they decide" if drawn["decide"] else "enough to decide"
-        return " ".join([f"{whole_}; {enough}.", *shown])
-    return " ".join(shown) or f"{record['left']} pairs left."
+    left = 0 if record["complete"] else record["left"]
+    shown = "; ".join(_settled(Standing(**comparison), left) for comparison in record["comparisons"])
+    ends = f"{shown}." if shown else ""
+    if record["drawn"]:
+        return " ".join(filter(None, (*_whole(record["drawn"]), ends)))
+    if record["complete"]:
+        said = "dataset.json says that all that matters is labelled (pool: complete), so no pair needs a label."
+        return f"{said} {ends}"
+    return ends or f"{counted(record['left'], 'pair')} left."
+
+
+def _whole(drawn: DrawnRecord) -> Iterator[str]:
+    """Which query is next, and what the labelled ones are good for."""
+    if drawn["query"]:
+        full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
+        yield f"{full}; next: {counted(drawn['left'], 'pair')} of {drawn['query']}."
+    else:
+        all_ = f"all {drawn['queries']} are judged in full" if drawn["queries"] else "all have labels"
+        yield f"No query is left to draw: {all_}."
+    if drawn["decide"]:
+        more = counted(drawn["decide"], "more query", "more queries")
+        size = f", {counted(drawn['pairs'], 'pair')}," if drawn["pairs"] else ""
+        yield f"With {more}{size} your labels decide."
+        return
+    stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
+    few = stated and drawn["labelled"] < stated
+    beyond = f"from {stated} on the gain is stated, too" if few else f"{command} says whether it takes more"
+    labelled = counted(drawn["labelled"], "labelled query is", "labelled queries are")
+    yield f"The {labelled} enough to decide by; {beyond}."
 
 
 def _duelled(duel: DuelState, over: bool) -> str:
@@ -186,7 +245,7 @@ def _duelled(duel: DuelState, over: bool) -> str:
     if duel["judged"] < duel["enough"] and not over:
         count = counted(duel["enough"] - duel["judged"], "more pair", "more pairs")
         return f"{count} until these labels count, about {more} until the verdict stands: {minutes}."
-    time = f"about {more} more judgments, {minutes}"
+    time = f"about {more} more pairs, {minutes}"
     leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
     if duel["stands"]:
         return f"{leads}. That stands, so no pair is asked."
@@ -196,18 +255,22 @@ def _duelled(duel: DuelState, over: bool) -> str:
 def _settled(one: Standing, left: int) -> str:
     against = f"{one.challenger} against {one.baseline}"
     if one.verdict != "open":
-        told = f"{one.challenger} is {one.verdict} than {one.baseline}, as {counted(one.judged, 'label')} show"
-        return f"{told}; that takes no more." if left else f"{told}."
+        told = f"{one.challenger} is {one.verdict} than {one.baseline}, as {_labels(one)} show"
+        return f"{told}, and that takes no more" if left else told
     if not left:
-        return f"{against}: these queries cannot tell them apart."
+        return f"{against}: these queries cannot tell them apart"
     if one.low > 0 or one.high < 0:
         leads = "leads" if one.low > 0 else "trails"
-        return f"{one.challenger} {leads} so far, by too few labels ({one.judged}) to tell."
+        return f"{one.challenger} {leads} so far, by too few labels ({one.judged}) to tell"
     if one.needed is None:
-        return f"{against}: too close so far to say how many labels it takes."
+        return f"{against}: too close so far to say how many labels it takes"
     if one.needed > left:
-        return f"{against}: more labels than the {left} pairs that are left; add queries."
-    return f"{against}: about {rough(one.needed)} labels more."
+        return f"{against}: more labels than the {left} pairs that are left; add queries"
+    return f"{against}: about {counted(rough(one.needed), 'more label')}"
+
+
+def _labels(one: Standing) -> str:
+    return f"{counted(one.judged, 'label')} of what they find"
 
 
 def _agreed(found: KappaRecord) -> str:

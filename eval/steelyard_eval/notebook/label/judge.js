@@ -28,7 +28,7 @@ function render({ model, el }) {
     root.removeAttribute("aria-busy");
     shown = found.card;
     problem.textContent = found.error;
-    counts.textContent = found.card ? `${found.given} judged, ${found.left} left` : `${found.given} judged`;
+    counts.textContent = found.counts;
     root.dataset.given = found.given;
     sentence.textContent = [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
     file.textContent = found.given ? `Saved in ${found.qrels}` : "";

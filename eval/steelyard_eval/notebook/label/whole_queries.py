@@ -76,7 +76,8 @@ def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) ->
     """What dataset.json should say of the labels that are collected, where it says nothing.
 
     Beside `random` queries also where it says something else. Others leave a set as it is whose queries had
-    labels before; once one of those that are `given` labels had none, they were not drawn, whatever is said.
+    labels before; once one of those that are `given` labels had none, they were not drawn, whatever is said. What
+    a set without labels says of them is of none.
     """
     dataset = pool.dataset
     collected = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
@@ -84,7 +85,8 @@ def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) ->
     mixed = any(query not in dataset.qrels for query, _ in given)
     if dataset.qrels and not random:
         return {"sampled": collected["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
-    untrue = random and not fair(pool)
+    first = mixed and not dataset.qrels
+    untrue = (random and not fair(pool)) or (first and (dataset.complete or not random))
     return {name: value for name, value in collected.items() if said[name] is None or untrue}
 
 

@@ -1,0 +1,195 @@
+"""What the command judge tells: what is asked and why, the pair at hand, how far the work is, what to do then."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from steelyard.base.errors import shown
+from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.console import wrapped
+from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.decide.steps import deciding
+from steelyard_eval.gate.gating import BASELINE
+from steelyard_eval.notebook.label.apply import Applied, labels_file
+from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
+from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
+from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.recording.rankings.spelling import word
+
+INDENT = 9
+GRADES = "  ".join(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING))
+KEYS = f"""{GRADES}
+x cannot say  z nothing answers this query  s skip  u undo  n note
+m more of the entry  q quit; every answer is saved, and judging goes on there"""
+OPENS = {"out", "name", "random", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
+"""Options that say which session is opened."""
+NAMED = 3
+"""Labels of a kind that are named where there are no more."""
+LINES = 16
+"""Lines of a pair that are shown at first."""
+
+
+def kind(session: Session) -> str:
+    """What is asked where nobody chose it, and why: labels that the data set gets may change it."""
+    name = shown(session.pool.dataset.path.name)
+    if session.random:
+        return (
+            f"queries are drawn at random and judged on all that is found for them, because {name} has labels "
+            "already; --duel asks single pairs"
+        )
+    why = "its labels are of a duel" if session.pool.dataset.qrels else "it has no labels"
+    return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
+
+
+def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
+    """The next pairs below their queries, how far the work is, and how to begin."""
+    before = [None, *(pair["query"] for pair in pairs)]
+    for pair, last in zip(pairs, before, strict=False):
+        if pair["query"] != last:
+            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
+        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
+    yield from ["", *ended(found)] if pairs else ended(found)
+    open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
+    if pairs and open_ and not found["drawn"]:
+        yield wrapped(
+            "The order is drawn at random, with telling pairs likely first: so the labels stand for the rest "
+            "wherever you stop."
+        )
+    if pairs:
+        needed = open_ or found["drawn"] or not found["comparisons"]
+        what = "label them, one key each" if needed else "to label them all the same, one key each"
+        yield step_in_terminal({"what": what, "command": again()})
+
+
+def notes(session: Session, found: DeskDocument) -> Iterator[str]:
+    """What dataset.json says of the labels, and where queries are marked that nothing answers."""
+    if found["state"] and found["given"]:
+        if found["written"]:
+            once = ", once a query is judged in full" if found["drawn"] else ""
+            yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
+        elif found["drawn"]:
+            yield f"{found['qrels']} has drawn queries alone, because other labels do not stand for the rest"
+    if marked := session.unanswerable:
+        yield (
+            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
+            f"{session.folder} says so, ready to replace queries.jsonl"
+        )
+
+
+def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
+    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
+    yield wrapped(f"{found['counts']} {found['sentence']}")
+    yield from where
+    yield from map(step_in_terminal, found["steps"])
+
+
+def saved(found: DeskDocument) -> Iterator[str]:
+    """Where the judgments are, how to change one, and how the data set gets the labels."""
+    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(found)}"
+    yield wrapped(f"saved in {found['qrels']}: {labels}")
+    yield wrapped(f"to change an answer: u takes back the last ones; or write another grade in {found['file']}")
+    unstated = found["state"] and not found["written"]
+    if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying()):
+        yield step_in_terminal({"what": "to use them", "command": command})
+
+
+def _unlabelled(found: DeskDocument) -> str:
+    """How many judged pairs are no labels, and why."""
+    rest = found["given"] - found["own_labels"]
+    why = "no grade was given, or their query is not judged in full yet"
+    return f"; {counted(rest, 'judged pair is', 'judged pairs are')} no label: {why}" if rest else ""
+
+
+def applied(done: Applied, session: Session, found: DeskDocument, stated: Mapping[str, object]) -> Iterator[str]:
+    """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
+    yield f"written: {', '.join(map(str, done.written))}"
+    if stated.get("sampled") == "duel" and any(path.name == MANIFEST for path in done.written):
+        yield wrapped(
+            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
+            "verdict is try at most. judge --random labels what may ship; without that line it is as before"
+        )
+    kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
+    counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
+    yield wrapped(f"labels: {counts}{_unlabelled(found)}")
+    if done.again and done.added:
+        yield wrapped(
+            "a label of yours that was deleted there since is among the added; to keep one out, delete its line "
+            f"in {session.file}, too"
+        )
+    if _unlabelled(found) and not done.before:
+        yield step_in_terminal({"what": "go on judging", "command": again()})
+        return
+    decide = deciding(session.pool.dataset)
+    yield step_in_terminal({"what": decide.what, "command": decide.command})
+    if done.before:
+        yield from _undone(done.before, done.written[0])
+
+
+def _undone(before: Path, file: Path) -> Iterator[str]:
+    """What new labels mean for the gate, and how they are taken back."""
+    dataset = word(Path(click.get_current_context().params["dataset"]))
+    if BASELINE.is_file():
+        what = "the gate's baseline is of the labels before, and it stops until that is renewed"
+        renewed = shlex.join(["steelyard", "gate", dataset, "--update", "--because", "new labels"])
+        yield step_in_terminal({"what": what, "command": renewed})
+    copy, accept = (
+        shlex.join(["cp", str(before), str(file)]),
+        shlex.join(["steelyard", "check", dataset, "--accept"]),
+    )
+    hashed = holds_hash(file.parent, file.name)
+    yield step_in_terminal({"what": "to undo", "command": f"{copy} && {accept}" if hashed else copy})
+
+
+def _named(pairs: Sequence[Pair]) -> str:
+    """Pairs in brackets, where they are few."""
+    return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
+
+
+def applying() -> str:
+    """The command by which the data set gets the labels; empty for one that keeps them in another form."""
+    folder = Path(click.get_current_context().params["dataset"])
+    return "" if labels_file(folder) is None else f"{again()} --apply"
+
+
+def again() -> str:
+    """The command that opens this session again, with its contenders and options as they were typed."""
+    ctx = click.get_current_context()
+    words = ["steelyard", "judge", word(Path(ctx.params["dataset"])), *ctx.params["contenders"]]
+    for option in ctx.command.params:
+        typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if typed and option.name in OPENS:
+            value = ctx.params[option.name or ""]
+            words.append(max(option.secondary_opts if value is False else option.opts, key=len))
+            words += [] if isinstance(value, bool) else [str(value)]
+    return shlex.join(words)
+
+
+def judged(one: Judgment) -> str:
+    """A judgment in words."""
+    if one.entry == NOTHING:
+        return f"{one.query}, nothing answers it"
+    return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
+
+
+def card(found: DeskDocument, whole: bool = False) -> str:
+    """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`."""
+    pair = found["card"]
+    if pair is None:
+        return ""
+    texts = [("query", pair["query"]), ("entry", pair["title"]), *pair["parts"], ("", pair["facts"])]
+    lines = [
+        line
+        for name, text in texts
+        for i, part in enumerate(text.splitlines())
+        for line in wrapped(f"{'' if name == 'text' or i else name:9}{part}", INDENT).splitlines()
+    ]
+    if not whole and len(lines) > LINES + 1:
+        lines[LINES:] = [f"{' ' * INDENT}... {len(lines) - LINES} more lines: m"]
+    return "\n".join(["", *ended(found), *lines, f"{GRADES}  ? all keys"])
