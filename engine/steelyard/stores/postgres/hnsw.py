@@ -138,8 +138,8 @@ class HnswSearch(Vault):
         if len(kept) < asked.depth:
             return None
         distances = self._distances(asked, np.array([rowid for _, rowid, _ in kept], dtype=np.int64), None)
-        found = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
-        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
+        measured = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
+        return sorted(measured, key=itemgetter(1, 0))[: asked.depth]
 
 
 def check(server: Server) -> None:

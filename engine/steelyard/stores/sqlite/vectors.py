@@ -226,8 +226,8 @@ class VectorTables(Journal):
             return None
         distances = self._distances(asked, rowids, vectors)
         inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
-        found = zip(self._named(rowids), distances, inside, strict=True)
-        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
+        measured = zip(self._named(rowids), distances, inside, strict=True)
+        return sorted(measured, key=itemgetter(1, 0))[: asked.depth]
 
     def _distances(self, asked: VectorSearch, rowids: Indices, vectors: Vectors | None) -> list[float]:
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
@@ -301,12 +301,12 @@ class VectorTables(Journal):
                 f"SELECT e.id, e.rowid FROM {table}_rowids v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
             )
             rows = sorted(self._rows(sql, values))
-            own = np.array([rowid for _, rowid in rows], dtype=np.int64)
-            order = np.argsort(own)
+            wanted = np.array([rowid for _, rowid in rows], dtype=np.int64)
+            order = np.argsort(wanted)
             matrix = np.zeros((len(rows), dim), dtype=np.float32)  # filled in place: all are in memory once
             for rowids, vectors in self._chunks(table, dim):
-                keep = np.isin(rowids, own)
-                matrix[order[np.searchsorted(own, rowids[keep], sorter=order)]] = vectors[keep]
+                keep = np.isin(rowids, wanted)
+                matrix[order[np.searchsorted(wanted, rowids[keep], sorter=order)]] = vectors[keep]
         return [id_ for id_, _ in rows], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -323,8 +323,8 @@ class VectorTables(Journal):
             f"SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
-        found = self._rows(sql, (json.dumps(list(ids)),))
-        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in found}
+        rows = self._rows(sql, (json.dumps(list(ids)),))
+        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in rows}
 
     def _exact(self, matrix: Matrix, ids: Sequence[str]) -> dict[str, Vectors] | None:
         """The vectors of those entries that have one; None where they are not kept as they are."""
