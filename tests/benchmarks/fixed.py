@@ -65,7 +65,7 @@ def races(quick: bool, rounds: int) -> list[Race]:
         except SteelyardError:
             continue
         taken = race({WHOLE: searcher.search, PARTS: replayed.again}, texts, 1 if quick else rounds)
-        done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken))
+        done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken, True))
     return done
 
 

@@ -56,6 +56,7 @@ BUDGET = {
     "recording": 80,
     "vault": 15,
     "log": 150,
+    "used": 150,
     "baseline": 60,
     "endpoint": 150,
     "export": 120,
@@ -90,6 +91,9 @@ class TestBudget:
 
         assert tally.faults == {}
         assert tally.count == BUDGET[name]
+
+    def test_every_target_has_one(self):
+        assert BUDGET.keys() == fuzz.TARGETS.keys()
 
     @pytest.mark.parametrize("name", fuzz.TARGETS)
     def test_every_seed_is_accepted(self, name):

@@ -16,7 +16,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion.plan import Column
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import ENDS, SignalTable, count_rows, per_query, ranks
+from steelyard.table.facts import ENDS
+from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
 
 if TYPE_CHECKING:
     from steelyard.fusion.base import Expr

@@ -15,7 +15,8 @@ from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS, Derived, Prior
-from steelyard.table.signal_table import KEPT_ROWS, NO_FACTS, SignalTable
+from steelyard.table.facts import NO_FACTS
+from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 
 
 @dataclass(frozen=True)

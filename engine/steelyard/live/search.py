@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import takewhile
@@ -17,18 +17,19 @@ from itertools import takewhile
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
-from steelyard.embedders.kinds import adding
 from steelyard.feedback.team_draft import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
+from steelyard.finish import AtLeast, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, fuse
+from steelyard.live.admission import Admission
 from steelyard.live.candidates import Candidates
+from steelyard.live.notes import approximately, without_vectors
 from steelyard.live.sources import KeptLists
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query, clean_query
+from steelyard.memory.query import Query
 from steelyard.memory.text import content
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
@@ -129,8 +130,7 @@ class Searcher:
         self.system = find_system(config.name)
         self._candidates = Candidates(self.store, self.system, config, embedder, proceed)
         self._sources = self._candidates.sources
-        self._clock = clock
-        self._rewriter = rewriter
+        self._admission = Admission(self.system.reading, config, clock, rewriter)
         self._explore = explore
         self._embedder, self._proceed = embedder, proceed
         self._rivals: dict[str, Searcher] = {}
@@ -157,7 +157,16 @@ class Searcher:
             raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
         other = copy(self)
         other.config, other._candidates = config, self._candidates.with_config(config)
+        other._admission = replace(self._admission, config=config)
         return other
+
+    def knows(self, intent: str) -> bool:
+        """See Admission.knows."""
+        return self._admission.knows(intent)
+
+    def admitted(self, query: Query) -> Query:
+        """See Admission.of; ConfigError for an empty query, and for an intent that the system does not know."""
+        return self._admission.of(query)
 
     # Searching
 
@@ -178,9 +187,11 @@ class Searcher:
         EmbedderError
             When the embedder fails and the strategy cannot do without vectors.
         """
-        asked = self.admitted(Query(query) if isinstance(query, str) else query)
+        query = Query(query) if isinstance(query, str) else query
+        asked = self.admitted(query)
         calls = self._sources.embedding_calls
-        vectors = self._wants_vectors(semantic)
+        mode = self.system.searching.mode(semantic)
+        vectors = self._wants_vectors(mode)
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
         table, strategy, missing, lost = self._candidates.surviving(asked, vectors, seconds)
@@ -188,6 +199,7 @@ class Searcher:
         lost += failed
         if lost:
             self._count(lost)
+        notes = without_vectors(self._sources, self.config, config, strategy, vectors, mode)
         masked, scores, ranking = _ranked(table, config, strategy)
         hits = hits_of(self.store, masked, ranking, strategy, scores)
         result = SearchResult(
@@ -197,10 +209,7 @@ class Searcher:
             strategy,
             self._sources.embedding_calls - calls,
             bool(lost),
-            (
-                *(map(str, lost) if lost else self._notes(config, strategy, vectors, semantic)),
-                *self._approximately(seconds),
-            ),
+            (*(map(str, lost) if lost else notes), *approximately(self._sources, seconds)),
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
@@ -208,13 +217,10 @@ class Searcher:
         other = self._explore.draw(self.config) if self._explore is not None else None
         return result if other is None else self._drafted(result, other, query, semantic)
 
-    def _drafted(
-        self, own: SearchResult, other: SearchConfig, query: Query | str, semantic: str | bool
-    ) -> SearchResult:
+    def _drafted(self, own: SearchResult, other: SearchConfig, query: Query, semantic: str | bool) -> SearchResult:
         """The list with that of another configuration drafted in; without it where that one cannot search."""
-        asked = Query(query) if isinstance(query, str) else query
         try:
-            theirs = self._rival(other).search(replace(asked, asked_at=own.query.asked_at), semantic=semantic)
+            theirs = self._rival(other).search(replace(query, asked_at=own.query.asked_at), semantic=semantic)
         except SteelyardError as error:
             _log.warning("a list was not interleaved: %s", error)
             return own
@@ -230,9 +236,9 @@ class Searcher:
             return rival
         name = policy_of(other)
         if name not in self._rivals:
-            parts = (self.store, other, self._embedder)
+            parts, reads = (self.store, other, self._embedder), self._admission
             self._rivals[name] = Searcher(
-                *parts, clock=self._clock, rewriter=self._rewriter, proceed=self._proceed, reranker=self.reranker
+                *parts, clock=reads.clock, rewriter=reads.rewriter, proceed=self._proceed, reranker=self.reranker
             )
         return self._rivals[name]
 
@@ -279,7 +285,8 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        return self._candidates.of(self._timed(query), strategy, frozenset() if vectors else EMBEDDING, {})
+        timed, missing = self._admission.timed(query), frozenset() if vectors else EMBEDDING
+        return self._candidates.of(timed, strategy, missing, {})
 
     def context(
         self,
@@ -311,7 +318,7 @@ class Searcher:
         mode = configured.semantic or usual.semantic if semantic is None else semantic
         limit = self.config.limit
         hits: list[Hit] = []
-        asked = self._timed(Query(text, filters=filters))
+        asked = self._admission.timed(Query(text, filters=filters))
         scope = self._sources.scopes.answers(asked)
         nothing = usual.no_query(text)
         if not nothing:
@@ -381,72 +388,7 @@ class Searcher:
         for error in new:
             _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
-    def _notes(self, config: SearchConfig, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
-        """Notes on what keywords alone found although vectors were requested, and on a floor left out."""
-        left = (stage for stage in self.config.finish if stage not in config.finish)
-        why = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
-        return (
-            *self._by_keywords(strategy, vectors, semantic),
-            *(f"{stage} was left out: without vectors {why[type(stage)]}" for stage in left if type(stage) in why),
-        )
-
-    def _approximately(self, retrievers: Iterable[str]) -> Iterator[str]:
-        """A note where one of the retrievers may have missed what is near."""
-        if how := self._sources.approximate(retrievers):
-            yield f"vectors were searched by {how}, which may miss some of the nearest"
-
-    def _by_keywords(self, strategy: Expr, vectors: bool, semantic: str | bool) -> tuple[str, ...]:
-        if not vectors:
-            asked = self.system.searching.mode(semantic) == "always" and strategy != self.config.effective
-            return (self._lacking(),) if asked else ()
-        if not strategy.signals() & EMBEDDING:
-            return ()
-        return tuple(
-            f"the tier {shown(name)} has no vectors of the configured model; keywords alone found its entries"
-            for name in self._sources.keywords_only()
-        )
-
-    def _lacking(self) -> str:
-        models = {settings.model for settings in self.config.retrievers.values() if settings.model}
-        lacked = min(models - {space.model for space, _ in self.store.spaces()}, default="")
-        what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
-        return f"the vault has no vectors of {what}; keywords answered alone{adding(lacked)}"
-
-    def _timed(self, query: Query) -> Query:
-        """The query with its clock."""
-        return query if query.asked_at is not None else replace(query, asked_at=self._clock())
-
-    def admitted(self, query: Query) -> Query:
-        """The query with its clock and the text that keywords match.
-
-        Every query passes through here once, so this is the place to rewrite a text or detect an intent.
-        Raises ConfigError for an empty query, even when no retriever matches words, and for an intent that the
-        system does not know.
-        """
-        reading = self.system.reading
-        if query.intent and not self.knows(query.intent):
-            raise ConfigError(
-                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
-            )
-        text = clean_query(query.text if query.matched is None else query.matched)
-        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
-            text = clean_query(other)
-        intent, sure = query.intent, query.confidence
-        if not intent:
-            intent = reading.classify(query.text)
-            sure = reading.confidence(query.text) if reading.confidence else None
-        embedded = query.rewritten
-        if embedded is None and self._rewriter is not None:
-            embedded = self._rewriter(query.text)
-        return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
-
-    def knows(self, intent: str) -> bool:
-        """Whether a query may name this intent: any where the system classifies nothing, else its own words."""
-        known = self.system.reading.intents
-        return not known or intent in known or intent in self.config.intents
-
-    def _wants_vectors(self, semantic: str | bool) -> bool:
-        mode = self.system.searching.mode(semantic)
+    def _wants_vectors(self, mode: str) -> bool:
         if mode == "never" or not self._sources.has_vectors():
             return False
         return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())

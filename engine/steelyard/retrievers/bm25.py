@@ -94,10 +94,10 @@ class Bm25Retriever:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
         index = self._index_of(query)
         scores = index.scores(self._words.split(query.keywords))
-        found = scores > 0
+        matching = scores > 0
         if self._words.whole and query.filters:
-            found &= index.counted.within(query.filters)
-        best = index.counted.best(scores, np.flatnonzero(found), depth)
+            matching &= index.counted.within(query.filters)
+        best = index.counted.best(scores, np.flatnonzero(matching), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
     def ends(self, query: Query) -> tuple[float, float]:

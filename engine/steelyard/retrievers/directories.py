@@ -39,16 +39,16 @@ class Directories:
     def _placed(homes: Mapping[str, str], ids: tuple[str, ...]) -> Ints | None:
         if not any(id_ in homes for id_ in ids):
             return None
-        code = {id_: at for at, id_ in enumerate(ids)}
-        return np.array([code.get(homes.get(id_, id_), at) for at, id_ in enumerate(ids)], dtype=np.int32)
+        code = {id_: place for place, id_ in enumerate(ids)}
+        return np.array([code.get(homes.get(id_, id_), place) for place, id_ in enumerate(ids)], dtype=np.int32)
 
     def _mapped(self, places: Iterable[tuple[str, str, bool]]) -> dict[str, str]:
         """The entries that lie in another one, tier by tier, with that one's id."""
         layered: dict[tuple[str, str], str] = {}
         others: list[tuple[str, str, str]] = []
-        for id_, uri, own in places:
+        for id_, uri, has_layers in places:
             tier = id_.partition(MARK)[2]
-            if own:
+            if has_layers:
                 layered.setdefault((uri, tier), id_)
             else:
                 others.append((id_, uri, tier))

@@ -26,19 +26,19 @@ def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
     _Work.numbers += matrix.size
     if vector is None or _Work.numbers < LATER or len(matrix) <= BLOCK:
         return _blockwise(matrix, vector)
-    found, parts = np.empty(len(matrix)), map(np.array, leaves(len(vector)))
-    compiled(add_pairwise, SIGNATURE)(np.ascontiguousarray(matrix), vector, *parts, found)
-    same = found[:BLOCK].tobytes() == _blockwise(matrix[:BLOCK], vector).tobytes()
-    return found if same else _blockwise(matrix, vector)  # a numpy that sums in another order decides
+    products, parts = np.empty(len(matrix)), map(np.array, leaves(len(vector)))
+    compiled(add_pairwise, SIGNATURE)(np.ascontiguousarray(matrix), vector, *parts, products)
+    same = products[:BLOCK].tobytes() == _blockwise(matrix[:BLOCK], vector).tobytes()
+    return products if same else _blockwise(matrix, vector)  # a numpy that sums in another order decides
 
 
 def _blockwise(matrix: Vectors, vector: Floats | None) -> Floats:
-    found = np.empty(len(matrix))
+    products = np.empty(len(matrix))
     buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
     for begin in range(0, len(matrix), BLOCK):
         part = matrix[begin : begin + BLOCK]
         rows = buffer[: len(part)]
         np.copyto(rows, part)
         np.multiply(rows, rows if vector is None else vector, out=rows)
-        np.sum(rows, axis=1, out=found[begin : begin + BLOCK])
-    return found
+        np.sum(rows, axis=1, out=products[begin : begin + BLOCK])
+    return products

@@ -53,15 +53,15 @@ class GraphRetriever:
 
     def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
         """See Dependent.follow."""
-        start = sorted({hit.id for own in lists.values() for hit in own if hit.position <= self.seeds})
+        start = sorted({hit.id for hits in lists.values() for hit in hits if hit.position <= self.seeds})
         edges = self._edges(query, start)
         best: dict[str, float] = {}
         for seed in start:
             for id_, activation in self._spread(seed, edges).items():
                 if self.again or id_ not in start:
                     best[id_] = max(activation, best.get(id_, 0.0))
-        found = sorted(best, key=lambda id_: (-best[id_], id_))
-        return [Found(id_, best[id_], place) for place, id_ in enumerate(found[:depth], 1)]
+        ranked = sorted(best, key=lambda id_: (-best[id_], id_))
+        return [Found(id_, best[id_], place) for place, id_ in enumerate(ranked[:depth], 1)]
 
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
         """The activation of every other entry that relations lead to from one seed."""
@@ -89,25 +89,25 @@ class GraphRetriever:
 
     def _ways(self, front: Sequence[str], query: Query) -> dict[str, list[tuple[float, str]]]:
         """The strongest edges of some entries."""
-        at: dict[str, dict[str, float]] = {id_: {} for id_ in front}
+        near: dict[str, dict[str, float]] = {id_: {} for id_ in front}
         for edge in self.store.edges(front):
             for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
-                if here in at and here != there:
-                    at[here][there] = max(strength(edge), at[here].get(there, 0.0))
-        inside = self.store.within(sorted({there for own in at.values() for there in own}), query.filters)
-        found = {}
-        for here, own in at.items():
-            best = sorted((-part, there) for there, part in own.items() if there in inside)
-            found[here] = [(-part, there) for part, there in best[: self.fan]]
-        return found
+                if here in near and here != there:
+                    near[here][there] = max(strength(edge), near[here].get(there, 0.0))
+        inside = self.store.within(sorted({there for ends in near.values() for there in ends}), query.filters)
+        ways = {}
+        for here, ends in near.items():
+            best = sorted((-part, there) for there, part in ends.items() if there in inside)
+            ways[here] = [(-part, there) for part, there in best[: self.fan]]
+        return ways
 
 
 def strength(edge: Edge) -> float:
     """What an edge passes on, in 0..1: the weight of its type times its own strength, which is 1 where none is
     given.
     """
-    own = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
-    return STRENGTHS.get(edge.type, OTHER) * own
+    stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
+    return STRENGTHS.get(edge.type, OTHER) * stated
 
 
 def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:

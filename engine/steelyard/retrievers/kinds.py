@@ -160,10 +160,10 @@ class RetrieverConfig:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:
         """Read the settings from a weights file that has passed the schema."""
-        own = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
-        depth, after = own.pop("depth", None), tuple(own.pop("after", ()))
-        parameters = {name: float(value) for name, value in record.items() if name not in {*own, "depth", "after"}}
-        return cls(**own, depth=None if depth is None else int(depth), after=after, parameters=parameters)
+        named = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
+        depth, after = named.pop("depth", None), tuple(named.pop("after", ()))
+        parameters = {name: float(value) for name, value in record.items() if name not in cls.__dataclass_fields__}
+        return cls(**named, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +230,8 @@ class RetrieverKind:
 
         Raises ConfigError for a parameter that it does not declare, or a value outside the legal range.
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        if unknown := sorted(set(settings.parameters) - set(known)):
+        known, given = {parameter.name: parameter for parameter in self.parameters}, settings.parameters
+        if unknown := sorted(set(given) - set(known)):
             remedy = nearest(unknown[0], known) if known else "; it has none"
             raise ConfigError(f"unknown parameter {shown(unknown[0])} of {self.name}{remedy}")
-        return {name: own.checked(settings.parameters.get(name, own.default)) for name, own in known.items()}
+        return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}

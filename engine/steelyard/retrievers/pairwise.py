@@ -36,8 +36,8 @@ def add_pairwise(matrix, vector, ends, merged, dots):
         for leaf in range(len(ends)):
             whole = ends[leaf] - (ends[leaf] - begin) % 8
             a = b = c = d = e = f = g = h = 0.0
-            for at in range(begin, whole, 8):
-                m, v = matrix[row, at : at + 8], vector[at : at + 8]
+            for column in range(begin, whole, 8):
+                m, v = matrix[row, column : column + 8], vector[column : column + 8]
                 a += m[0] * v[0]
                 b += m[1] * v[1]
                 c += m[2] * v[2]
@@ -47,8 +47,8 @@ def add_pairwise(matrix, vector, ends, merged, dots):
                 g += m[6] * v[6]
                 h += m[7] * v[7]
             total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-            for at in range(whole, ends[leaf]):
-                total += matrix[row, at] * vector[at]
+            for column in range(whole, ends[leaf]):
+                total += matrix[row, column] * vector[column]
             for _ in range(merged[leaf]):
                 held -= 1
                 total = sums[held] + total

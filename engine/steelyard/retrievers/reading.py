@@ -117,7 +117,7 @@ class Reading:
     """The URI whose abstract and overview stand for the entry at a URI."""
 
     def __post_init__(self) -> None:
-        words = (own for each in (self.words, self.bm25_words) for own in (each.text, each.split))
+        words = (function for each in (self.words, self.bm25_words) for function in (each.text, each.split))
         for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *words):
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
@@ -129,7 +129,7 @@ class Reading:
 
         Function names are part of recordings that people keep: renaming a function makes those unusable.
         """
-        own = self.bm25_words
+        counted = self.bm25_words
         return {
             "index": _index(self.index),
             "match": self.match.__name__,
@@ -139,7 +139,7 @@ class Reading:
             "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
-            "bm25_words": [own.text.__name__, own.split.__name__, own.least, own.whole],
+            "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.whole],
         }
 
 

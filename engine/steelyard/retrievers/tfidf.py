@@ -44,7 +44,7 @@ class TfidfScorer:
         read = {e.id: self._words.of(e) for e in self._store.get(unknown, self._words.analysis.fields)}
         words = self._words.split(query.keywords)
         vocabulary.learn(chain(words, *read.values()))
-        vocabulary.vectors.update((id_, vocabulary.weigh(own)) for id_, own in read.items())
+        vocabulary.vectors.update((id_, vocabulary.weigh(entry_words)) for id_, entry_words in read.items())
         asked = vocabulary.weigh(words)
         nothing: Sparse = ({}, 0.0)
         return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)

@@ -25,8 +25,8 @@ class TsRetriever:
     """
 
     def __init__(self, store: Readable, search: TextSearch) -> None:
-        own = analysis(search)
-        self._index = ScopeCache(store, lambda scope: TsIndex(store.counted(own, scope)))
+        counting = analysis(search)
+        self._index = ScopeCache(store, lambda scope: TsIndex(store.counted(counting, scope)))
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""

@@ -80,8 +80,8 @@ class CosineScorer:
         stored = self.store.vectors_of(self.space, ids)
         scores = np.zeros(len(ids))
         if stored:
-            known = [at for at, id_ in enumerate(ids) if id_ in stored]
-            scores[known] = cosine(np.array([stored[ids[at]] for at in known]), vector)
+            known = [row for row, id_ in enumerate(ids) if id_ in stored]
+            scores[known] = cosine(np.array([stored[ids[row]] for row in known]), vector)
         return scores
 
 
@@ -101,8 +101,8 @@ class LayerRetriever:
         if not rows.ids or not vector.any():
             return []
         scores = self._scores(query, rows, vector)
-        found = Listed(rows.ids, scores, _best_first(scores))
-        return found if depth is None else found[:depth]
+        listed = Listed(rows.ids, scores, _best_first(scores))
+        return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Bounded.ends."""
@@ -188,9 +188,9 @@ class EverySpace:
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; similarities are compared as they are, whatever the model."""
         asked = query if self.filter_first else replace(query, filters=EVERYTHING)
-        found = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
+        hits = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
         best: dict[str, Found] = {}
-        for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):
+        for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
             best.setdefault(plain_id(hit.id), hit)
         listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
         if self.filter_first:

@@ -103,13 +103,13 @@ class Listed(Sequence[Found]):
         return len(self.ids)
 
     @overload
-    def __getitem__(self, at: int) -> Found: ...
+    def __getitem__(self, index: int) -> Found: ...
     @overload
-    def __getitem__(self, at: slice) -> list[Found]: ...
-    def __getitem__(self, at: int | slice) -> Found | list[Found]:
-        if isinstance(at, slice):
-            return [self[place] for place in range(*at.indices(len(self)))]
-        place = range(len(self))[at]
+    def __getitem__(self, index: slice) -> list[Found]: ...
+    def __getitem__(self, index: int | slice) -> Found | list[Found]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
         row = int(self.order[place])
         return Found(self.ids[row], float(self.scores[row]), place + 1)
 

@@ -45,15 +45,15 @@ def plain(entry: Entry) -> Entry:
     return replace(entry, id=id_, vault=tier) if mark else entry
 
 
-def same_copies(found: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
+def same_copies(hits: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
     """The list with the copies of a federation's entries that the lists before it chose.
 
     Unchanged where the entries of the list are not copies.
     """
-    if not found or MARK not in found[0].id:
-        return found
-    chosen = {plain_id(hit.id): hit.id for own in lists.values() for hit in own}
-    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in found]
+    if not hits or MARK not in hits[0].id:
+        return hits
+    chosen = {plain_id(hit.id): hit.id for earlier in lists.values() for hit in earlier}
+    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in hits]
 
 
 @dataclass(frozen=True)
@@ -126,21 +126,21 @@ class Federation:
     def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
         """See Readable.get; entries are named by copy keys, an id without a tier means the first copy."""
         keys = self._keys(ids)
-        found: dict[str, Entry] = {}
-        for name, own in _by_tier(keys.values()).items():
-            for entry in self._by_name[name].get(own, fields):
-                found[copy_key(entry.id, name)] = _copy(entry, name)
-        return [found[keys[id_]] for id_ in ids if keys.get(id_) in found]
+        by_key: dict[str, Entry] = {}
+        for name, tier_ids in _by_tier(keys.values()).items():
+            for entry in self._by_name[name].get(tier_ids, fields):
+                by_key[copy_key(entry.id, name)] = _copy(entry, name)
+        return [by_key[keys[id_]] for id_ in ids if keys.get(id_) in by_key]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Readable.entries: each entry once, the copy of the first tier that holds it."""
-        ranked = (_ranked(at, tier, filters) for at, tier in enumerate(self.tiers))
+        ranked = (_ranked(rank, tier, filters) for rank, tier in enumerate(self.tiers))
         every = heapq.merge(*ranked, key=itemgetter(0, 1))
         for _, copies in groupby(every, key=itemgetter(0)):
-            _, at, entry = next(iter(copies))
+            _, rank, entry = next(iter(copies))
             # Filters may have left out the copy of the first tier; then no other tier's copy takes its place.
-            if not filters or self._stands(at, [entry.id]):
-                yield _copy(entry, self.tiers[at].name)
+            if not filters or self._stands(rank, [entry.id]):
+                yield _copy(entry, self.tiers[rank].name)
 
     def places(self) -> Iterator[tuple[str, str, bool]]:
         """See Readable.places."""
@@ -150,25 +150,25 @@ class Federation:
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""
-        own = _by_tier(ids).items()
-        return {copy_key(id_, name) for name, part in own for id_ in self._by_name[name].within(part, filters)}
+        by_tier = _by_tier(ids).items()
+        return {copy_key(id_, name) for name, part in by_tier for id_ in self._by_name[name].within(part, filters)}
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """See Readable.recent."""
-        found: dict[str, Entry] = {}
-        for at, tier in enumerate(self.tiers):
-            for entry in self._standing(at, limit, partial(tier.store.recent, filters)):
-                found.setdefault(entry.id, _copy(entry, tier.name))
-        dated = sorted(found.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
+        by_id: dict[str, Entry] = {}
+        for rank, tier in enumerate(self.tiers):
+            for entry in self._standing(rank, limit, partial(tier.store.recent, filters)):
+                by_id.setdefault(entry.id, _copy(entry, tier.name))
+        dated = sorted(by_id.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
         return dated[: limit if limit >= 0 else None]
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges: those of each tier, between the copies that its relations mean; both ends exist."""
-        found = {edge: None for tier in self.tiers for edge in tier.store.edges([plain_id(id_) for id_ in ids])}
-        keys = self._keys({end for edge in found for end in (edge.source, edge.target)})
+        edges = {edge: None for tier in self.tiers for edge in tier.store.edges([plain_id(id_) for id_ in ids])}
+        keys = self._keys({end for edge in edges for end in (edge.source, edge.target)})
         return [
             replace(edge, source=keys[edge.source], target=keys[edge.target])
-            for edge in found
+            for edge in edges
             if edge.source in keys and edge.target in keys
         ]
 
@@ -200,9 +200,9 @@ class Federation:
         def search(tier: Tier, count: int) -> list[Found]:
             return tier.store.keyword(index, match, weights, early, count if each is None else each)
 
-        found = self._merged(depth, search, self.weights)
-        inside = self.within([hit.id for hit in found], late) if late else set()
-        return [hit for hit in found if hit.id in inside] if late else found
+        hits = self._merged(depth, search, self.weights)
+        inside = self.within([hit.id for hit in hits], late) if late else set()
+        return [hit for hit in hits if hit.id in inside] if late else hits
 
     def nearest(
         self,
@@ -226,8 +226,8 @@ class Federation:
                 inside.update(copy_key(hit.id, tier.name) for hit in admitted)
             return near(EVERYTHING if late else filters, count, True)
 
-        found = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
-        return [hit for hit in found if hit.id in inside] if late else found
+        hits = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
+        return [hit for hit in hits if hit.id in inside] if late else hits
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
         """See Readable.expect."""
@@ -236,7 +236,7 @@ class Federation:
 
     def spaces(self) -> list[tuple[Space, int]]:
         """See Readable.spaces; those of the tiers whose vectors the rule lets be searched."""
-        return list(dict.fromkeys(found for tier in self._with_vectors for found in tier.store.spaces()))
+        return list(dict.fromkeys(space for tier in self._with_vectors for space in tier.store.spaces()))
 
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """See Readable.without_vectors; only of the tiers whose vectors the rule lets be searched."""
@@ -255,9 +255,9 @@ class Federation:
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         """See Readable.vectors."""
         rows: dict[str, tuple[str, NDArray[np.float32]]] = {}
-        for at, tier in enumerate(self._with_vectors):
+        for rank, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
-            kept = self._stands(at, ids)
+            kept = self._stands(rank, ids)
             for id_, row in zip(ids, matrix, strict=True):
                 if id_ in kept:
                     rows.setdefault(id_, (copy_key(id_, tier.name), row))
@@ -269,11 +269,11 @@ class Federation:
         """See Readable.vectors_of."""
         first = self.tiers[0].name
         keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
-        found = {}
-        for name, own in _by_tier(keys.values()).items():
-            for id_, vector in self._by_name[name].vectors_of(space, own).items():
-                found[copy_key(id_, name)] = vector
-        return {id_: found[key] for id_, key in keys.items() if key in found}
+        by_key = {}
+        for name, tier_ids in _by_tier(keys.values()).items():
+            for id_, vector in self._by_name[name].vectors_of(space, tier_ids).items():
+                by_key[copy_key(id_, name)] = vector
+        return {id_: by_key[key] for id_, key in keys.items() if key in by_key}
 
     # Inside
 
@@ -296,28 +296,28 @@ class Federation:
     ) -> list[Found]:
         """What the tiers found, weighted, one copy of each entry, best first, cut to `depth` (below 0: all)."""
         best: dict[str, tuple[float, str]] = {}
-        for at, tier in enumerate(self.tiers):
-            for hit in self._standing(at, depth, partial(search, tier)):
+        for rank, tier in enumerate(self.tiers):
+            for hit in self._standing(rank, depth, partial(search, tier)):
                 score = hit.score * weights[tier.name]
                 if hit.id not in best or score > best[hit.id][0]:
                     best[hit.id] = (score, copy_key(hit.id, tier.name))
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
 
-    def _standing(self, at: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
+    def _standing(self, rank: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
         asked = count
         while True:
             given = read(asked)
-            kept = self._stands(at, [item.id for item in given])
+            kept = self._stands(rank, [item.id for item in given])
             if asked < 0 or len(kept) >= count or len(given) < asked:
                 return [item for item in given if item.id in kept]
             asked *= 2
 
-    def _stands(self, at: int, ids: Sequence[str]) -> set[str]:
+    def _stands(self, rank: int, ids: Sequence[str]) -> set[str]:
         """Which entries of a tier are kept: what no tier before it holds, or all where the best copy wins."""
         left = set(ids)
-        for tier in [] if self.rule.best_copy else self.tiers[:at]:
+        for tier in [] if self.rule.best_copy else self.tiers[:rank]:
             left -= tier.store.within(sorted(left), EVERYTHING)
         return left
 
@@ -326,14 +326,14 @@ def _copy(entry: Entry, tier: str) -> Entry:
     return replace(entry, id=copy_key(entry.id, tier))
 
 
-def _ranked(at: int, tier: Tier, filters: Filters) -> Iterator[tuple[str, int, Entry]]:
-    return ((entry.id, at, entry) for entry in tier.store.entries(filters))
+def _ranked(rank: int, tier: Tier, filters: Filters) -> Iterator[tuple[str, int, Entry]]:
+    return ((entry.id, rank, entry) for entry in tier.store.entries(filters))
 
 
 def _by_tier(keys: Iterable[str]) -> dict[str, list[str]]:
     """Ids by the tier their keys name."""
-    found: dict[str, list[str]] = {}
+    by_tier: dict[str, list[str]] = {}
     for key in keys:
         id_, _, tier = key.partition(MARK)
-        found.setdefault(tier, []).append(id_)
-    return found
+        by_tier.setdefault(tier, []).append(id_)
+    return by_tier

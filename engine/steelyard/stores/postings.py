@@ -109,14 +109,14 @@ class Postings:
         for read, where in texts:
             codes.append(np.array([words.setdefault(word, len(words)) for word in read], dtype=np.int64))
             places.append(np.array(where, dtype=np.int64))
-        lengths = np.array([len(own) for own in codes], dtype=np.int64)
+        lengths = np.array([len(coded) for coded in codes], dtype=np.int64)
         code, place = np.concatenate([_NO_NUMBERS, *codes]), np.concatenate([_NO_NUMBERS, *places])
         order = np.argsort(code, kind="stable")
-        code, at = code[order], np.repeat(np.arange(len(codes)), lengths)[order]
-        first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(at, prepend=-1))
+        code, text = code[order], np.repeat(np.arange(len(codes)), lengths)[order]
+        first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(text, prepend=-1))
         counts = np.diff(first, append=len(code))
         begins = np.searchsorted(code[first], np.arange(len(words) + 1))
-        whole = Posting(_narrow(at[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
+        whole = Posting(_narrow(text[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
         return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
 
     @classmethod
@@ -132,18 +132,18 @@ class Postings:
         number = self.words.get(word)
         if number is None:
             return NOTHING
-        own = slice(self.begins[number], self.begins[number + 1])
-        counts, positions = self.whole.counts[own], _NO_NUMBERS
+        span = slice(self.begins[number], self.begins[number + 1])
+        counts, positions = self.whole.counts[span], _NO_NUMBERS
         if len(self.places):
-            begin = self.places[own.start]
+            begin = self.places[span.start]
             positions = self.whole.positions[begin : begin + int(counts.sum())]
-        return Posting(*(part.astype(np.int64) for part in (self.whole.at[own], counts, positions)))
+        return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
         """See Segment.frequencies."""
         numbers = [self.words.get(word, -1) for word in words]
-        own = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
-        return sums([self.whole.at[part] for part in own], inside)
+        spans = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
+        return sums([self.whole.at[part] for part in spans], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
         """See Segment.beginning."""
@@ -185,7 +185,7 @@ class Counted:
             known = within(ids, filters) if within else set(ids)
             return np.array([id_ in known for id_ in ids], dtype=bool)
 
-        return cls([segment], None, lambda at: [ids[number] for number in at.tolist()], admitted)
+        return cls([segment], None, lambda numbers: [ids[number] for number in numbers.tolist()], admitted)
 
     @cached_property
     def lengths(self) -> Indices:
@@ -215,33 +215,33 @@ class Counted:
             inside = None if self.inside is None else self.inside[first:end]
             counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
             first = end
-        found: list[int] = counts.tolist()
-        return found
+        totals: list[int] = counts.tolist()
+        return totals
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs in the texts in scope."""
         parts, first = [], 0
         for segment in self.segments:
-            found = segment.posting(word)
-            if len(found.at):
-                parts.append(found._replace(at=found.at + first) if first else found)
+            part = segment.posting(word)
+            if len(part.at):
+                parts.append(part._replace(at=part.at + first) if first else part)
             first += len(segment.lengths)
         whole = _joined(parts)
         return whole if self.inside is None else whole.of(self.inside[whole.at])
 
-    def best(self, scores: Floats, at: Indices, depth: int | None) -> list[tuple[str, float]]:
+    def best(self, scores: Floats, numbers: Indices, depth: int | None) -> list[tuple[str, float]]:
         """The ids and scores of the best of some texts, ties by ascending id.
 
         Parameters
         ----------
         scores : float64[texts]
-        at : the numbers of the texts.
+        numbers : those of the texts.
         depth : how many at most; None for all.
         """
-        if depth is not None and 0 < depth < len(at):
-            least = np.partition(scores[at], len(at) - depth)[len(at) - depth]
-            at = at[scores[at] >= least]
-        pairs = zip(self.ids(at), scores[at].tolist(), strict=True)
+        if depth is not None and 0 < depth < len(numbers):
+            least = np.partition(scores[numbers], len(numbers) - depth)[len(numbers) - depth]
+            numbers = numbers[scores[numbers] >= least]
+        pairs = zip(self.ids(numbers), scores[numbers].tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
 
 

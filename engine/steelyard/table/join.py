@@ -16,7 +16,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import UNKNOWN
 from steelyard.stores.base import Found, Listed
-from steelyard.table.signal_table import FACT_FIELDS, NO_FACTS, SignalTable, entry_facts, query_facts
+from steelyard.table.facts import FACT_FIELDS, NO_FACTS, entry_facts, query_facts
+from steelyard.table.signal_table import SignalTable
 
 Lists = Mapping[str, Sequence[Found]]
 """The list of each retriever for one query."""

@@ -1,8 +1,6 @@
 """A tool of an MCP server as a contender: what a memory system answers to its agents, compared as it is.
 
-The server is started by the user's command and spoken to over its standard input and output: JSON-RPC 2.0, a
-message a line (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The official SDK is not
-used, because its reader bounds neither the length of a line nor the size of a message.
+The server is started by the user's command; `mcp_client.py` speaks to it.
 """
 
 from __future__ import annotations
@@ -18,41 +16,28 @@ from functools import cached_property, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from steelyard.base.errors import ConfigError, DataError, MachineError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.net.endpoint import Answer
 from steelyard.net.secret import MASK, SHORTEST
 from steelyard_eval.common.configurations import PREFIX
-from steelyard_eval.compare.answer_form import (
-    MOST_VALUES,
-    AnswerForm,
-    FormError,
-    Results,
-    filled,
-    place_of_ids,
-    template_of,
-)
-from steelyard_eval.compare.child import Child, ChildError, started
+from steelyard_eval.compare.answer_form import AnswerForm, FormError, Results, filled, place_of_ids, template_of
+from steelyard_eval.compare.child import Child, started
 from steelyard_eval.compare.http_search import KEYS, holds_key, key_names, masked
+from steelyard_eval.compare.mcp_client import McpClient, json_of
 from steelyard_eval.compare.mentioned import Mentioned
 
-PROTOCOL = "2025-06-18"
-"""The version that we speak; servers answer with the one that they do."""
 OPTIONS = ("arguments", "ids", "scores")
 STARTING = 120.0
 """Seconds in which a server may start: it may load a model, or be installed first."""
 TIMEOUT = 30.0
 LONGEST, FEW = 300, 5
 """Characters of what a server said that a message shows, and places of ids."""
-PAGES = 50
-"""Pages of the list of tools that are read."""
 QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords", "input", "prompt", "task")
 """What tools call the text that they search for."""
 LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
 LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
 """What tools call the number of results."""
-REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
 _FLAG = re.compile(rf"--?(?:{key_names()})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
@@ -190,8 +175,9 @@ class McpSession:
     """A server that is running; `notices` say how it is asked and read."""
 
     def __init__(self, search: McpSearch, child: Child, names: Mentioned) -> None:
-        self._search, self._child, self._names = search, child, names
-        self._number = 0
+        self._search, self._names = search, names
+        self._place = f"the MCP tool {shown(search.tool)} of {shown(search.words[0])}"
+        self._client = McpClient(child, self._place, search.told)
         self._template: Any = search.template
         self._places: dict[str, int] = {}
         self._limited = "{limit}" in search.arguments
@@ -214,9 +200,7 @@ class McpSession:
     def begin(self) -> None:
         """Greet the server, and see how its tool is asked."""
         until = time.monotonic() + STARTING
-        client = {"name": "steelyard", "version": "1"}
-        self._call("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}, until)
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._client.greet(until)
         schema = self._schema(until)
         properties = schema.get("properties")
         self._asks(properties if isinstance(properties, dict) else {}, schema.get("required"))
@@ -225,23 +209,12 @@ class McpSession:
         """The results of one query, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
         arguments = filled(self._template, query.text, wanted)
-        answer = self._call(
-            "tools/call",
-            {"name": self._search.tool, "arguments": arguments},
-            time.monotonic() + self._search.timeout,
-            f", query {shown(query.id)}",
-        )
+        about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
+        answer = self._client.call("tools/call", {"name": self._search.tool, "arguments": arguments}, until, about)
         try:
             return self._results(answer)
         except FormError as error:
-            raise self._unusable(f", query {shown(query.id)}", str(error)) from None
-
-    @property
-    def _place(self) -> str:
-        return f"the MCP tool {shown(self._search.tool)} of {shown(self._search.words[0])}"
-
-    def _unusable(self, about: str, what: str) -> DataError:
-        return DataError(f"{self._place}{about}: {self._search.hidden(what)}")
+            raise DataError(f"{self._place}{about}: {self._search.hidden(str(error))}") from None
 
     def _results(self, answer: object) -> Results:
         if not isinstance(answer, dict):
@@ -262,20 +235,12 @@ class McpSession:
 
     def _schema(self, until: float) -> Mapping[str, Any]:
         """The schema of the tool's arguments; ConfigError where there is no such tool."""
-        names, cursor = [], None
-        for _ in range(PAGES):
-            page = self._call("tools/list", {} if cursor is None else {"cursor": cursor}, until)
-            tools = page.get("tools") if isinstance(page, dict) else None
-            for tool in tools if isinstance(tools, list) else []:
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    names.append(tool["name"])
-                    if names[-1] == self._search.tool:
-                        schema = tool.get("inputSchema")
-                        return schema if isinstance(schema, dict) else {}
-            cursor = page.get("nextCursor") if isinstance(page, dict) else None
-            if not isinstance(cursor, str):
-                break
-        tool = self._search.tool
+        names, tool = [], self._search.tool
+        for known in self._client.tools(until):
+            names.append(known["name"])
+            if names[-1] == tool:
+                schema = known.get("inputSchema")
+                return schema if isinstance(schema, dict) else {}
         raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, names)}")
 
     def _asks(self, properties: Mapping[str, Any], required: object) -> None:
@@ -304,41 +269,6 @@ class McpSession:
             )
         return {text: "{query}"} | ({limit: "{limit}"} if limit else {})
 
-    def _call(self, method: str, params: Mapping[str, Any], until: float, about: str = "") -> Any:  # noqa: ANN401 -- JSON
-        self._number += 1
-        self._child.allow()
-        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
-        while True:
-            message = self._message(until, about)
-            if "method" in message and "id" in message:
-                reply = {"result": {}} if message["method"] == "ping" else {"error": REFUSED}
-                self._send({"jsonrpc": "2.0", "id": message["id"], **reply})
-            elif "method" not in message and message.get("id") == self._number:
-                break
-        if "error" in message:
-            raise self._unusable(about, f"refuses {method}: {self._search.told(message['error'])}")
-        return message.get("result")
-
-    def _message(self, until: float, about: str) -> dict[str, Any]:
-        """The next message; other lines, which some servers print by mistake, are passed over."""
-        while True:
-            try:
-                line = self._child.line(until)
-            except ChildError as error:
-                said = f" ({self._search.told(error.said, 200)})" if error.said else ""
-                raise MachineError(
-                    f"{self._place}{about} {error}{said}; start its server by hand to see why"
-                ) from None
-            if line.lstrip().startswith(b"{"):
-                message = _json(line.decode("utf-8", "replace"))
-                if not isinstance(message, dict):
-                    told = self._search.told(line.decode("utf-8", "replace"))
-                    raise self._unusable(about, f"answered with {told}, which is no message or has too many parts")
-                return message
-
-    def _send(self, message: Mapping[str, Any]) -> None:
-        self._child.send(json.dumps(message).encode())
-
 
 def _texts(answer: Mapping[str, Any]) -> list[str]:
     content = answer.get("content")
@@ -348,15 +278,7 @@ def _texts(answer: Mapping[str, Any]) -> list[str]:
 
 def _document(texts: Sequence[str]) -> object:
     """The JSON that a tool answered as text: one value, or a value a text; None where it is something else."""
-    values = [_json(text) for text in texts]
+    values = [json_of(text) for text in texts]
     if not values or any(not isinstance(value, dict | list) for value in values):
         return None
     return values[0] if len(values) == 1 else values
-
-
-def _json(text: str) -> Any:  # noqa: ANN401 -- any JSON value
-    """A JSON value within the bounds of an endpoint's answer; None where the text is none."""
-    try:
-        return Answer(200, {}, text).json(MOST_VALUES)
-    except ValueError:
-        return None

@@ -126,7 +126,7 @@ def refusal(
     return chosen_queries(dataset.sampled) or (
         (None if dataset.sampled else _flat(current, chosen))
         or uncovered(dataset.pool, metric, current.label, current.config, chosen.label)
-        or _unjudged(dataset.pool, metric, current, chosen, doubt)
+        or _unjudged(dataset, metric, current, chosen, doubt)
         or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
     )
 
@@ -164,12 +164,12 @@ def uncovered(
 
 
 def _unjudged(
-    pool: JudgedPool | None, metric: Measure, current: Side, chosen: Side, doubt: Callable[[Floats], float]
+    dataset: Dataset, metric: Measure, current: Side, chosen: Side, doubt: Callable[[Floats], float]
 ) -> Refusal | None:
     """That the gain is gone where entries that were not judged are taken out."""
-    if not current.negatives or (pool is not None and pool.complete):
+    if not current.negatives or dataset.complete:
         return None
-    if doubt(chosen.bare - current.bare) <= (UNSTATED if pool is None else COVERED):
+    if doubt(chosen.bare - current.bare) <= (COVERED if dataset.pool else UNSTATED):
         return None
     reason = (
         f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "

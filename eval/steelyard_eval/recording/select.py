@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.table.signal_table import Facts, Labels, SignalTable, TagSets
+from steelyard.table.facts import Facts, Labels, TagSets
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.recording.disk import load
 

@@ -7,7 +7,8 @@ import numpy as np
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard.table.facts import NO_FACTS
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import FROM_A_LOG, Evidence

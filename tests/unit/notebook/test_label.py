@@ -16,7 +16,8 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
-from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard.table.facts import NO_FACTS
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

@@ -19,7 +19,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
-from steelyard.table.signal_table import TagSets
+from steelyard.table.facts import TagSets
 from steelyard.testing import random_table
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare

@@ -194,7 +194,7 @@ def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monk
 
 def test_where_vectors_hardly_differ_sqlite_vec_searches(pair, monkeypatch):
     fast, plain = pair
-    monkeypatch.setattr("steelyard.stores.sqlite.vectors.MANY", 1000)
+    monkeypatch.setattr("steelyard.stores.sqlite.nearest.MANY", 1000)
     names = [f"e{at:03d}" for at in range(300)]
     fast.upsert(Entry(name) for name in names)
     fast.put_vectors(SPACE, names, np.ones((300, 4), np.float32))

@@ -20,7 +20,8 @@ from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import RetrieverConfig
-from steelyard.table.signal_table import RETRIEVERS, SignalTable, entry_facts, query_facts
+from steelyard.table.facts import entry_facts, query_facts
+from steelyard.table.signal_table import RETRIEVERS, SignalTable
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.decide.grid import grid
 from steelyard_eval.measures.metrics import Judgments, parse_measures

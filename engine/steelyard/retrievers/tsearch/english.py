@@ -43,12 +43,12 @@ def tsvector(text: str) -> TsVector:
     >>> tsvector("The tokens rotate; a token expires")
     {'token': (2, 5), 'rotat': (3,), 'expir': (6,)}
     """
-    found: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for lexeme, position in lexemes(text):
-        places = found.setdefault(lexeme, [])
+        places = positions.setdefault(lexeme, [])
         if len(places) < MAX_POSITIONS and (not places or places[-1] < position):
             places.append(position)
-    return {lexeme: tuple(places) for lexeme, places in found.items()}
+    return {lexeme: tuple(places) for lexeme, places in positions.items()}
 
 
 def lexemes(text: str) -> Iterator[tuple[str, int]]:
@@ -70,8 +70,8 @@ def _chunk_lexemes(chunk: str, first: bool) -> tuple[str, ...]:
     """Return one lexeme for each word of the chunk, empty for a stop word."""
     if chunk.isascii() and chunk.isalpha() and len(chunk) <= MAX_BYTES:  # most of them: one plain word
         return (_lexeme(chunk, True),)
-    found = (token for token in chunk_tokens(chunk, first) if len(token.text.encode()) <= MAX_BYTES)
-    return tuple(_lexeme(token.text, token.kind in _STEMMED) for token in found)
+    tokens = (token for token in chunk_tokens(chunk, first) if len(token.text.encode()) <= MAX_BYTES)
+    return tuple(_lexeme(token.text, token.kind in _STEMMED) for token in tokens)
 
 
 def _lexeme(word: str, stemmed: bool) -> str:

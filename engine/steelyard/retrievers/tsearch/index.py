@@ -36,15 +36,15 @@ class TsIndex:
         """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
         numbers = self._counted.numbers
         admitted = numbers[self._counted.within(filters)[numbers]] if filters else numbers
-        at, scores = self._matches(node, admitted)
+        matching, scores = self._matches(node, admitted)
         every = np.zeros(len(self._counted.lengths))
-        every[at] = scores
-        return self._counted.best(every, at, depth)
+        every[matching] = scores
+        return self._counted.best(every, matching, depth)
 
     def _matches(self, node: Node, admitted: Indices) -> tuple[Indices, Floats]:
         """The texts among the admitted ones (ascending) that match, and their ranks."""
-        found = self._candidates(node)
-        numbers = admitted if found is None else np.intersect1d(found, admitted, assume_unique=True)
+        candidates = self._candidates(node)
+        numbers = admitted if candidates is None else np.intersect1d(candidates, admitted, assume_unique=True)
         score, vectors = ranker(node), self._vectors(set(lexemes_of(node)), numbers)
         if not _by_presence(node):
             kept = [matches(node, vector) for vector in vectors]
@@ -55,12 +55,12 @@ class TsIndex:
         """What the texts hold of these lexemes."""
         vectors: list[TsVector] = [{} for _ in numbers]
         for lexeme in lexemes:
-            found = self._counted.posting(lexeme)
-            places = np.minimum(np.searchsorted(found.at, numbers), max(len(found.at) - 1, 0))
-            held = np.flatnonzero(found.at[places] == numbers) if len(found.at) else places[:0]
-            ends = np.cumsum(found.counts)
-            for row, end, count in zip(held, ends[places[held]], found.counts[places[held]], strict=True):
-                vectors[row][lexeme] = tuple(found.positions[end - count : end].tolist())
+            posting = self._counted.posting(lexeme)
+            places = np.minimum(np.searchsorted(posting.at, numbers), max(len(posting.at) - 1, 0))
+            held = np.flatnonzero(posting.at[places] == numbers) if len(posting.at) else places[:0]
+            ends = np.cumsum(posting.counts)
+            for row, end, count in zip(held, ends[places[held]], posting.counts[places[held]], strict=True):
+                vectors[row][lexeme] = tuple(posting.positions[end - count : end].tolist())
         return vectors
 
     def _candidates(self, node: Node) -> Indices | None:
@@ -71,7 +71,7 @@ class TsIndex:
             case LexemePhrase(lexemes):
                 return reduce(_both, (self._counted.posting(lexeme).at for lexeme in lexemes))
             case And(parts):
-                known = [found for part in parts if (found := self._candidates(part)) is not None]
+                known = [texts for part in parts if (texts := self._candidates(part)) is not None]
                 return reduce(_both, known) if known else None
             case Or(parts):
                 sides = [self._candidates(part) for part in parts]
@@ -82,8 +82,8 @@ class TsIndex:
 
 def flat(vector: TsVector) -> Read:
     """The lexemes of a text, each as often as it has positions, and those."""
-    found = [(lexeme, at) for lexeme, places in vector.items() for at in places]
-    return [lexeme for lexeme, _ in found], [at for _, at in found]
+    pairs = [(lexeme, place) for lexeme, places in vector.items() for place in places]
+    return [lexeme for lexeme, _ in pairs], [place for _, place in pairs]
 
 
 def _both(first: Indices, second: Indices) -> Indices:

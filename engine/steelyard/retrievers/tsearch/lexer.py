@@ -89,16 +89,16 @@ def chunks(text: str) -> Iterator[tuple[str, bool]]:
 def chunk_tokens(chunk: str, first: bool) -> Iterator[Token]:
     """Iterate over the tokens of one chunk; `first` is true when no blank precedes it."""
     shape = shape_of(chunk)
-    at = 0 if first else _after_dropped(shape, 0)
-    while at < len(chunk):
-        match = _token().match(shape, at)
+    position = 0 if first else _after_dropped(shape, 0)
+    while position < len(chunk):
+        match = _token().match(shape, position)
         if match is None:
-            at = _after_dropped(shape, at + 1)
+            position = _after_dropped(shape, position + 1)
             continue
         yield from _named(match, chunk)
-        at = match.end()
-        if match.lastgroup == "compound" and shape.startswith("-", at):
-            at = _after_dropped(shape, at + 1)
+        position = match.end()
+        if match.lastgroup == "compound" and shape.startswith("-", position):
+            position = _after_dropped(shape, position + 1)
 
 
 @cache
@@ -110,28 +110,28 @@ def _token() -> re.Pattern[str]:
 def _named(match: re.Match[str], chunk: str) -> Iterator[Token]:
     """The token of a match, and the tokens that are part of it."""
     kind, (start, end) = str(match.lastgroup), match.span()
-    found = chunk[start:end]
+    text = chunk[start:end]
     if kind == "host" and match["path"]:
         path = match.start("path")
-        yield from (Token("url", found), Token("host", chunk[start:path]), Token("path", chunk[path:end]))
+        yield from (Token("url", text), Token("host", chunk[start:path]), Token("path", chunk[path:end]))
     elif kind != "skipped":
-        yield Token(kind, found)
+        yield Token(kind, text)
         if kind == "compound":
-            yield from (Token("part", part) for part in found.split("-"))
+            yield from (Token("part", part) for part in text.split("-"))
 
 
-def _after_dropped(shape: str, at: int) -> int:
-    match = _DROPPED.match(shape, at)
-    return match.end() if match else at
+def _after_dropped(shape: str, position: int) -> int:
+    match = _DROPPED.match(shape, position)
+    return match.end() if match else position
 
 
 def _between_markup(text: str) -> Iterator[str]:
     """The text before, between and after tags and comments, without scripts and style sheets."""
     shape, start, read = shape_of(text), 0, True
-    for at, end in _markup(shape):
+    for begin, end in _markup(shape):
         if read:
-            yield text[start : at + 1]  # with the "<", because `..` is a path only at the end of a text
-        if code := _CODE.match(shape, at):
+            yield text[start : begin + 1]  # with the "<", because `..` is a path only at the end of a text
+        if code := _CODE.match(shape, begin):
             read = bool(code[1])
         start = end
     if read:
@@ -140,16 +140,16 @@ def _between_markup(text: str) -> Iterator[str]:
 
 def _markup(shape: str) -> Iterator[tuple[int, int]]:
     """Start and end of tags and comments, and of a "<" that begins a script without being a tag."""
-    at, last_comment = 0, shape.rfind("-->")
-    while (at := shape.find("<", at)) >= 0:
-        if shape.startswith("<!--", at) and at + 4 <= last_comment:
-            end = shape.index("-->", at + 4) + 3
+    begin, last_comment = 0, shape.rfind("-->")
+    while (begin := shape.find("<", begin)) >= 0:
+        if shape.startswith("<!--", begin) and begin + 4 <= last_comment:
+            end = shape.index("-->", begin + 4) + 3
         else:
-            match = _MARKUP.match(shape, at)
-            end = match.end() if match else at + 1
-        if end > at + 1 or _CODE.match(shape, at):
-            yield at, end
-        at = end
+            match = _MARKUP.match(shape, begin)
+            end = match.end() if match else begin + 1
+        if end > begin + 1 or _CODE.match(shape, begin):
+            yield begin, end
+        begin = end
 
 
 class _Classes(dict[int, str]):

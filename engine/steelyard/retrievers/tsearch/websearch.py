@@ -43,12 +43,12 @@ def websearch(text: str) -> Node | None:
 
 def _operands(text: str) -> Iterator[tuple[str | None, int]]:
     """Each word or quoted text with the number of its minus signs; None for an ``or`` between two."""
-    shape, at, signs, after_operand = shape_of(text), 0, 0, False
+    shape, position, signs, after_operand = shape_of(text), 0, 0, False
     while True:
-        if after_operand and (match := _OR.match(shape, at)):
+        if after_operand and (match := _OR.match(shape, position)):
             yield None, 0
             after_operand = False
-        elif not (match := _PIECE.match(shape, at)):
+        elif not (match := _PIECE.match(shape, position)):
             return
         elif match["minus"]:
             signs, after_operand = signs + 1, False
@@ -56,16 +56,16 @@ def _operands(text: str) -> Iterator[tuple[str | None, int]]:
             start, end = match.span("word" if match["word"] else "quoted")
             yield text[start:end], signs
             signs, after_operand = 0, True
-        at = match.end()
+        position = match.end()
 
 
 def _phrase(text: str) -> Node | None:
     """The lexemes of one operand at their distances in it."""
-    found = list(lexemes(text))
-    if len(found) < 2:
-        return Lexeme(found[0][0]) if found else None
-    first = found[0][1]
-    return LexemePhrase(tuple(lexeme for lexeme, _ in found), tuple(position - first for _, position in found))
+    placed = list(lexemes(text))
+    if len(placed) < 2:
+        return Lexeme(placed[0][0]) if placed else None
+    first = placed[0][1]
+    return LexemePhrase(tuple(lexeme for lexeme, _ in placed), tuple(position - first for _, position in placed))
 
 
 def _joined(kind: type[And] | type[Or], parts: list[Node]) -> Node | None:

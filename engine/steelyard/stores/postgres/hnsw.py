@@ -20,9 +20,9 @@ from steelyard.stores.base import COSINE, Space
 from steelyard.stores.postgres.schema import received
 from steelyard.stores.postgres.server import Server
 from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.nearest import VectorSearch
 from steelyard.stores.sqlite.schema import where
 from steelyard.stores.sqlite.segments import length_of
-from steelyard.stores.sqlite.vectors import VectorSearch
 
 if TYPE_CHECKING:
     import psycopg
@@ -122,7 +122,7 @@ class HnswSearch(Vault):
         return {space: sizes[number] for space, number in spaces.items()}
 
     def _proposed(self, space: Space, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
-        """See VectorTables._proposed; None, too, where fewer than asked for are left."""
+        """See NearestSearch._proposed; None, too, where fewer than asked for are left."""
         number, writes = self._space_numbers.get(space), getattr(self._thread, "changes", None) is not None
         if self._hnsw is None or number is None or asked.metric != COSINE or writes:
             return None
@@ -138,8 +138,8 @@ class HnswSearch(Vault):
         if len(kept) < asked.depth:
             return None
         distances = self._distances(asked, np.array([rowid for _, rowid, _ in kept], dtype=np.int64), None)
-        found = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
-        return sorted(found, key=itemgetter(1, 0))[: asked.depth]
+        measured = ((id_, far, inside) for (id_, _, inside), far in zip(kept, distances, strict=True))
+        return sorted(measured, key=itemgetter(1, 0))[: asked.depth]
 
 
 def check(server: Server) -> None:

@@ -84,8 +84,8 @@ class Server:
         with self._lock:  # who takes or gives back a connection sees both or neither
             self._settings = [*SETTINGS, *settings]
             forgotten, self._idle = self._idle, []
-        for one in forgotten:
-            one.close()
+        for connection in forgotten:
+            connection.close()
 
     @contextmanager
     def asked(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Connection, Rows]]:
@@ -100,23 +100,23 @@ class Server:
             with self._lock:
                 settings = self._settings
                 idle = self._idle.pop() if self._idle else None  # the one that was used last
-            own = idle or self._connect(settings)
+            connection = idle or self._connect(settings)
             try:
                 try:
-                    rows = own.execute(statement.encode(), values or None)
+                    rows = connection.execute(statement.encode(), values or None)
                 except psycopg.OperationalError:
-                    if not own.closed:
+                    if not connection.closed:
                         raise
-                    own = self._connect(settings)
-                    rows = own.execute(statement.encode(), values or None)
-                yield own, rows
+                    connection = self._connect(settings)
+                    rows = connection.execute(statement.encode(), values or None)
+                yield connection, rows
             finally:
                 with self._lock:
-                    kept = own.info.transaction_status == IDLE and settings is self._settings
+                    kept = connection.info.transaction_status == IDLE and settings is self._settings
                     if kept:
-                        self._idle.append(own)
+                        self._idle.append(connection)
                 if not kept:
-                    own.close()
+                    connection.close()
 
     @contextmanager
     def transaction(self, write: bool) -> Iterator[Connection]:
@@ -127,33 +127,33 @@ class Server:
         """
         import psycopg
 
-        with self.asked(WRITE if write else READ) as (own, _):
+        with self.asked(WRITE if write else READ) as (connection, _):
             try:
                 if write:
-                    own.execute(LOCK)
-                yield own
-                own.execute("COMMIT")
+                    connection.execute(LOCK)
+                yield connection
+                connection.execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
-                    own.execute("ROLLBACK")
+                    connection.execute("ROLLBACK")
                 raise
 
     def _connect(self, settings: Iterable[str]) -> Connection:
         import psycopg
 
-        found = psycopg.connect(
+        connection = psycopg.connect(
             self.name, autocommit=True, connect_timeout=SECONDS, fallback_application_name="steelyard"
         )
         try:
             for setting in settings:
-                found.execute(f"SET {setting}".encode())
-            if found.info.server_version < OLDEST:
-                major = found.info.server_version // 10000
+                connection.execute(f"SET {setting}".encode())
+            if connection.info.server_version < OLDEST:
+                major = connection.info.server_version // 10000
                 raise ConfigError(f"{self.name} is PostgreSQL {major}; 15 is the oldest that is supported")
         except BaseException:
-            found.close()
+            connection.close()
             raise
-        return found
+        return connection
 
     def _make(self) -> None:
         """Make the tables where there are none; who makes them owns them, and nobody else is asked for."""
@@ -174,8 +174,8 @@ class Server:
     @contextmanager
     def statements(self) -> Iterator[Any]:
         """Runs statements in one transaction."""
-        with self.asked("SELECT 1") as (own, _), own.transaction():
-            yield lambda text: own.execute(text.encode())
+        with self.asked("SELECT 1") as (connection, _), connection.transaction():
+            yield lambda text: connection.execute(text.encode())
 
     @staticmethod
     def _extension(run: Any) -> tuple[str, str]:  # noqa: ANN401 -- what runs a statement

@@ -131,13 +131,13 @@ class PostgresVault(HnswSearch):
     @contextmanager
     def _copying(self) -> Iterator[None]:
         """What is written inside is what the database holds; it is forgotten when that fails."""
-        at, models, numbers = self._at, self._models_at, dict(self._space_numbers)
+        revision, models, numbers = self._at, self._models_at, dict(self._space_numbers)
         self._thread.copying = True
         try:
             with super().transaction():
                 yield
         except BaseException:
-            self._at, self._models_at, self._space_numbers = at, models, numbers
+            self._at, self._models_at, self._space_numbers = revision, models, numbers
             raise
         finally:
             self._thread.copying = False
@@ -187,7 +187,7 @@ class PostgresVault(HnswSearch):
     def _pull_spaces(self, there: Connection, changed: Sequence[str]) -> None:
         """Copy the vectors of the entries that changed, and all of the spaces that are new."""
         sql = "SELECT space, model, layer, recipe, dim FROM steelyard.spaces ORDER BY space"
-        spaces = {Space(*map(received, own)): (number, dim) for number, *own, dim in there.execute(sql)}
+        spaces = {Space(*map(received, names)): (number, dim) for number, *names, dim in there.execute(sql)}
         for space, number in list(self._space_numbers.items()):
             if spaces.get(space, (0, 0))[0] != number:
                 super().drop_space(space)
@@ -248,8 +248,8 @@ class PostgresVault(HnswSearch):
 
     @property
     def _changes(self) -> Written | None:
-        found: Written | None = getattr(self._thread, "changes", None)
-        return found
+        changes: Written | None = getattr(self._thread, "changes", None)
+        return changes
 
     def _changing(self, id_: str, keep_vectors: bool) -> None:
         changes = self._changes
@@ -309,8 +309,8 @@ class PostgresVault(HnswSearch):
         self._push_entries(there, alive, revision)
         there.execute("DELETE FROM steelyard.vectors WHERE id = ANY (%s)", (sent_ids(changes.stale & alive),))
         for space in changes.dropped:
-            own = tuple(map(sent, (space.model, space.layer, space.recipe)))
-            there.execute("DELETE FROM steelyard.spaces WHERE (model, layer, recipe) = (%s, %s, %s)", own)
+            names = tuple(map(sent, (space.model, space.layer, space.recipe)))
+            there.execute("DELETE FROM steelyard.spaces WHERE (model, layer, recipe) = (%s, %s, %s)", names)
             self._space_numbers.pop(space, None)
         for space, put in changes.vectors.items():
             self._push_vectors(there, space, put, revision)
@@ -328,15 +328,15 @@ class PostgresVault(HnswSearch):
 
     def _push_vectors(self, there: Connection, space: Space, vectors: Mapping[str, bytes], revision: int) -> None:
         known = sorted(self.within(list(vectors), EVERYTHING))
-        own = tuple(map(sent, (space.model, space.layer, space.recipe)))
+        names = tuple(map(sent, (space.model, space.layer, space.recipe)))
         dim = dict(self.spaces())[space]
         there.execute(
             "INSERT INTO steelyard.spaces(model, layer, recipe, dim) VALUES (%s, %s, %s, %s) "
             "ON CONFLICT DO NOTHING",
-            (*own, dim),
+            (*names, dim),
         )
         [(number,)] = there.execute(
-            "SELECT space FROM steelyard.spaces WHERE (model, layer, recipe) = (%s, %s, %s)", own
+            "SELECT space FROM steelyard.spaces WHERE (model, layer, recipe) = (%s, %s, %s)", names
         ).fetchall()
         self._space_numbers[space] = number
         there.execute(VECTORS_IN.replace("{vector}", f"{self._server.vector}.vector").encode())

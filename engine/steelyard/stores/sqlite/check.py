@@ -38,8 +38,8 @@ class _Thing(NamedTuple):
 
     def numbered(self, number: int) -> _Thing:
         """Return the same thing as vector space `number` has it; the statements at hand are those of space 1."""
-        own = partial(_SPACE.sub, f"vec_{number:d}")
-        return _Thing(self.type, own(self.name), own(self.table), self.sql and own(self.sql))
+        renamed = partial(_SPACE.sub, f"vec_{number:d}")
+        return _Thing(self.type, renamed(self.name), renamed(self.table), self.sql and renamed(self.sql))
 
 
 _SPACE = re.compile(r"vec_1(?![0-9])")

@@ -96,7 +96,7 @@ class EntryTable(Journal):
         """See Readable.places."""
         layered = "(e.l0 != '' OR e.l1 != '')"
         sql = f"SELECT e.id, e.uri, {layered} FROM entries e WHERE e.uri != '' OR {layered} ORDER BY e.id"
-        return ((id_, uri, bool(own)) for id_, uri, own in self._rows(sql, columns=(TEXT, TEXT)))
+        return ((id_, uri, bool(has_layers)) for id_, uri, has_layers in self._rows(sql, columns=(TEXT, TEXT)))
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """See Readable.within."""

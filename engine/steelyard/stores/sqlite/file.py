@@ -192,8 +192,8 @@ class VaultFile:
 
     def faults(self) -> list[str]:
         """What SQLite finds wrong with the pages of the file; none when it is whole."""
-        found = [str(row[0]) for row in self._db.execute("PRAGMA quick_check")]
-        return [] if found == ["ok"] else found
+        messages = [str(row[0]) for row in self._db.execute("PRAGMA quick_check")]
+        return [] if messages == ["ok"] else messages
 
     def revision(self) -> int:
         """See Store.revision; of one state it is read once."""
@@ -218,10 +218,10 @@ class VaultFile:
         VaultError where they have others, because somebody changed the file without its tables' rules.
         """
         rows: list[Any] = self._db.execute(sql, tuple(values)).fetchall()
-        for at, kind in enumerate(columns):
-            if odd := {type(row[at]) for row in rows} - kind:
-                found, right = (" or ".join(sorted(one.__name__ for one in own)) for own in (odd, kind))
-                raise damaged(self.path, f"it holds {found} where {right} belongs")
+        for column, kind in enumerate(columns):
+            if odd := {type(row[column]) for row in rows} - kind:
+                wrong, right = (" or ".join(sorted(type_.__name__ for type_ in types)) for types in (odd, kind))
+                raise damaged(self.path, f"it holds {wrong} where {right} belongs")
         return rows
 
     def _revise(self) -> None:

@@ -137,8 +137,8 @@ class GuardedConnection(apsw.Connection):
         self.cursor_factory = CheckedCursor
         self.authorizer = _authorize
         self._path = path
-        own = weakref.ref(self)  # a handler that held the connection would keep it open for ever
-        self.set_progress_handler(lambda: (db := own()) is not None and db._look(), STEPS)
+        reference = weakref.ref(self)  # a handler that held the connection would keep it open for ever
+        self.set_progress_handler(lambda: (db := reference()) is not None and db._look(), STEPS)
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""

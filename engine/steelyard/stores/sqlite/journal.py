@@ -51,12 +51,12 @@ class Journal(VaultFile):
             return known[1]
         condition, values = where(filters)
         sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
-        found = _column(self._db.execute(sql, values).fetchall())
+        rowids = _column(self._db.execute(sql, values).fetchall())
         if not self._writing:
             scopes = dict(self._scopes)
             scopes.pop(filters, None)
-            self._scopes = {**dict(list(scopes.items())[1 - SCOPES :]), filters: (now, found)}
-        return found
+            self._scopes = {**dict(list(scopes.items())[1 - SCOPES :]), filters: (now, rowids)}
+        return rowids
 
     def _named(self, rowids: Indices) -> list[str]:
         """The ids of entries; kept until the vault changes."""

@@ -99,9 +99,9 @@ class KeywordTables(WordTables):
         if not match:
             return []
         self._make_ready(index)
-        found = self._from_memory(index, match, weights, filters, depth)
-        if found is not None:
-            return [Found(id_, value, place) for place, (id_, value) in enumerate(found, 1)]
+        ranked = self._from_memory(index, match, weights, filters, depth)
+        if ranked is not None:
+            return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
         try:
             rows = self._best(index, match, weights, filters, depth)
         except VaultError:

@@ -84,11 +84,12 @@ class Matrix:
         size = len(low) if counts is None else int(counts.sum())
         return np.flatnonzero(high >= _largest(low, min(depth, size))) if size else np.zeros(0, dtype=np.int64)
 
-    def chosen(self, at: Indices) -> tuple[Indices, Vectors | None]:
+    def chosen(self, rows: Indices) -> tuple[Indices, Vectors | None]:
         """The rowids and the vectors of some rows; None where the vectors are not kept."""
-        parts = [(self.base, at[at < len(self.base)]), (self.tail, at[at >= len(self.base)] - len(self.base))]
-        known = [vectors for part, own in parts if (vectors := part.exact(own)) is not None]
-        rowids = np.concatenate([part.rowids[own] for part, own in parts])
+        size = len(self.base)
+        parts = [(self.base, rows[rows < size]), (self.tail, rows[rows >= size] - size)]
+        known = [vectors for part, local in parts if (vectors := part.exact(local)) is not None]
+        rowids = np.concatenate([part.rowids[local] for part, local in parts])
         return rowids, np.concatenate(known) if known else None
 
     def of_entries(self, rowids: Indices) -> tuple[Indices, Vectors | None]:
@@ -111,10 +112,10 @@ class Matrix:
         """Bounds on the similarity of every row to a vector; see VectorSegment.bounds."""
         parts = self._parts
         products = zip(parts, self._products(vector), strict=True)
-        found = [part.bounds(own, vector, metric) for part, own in products]
-        if len(found) == 1:  # nothing is copied
-            return found[0]
-        low, high = zip((EMPTY, EMPTY), *found, strict=True)
+        bounds = [part.bounds(product, vector, metric) for part, product in products]
+        if len(bounds) == 1:  # nothing is copied
+            return bounds[0]
+        low, high = zip((EMPTY, EMPTY), *bounds, strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     def _products(self, vector: Vectors) -> list[NDArray[Any]]:
@@ -124,8 +125,8 @@ class Matrix:
         if known is None:
             later = dropwhile(lambda expected: expected != key, list(self._expected))
             keys = list(islice(later, max(1, AHEAD // max(1, len(self))))) or [key]
-            found = [part.products([self._expected.get(own, vector) for own in keys]) for part in self._parts]
-            fresh = {own: [products[at] for products in found] for at, own in enumerate(keys)}
+            by_part = [part.products([self._expected.get(near, vector) for near in keys]) for part in self._parts]
+            fresh = {near: [products[row] for products in by_part] for row, near in enumerate(keys)}
             known = fresh[key]
             if len(keys) > 1:
                 self._ahead.clear()
@@ -137,5 +138,5 @@ def _largest(values: Vectors, depth: int) -> np.float32:
     """The `depth`-th largest, from 1; it is none below the `depth`-th largest maximum of blocks."""
     maxima = values[: len(values) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
     values = values[values >= _largest(maxima, depth)] if len(maxima) > depth else values
-    found: np.float32 = np.partition(values, -depth)[-depth]
-    return found
+    largest: np.float32 = np.partition(values, -depth)[-depth]
+    return largest

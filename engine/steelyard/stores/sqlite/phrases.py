@@ -59,12 +59,12 @@ def fts5_tokens(tokenizer: str, text: str) -> list[str]:
             raise TokenError("this apsw has no tokenizers")
         known[tokenizer] = connection.fts5_tokenizer(name, arguments)
     raw = text.encode()
-    found: list[str] = known[tokenizer](
+    tokens: list[str] = known[tokenizer](
         raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
-    if len(raw) > LONGEST and any(len(token.encode()) >= LONGEST for token in found):
+    if len(raw) > LONGEST and any(len(token.encode()) >= LONGEST for token in tokens):
         raise TokenError("a token is too long")
-    return found
+    return tokens
 
 
 _own = threading.local()
@@ -76,12 +76,12 @@ def columns(index: KeywordIndex) -> Analysis:
     def read(values: Sequence[Any]) -> Read:
         words: list[str] = []
         places: list[int] = []
-        for at, value in enumerate(values):
+        for number, value in enumerate(values):
             if not isinstance(value, str):
                 raise TokenError("a field holds no text")
-            own = fts5_tokens(index.tokenizer, value)
-            words += own
-            places += range(at << FIELD, (at << FIELD) + len(own))
+            tokens = fts5_tokens(index.tokenizer, value)
+            words += tokens
+            places += range(number << FIELD, (number << FIELD) + len(tokens))
         return words, places
 
     name = f"fts5 {index.name} {index.tokenizer}"
@@ -92,13 +92,13 @@ def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:
     """The phrases of an expression that joins phrases by OR; None for any other."""
     if "\0" in match:
         return None
-    found, at = [], 0
+    tokenized, at = [], 0
     while (part := _PART.match(match, at)) is not None and part[2] not in _KEYWORDS:
         text = part[2] if part[1] is None else part[1].replace('""', '"')
-        found.append(TokenPhrase(tuple(fts5_tokens(tokenizer, text)), bool(part[3])))
+        tokenized.append(TokenPhrase(tuple(fts5_tokens(tokenizer, text)), bool(part[3])))
         at = part.end()
         if at == len(match):
-            return found
+            return tokenized
         if not (match.startswith("OR", at) and match[at - 1 : at] in ' "*' and match[at + 2 : at + 3] in ' "'):
             return None
         at += 2
@@ -157,8 +157,8 @@ class Phrases:
         parts, first = [], 0
         for segment in self.counted.segments:
             kept: KeptPhrases = segment.made.setdefault("phrases", KeptPhrases(self.most))
-            own, often = kept.of(asked, partial(_often, segment))
-            parts.append((own + first, often))
+            local, often = kept.of(asked, partial(_often, segment))
+            parts.append((local + first, often))
             first += len(segment.lengths)
         rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))
         if self.counted.inside is not None:
@@ -192,15 +192,15 @@ def _often(segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
 def _where(segment: Segment, phrase: TokenPhrase) -> Indices:
     """Where a phrase begins: rows and positions in one number, ascending."""
     begins: Indices | None = None
-    for at, token in enumerate(phrase.tokens):
-        last = phrase.prefix and at == len(phrase.tokens) - 1
-        found = segment.beginning(token) if last else [segment.posting(token)]
-        own = np.concatenate([_NOWHERE, *map(_places, found)])
+    for offset, token in enumerate(phrase.tokens):
+        last = phrase.prefix and offset == len(phrase.tokens) - 1
+        postings = segment.beginning(token) if last else [segment.posting(token)]
+        places = np.concatenate([_NOWHERE, *map(_places, postings)])
         # The words of a prefix were read one after another: no place occurs twice, but they are not sorted.
-        own = (np.sort(own) if last else own) - at
-        begins = own if begins is None else np.intersect1d(begins, own, assume_unique=True)
+        places = (np.sort(places) if last else places) - offset
+        begins = places if begins is None else np.intersect1d(begins, places, assume_unique=True)
     return _NOWHERE if begins is None else begins
 
 
-def _places(found: Posting) -> Indices:
-    return (np.repeat(found.at, found.counts) << ROW) + found.positions
+def _places(posting: Posting) -> Indices:
+    return (np.repeat(posting.at, posting.counts) << ROW) + posting.positions

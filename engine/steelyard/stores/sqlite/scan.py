@@ -19,6 +19,6 @@ def add_products(codes, queries, products):
     for row in range(codes.shape[0]):
         for query in range(queries.shape[0]):
             total = np.int32(0)
-            for at in range(codes.shape[1]):
-                total += np.int32(codes[row, at]) * np.int32(queries[query, at])
+            for column in range(codes.shape[1]):
+                total += np.int32(codes[row, column]) * np.int32(queries[query, column])
             products[query, row] = total

@@ -150,9 +150,9 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry
     except (ValueError, TypeError, RecursionError):
         return [from_row(names, row) for row in rows]  # which names the entry that is damaged
     entries = [object.__new__(Entry) for _ in rows]
-    for own in fields(Entry):  # arguments of a frozen class take twice as long as slots
-        empty: Iterable[Any] = ({} for _ in rows) if own.name == "extra" else repeat(own.default)
-        deque(map(Entry.__dict__[own.name].__set__, entries, columns.get(own.name, empty)), maxlen=0)
+    for field in fields(Entry):  # arguments of a frozen class take twice as long as slots
+        empty: Iterable[Any] = ({} for _ in rows) if field.name == "extra" else repeat(field.default)
+        deque(map(Entry.__dict__[field.name].__set__, entries, columns.get(field.name, empty)), maxlen=0)
     return entries
 
 
@@ -192,10 +192,10 @@ def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
     if value == "[]":  # most of them: not worth a parser
         return ()
-    found = STRICT_JSON.decode(value)
-    if not isinstance(found, list):
+    texts = STRICT_JSON.decode(value)
+    if not isinstance(texts, list):
         raise TypeError("a list is something else")
-    return tuple(map(_text, found))
+    return tuple(map(_text, texts))
 
 
 def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
@@ -208,10 +208,10 @@ def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
 
 
 def _extra(value: Any) -> dict[str, object]:  # noqa: ANN401 -- as above
-    found = {} if value == "{}" else STRICT_JSON.decode(value)
-    if not isinstance(found, dict):
+    extra = {} if value == "{}" else STRICT_JSON.decode(value)
+    if not isinstance(extra, dict):
         raise TypeError("unknown fields are not an object")
-    return found
+    return extra
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
@@ -273,8 +273,8 @@ def _condition(rule: Rule) -> str:
     if rule.test == "prefix":  # not LIKE, which has wildcards and ignores case
         return " OR ".join([f"instr({column}, ?) = 1"] * len(rule.values)) or "0"
     if rule.field not in LIST_FIELDS:
-        found = f"{column} = ?" if len(rule.values) == 1 else f"{column} IN ({marks})"
-        return f"({found}) IS NOT TRUE" if rule.test == "none" else found
+        among = f"{column} = ?" if len(rule.values) == 1 else f"{column} IN ({marks})"
+        return f"({among}) IS NOT TRUE" if rule.test == "none" else among
     held = f"SELECT count(DISTINCT t.value) FROM json_each({column}) t WHERE t.value IN ({marks})"
     if rule.test == "all":
         return f"({held}) = {len(set(rule.values))}"

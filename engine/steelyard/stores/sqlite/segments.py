@@ -68,7 +68,7 @@ class VectorSegment(ABC):
         """
 
     @abstractmethod
-    def exact(self, at: Indices) -> Vectors | None:
+    def exact(self, rows: Indices) -> Vectors | None:
         """The vectors of some rows as they were given; None where they are not kept."""
 
     def bounds(self, products: NDArray[Any], vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
@@ -95,7 +95,7 @@ class VectorSegment(ABC):
     def without(self, rowids: Indices) -> Self:
         """The others."""
         keep: Bools = ~np.isin(self.rowids, rowids)
-        return type(self)(*(own[keep] for own in self._arrays()))
+        return type(self)(*(array[keep] for array in self._arrays()))
 
     def with_(self, other: Self) -> Self:
         """These and others."""
@@ -105,13 +105,13 @@ class VectorSegment(ABC):
     def gathered(cls, parts: Iterable[tuple[Indices, Vectors]], count: int, dim: int) -> Self:
         """Measure vectors that come part by part, `count` in all at most; they are in memory once."""
         empty = cls.of(np.zeros(0, np.int64), np.zeros((0, dim), np.float32))
-        whole = [np.empty((count, *own.shape[1:]), own.dtype) for own in empty._arrays()]
-        at = 0
+        whole = [np.empty((count, *array.shape[1:]), array.dtype) for array in empty._arrays()]
+        filled = 0
         for rowids, vectors in parts:
-            for own, part in zip(whole, cls.of(rowids, vectors)._arrays(), strict=True):
-                own[at : at + len(rowids)] = part
-            at += len(rowids)
-        return cls(*(own[:at] for own in whole))
+            for array, part in zip(whole, cls.of(rowids, vectors)._arrays(), strict=True):
+                array[filled : filled + len(rowids)] = part
+            filled += len(rowids)
+        return cls(*(array[:filled] for array in whole))
 
     @cached_property
     def sound(self) -> bool:
@@ -119,7 +119,7 @@ class VectorSegment(ABC):
         return bool(((self.lengths > SHORTEST) & (self.lengths < LONGEST)).all())
 
     def _arrays(self) -> list[NDArray[Any]]:
-        return [getattr(self, own.name) for own in fields(self)]
+        return [getattr(self, field.name) for field in fields(self)]
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,9 @@ class Rows(VectorSegment):
         length = np.float32(length_of(vector))
         return np.divide(products, self.lengths * length, dtype=np.float32), np.zeros(1, np.float32)
 
-    def exact(self, at: Indices) -> Vectors | None:
+    def exact(self, rows: Indices) -> Vectors | None:
         """See VectorSegment.exact."""
-        return self.vectors[at]
+        return self.vectors[rows]
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class Codes(VectorSegment):
     def products(self, vectors: Sequence[Vectors]) -> NDArray[Any]:
         """The products of the whole numbers, int32."""
         levels = np.array([_levels(vector)[0] for vector in vectors])
-        found = np.empty((len(vectors), len(self)), dtype=np.int32)
-        compiled(add_products, SIGNATURE)(self.codes, levels, found)
-        return found
+        products = np.empty((len(vectors), len(self)), dtype=np.int32)
+        compiled(add_products, SIGNATURE)(self.codes, levels, products)
+        return products
 
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
         """See VectorSegment.cosines."""
@@ -212,7 +212,7 @@ class Codes(VectorSegment):
         errors += np.float32(lacks)
         return cosines, errors
 
-    def exact(self, at: Indices) -> Vectors | None:
+    def exact(self, rows: Indices) -> Vectors | None:
         """See VectorSegment.exact."""
         return None
 
@@ -239,8 +239,8 @@ def _levels(vector: Vectors) -> tuple[NDArray[np.int16], float, float]:
 
 def _lengths(vectors: NDArray[Any], block: int = 4096) -> Floats:
     """float64[n]."""
-    found = [
-        np.sqrt(np.square(vectors[at : at + block], dtype=np.float64).sum(axis=1))
-        for at in range(0, len(vectors), block)
+    lengths = [
+        np.sqrt(np.square(vectors[begin : begin + block], dtype=np.float64).sum(axis=1))
+        for begin in range(0, len(vectors), block)
     ]
-    return np.concatenate([np.zeros(0), *found])
+    return np.concatenate([np.zeros(0), *lengths])

@@ -80,7 +80,7 @@ class TermSegment:
         """
         table, db = f"temp.terms_instance_{self.index}", self.file._db
         db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, instance)")
-        fields = " ".join(f"WHEN '{name}' THEN {at << FIELD}" for at, name in enumerate(self.fields))
+        fields = " ".join(f"WHEN '{name}' THEN {number << FIELD}" for number, name in enumerate(self.fields))
         joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
         sql = f"SELECT term, {joined} FROM {table} WHERE {which} GROUP BY term ORDER BY term"
         return iter(db.execute(sql, (value,)).fetchone, None)
@@ -93,13 +93,13 @@ class TermSegment:
         rowids, places = (np.concatenate(parts) for parts in zip(*words, strict=True))
         falls = np.flatnonzero(rowids[1:] < rowids[:-1]) + 1  # each word begins with the first of its rows
         beyond = places.max(initial=0) >= len(self.fields) << FIELD
-        ends = np.cumsum([len(own) for own, _ in words])
+        ends = np.cumsum([len(docs) for docs, _ in words])
         if len(rowids) != len(places) or not set(falls.tolist()) <= set(ends.tolist()) or beyond:
             raise self._odd()
         first = np.flatnonzero(np.concatenate([[True], rowids[1:] != rowids[:-1]])[: len(rowids)])
-        at = np.searchsorted(self.rowids, rowids[first])
-        known = np.append(self.rowids, -1)[at] == rowids[first]
-        return Posting(at, np.diff(first, append=len(rowids)), places).of(known)
+        texts = np.searchsorted(self.rowids, rowids[first])
+        known = np.append(self.rowids, -1)[texts] == rowids[first]
+        return Posting(texts, np.diff(first, append=len(rowids)), places).of(known)
 
     def _odd(self) -> VaultError:
         return damaged(self.file.path, f"the keyword index {self.index} contradicts itself")

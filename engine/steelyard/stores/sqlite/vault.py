@@ -13,10 +13,10 @@ from steelyard.stores.sqlite.connect import MEMORY
 from steelyard.stores.sqlite.entries import EntryTable
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.models import ModelTable
-from steelyard.stores.sqlite.vectors import VectorTables
+from steelyard.stores.sqlite.nearest import NearestSearch
 
 
-class Vault(EntryTable, KeywordTables, VectorTables, ModelTable):
+class Vault(EntryTable, KeywordTables, NearestSearch, ModelTable):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
 
     Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a

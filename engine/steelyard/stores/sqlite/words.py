@@ -61,16 +61,16 @@ class _Index:
     def updated(self, revision: int, changed: Indices, texts: dict[int, Read]) -> _Index:
         """The index at a later revision: these entries changed, and these are the words of those that are left."""
         gone = set(changed.tolist())
-        own = {rowid: read for rowid, read in self.changed.items() if rowid not in gone} | texts
+        reads = {rowid: read for rowid, read in self.changed.items() if rowid not in gone} | texts
         size = len(self.base.lengths)
         alive = self.alive[:size] & ~np.isin(self.rowids[:size], changed)
         return replace(
             self,
             revision=revision,
-            rowids=np.concatenate([self.rowids[:size], np.array(list(own), dtype=np.int64)]),
-            alive=np.concatenate([alive, np.ones(len(own), dtype=bool)]),
-            changed=own,
-            tail=Postings.of(own.values()),
+            rowids=np.concatenate([self.rowids[:size], np.array(list(reads), dtype=np.int64)]),
+            alive=np.concatenate([alive, np.ones(len(reads), dtype=bool)]),
+            changed=reads,
+            tail=Postings.of(reads.values()),
             scopes={},
         )
 
@@ -203,16 +203,16 @@ class WordTables(Journal):
             return np.isin(index.rowids, self._inside(asked)) & index.alive
 
         inside = within(filters) if filters else None if index.alive.all() else index.alive
-        return Counted([index.base, index.tail], inside, lambda at: self._named(index.rowids[at]), within)
+        return Counted([index.base, index.tail], inside, lambda texts: self._named(index.rowids[texts]), within)
 
     def _numbers(self, blob: bytes, size: int) -> Indices:
         """Numbers from the file, int64, none below 0."""
         if len(blob) % size:
             raise damaged(self.path, "a word index is cut off")
-        found = np.frombuffer(blob, dtype=f"<i{size}" if size > 2 else f"<u{size}").astype(np.int64)
-        if len(found) and found.min() < 0:
+        numbers = np.frombuffer(blob, dtype=f"<i{size}" if size > 2 else f"<u{size}").astype(np.int64)
+        if len(numbers) and numbers.min() < 0:
             raise damaged(self.path, "a word index has numbers below 0")
-        return found
+        return numbers
 
     def _posting(self, number: int, revision: int, size: int, word: str) -> Posting:
         """Where a word occurs among the `size` entries of a stored index."""
@@ -220,19 +220,19 @@ class WordTables(Journal):
             "SELECT p.entries, p.counts, p.positions FROM word_indexes w "
             "LEFT JOIN postings p ON p.number = w.number AND p.word = ? WHERE w.number = ? AND w.revision = ?"
         )
-        found = self._rows(sql, (word, number, revision), (BLOB | NULL,) * 3)
-        if not found:
+        rows = self._rows(sql, (word, number, revision), (BLOB | NULL,) * 3)
+        if not rows:
             raise self._replaced()
-        if found[0][0] is None:
+        if rows[0][0] is None:
             return NOTHING
-        entries, often, places = (blob or b"" for blob in found[0])
-        at, counts = self._numbers(entries, 4), self._numbers(often, 1 if len(often) * 4 == len(entries) else 4)
+        entries, often, places = (blob or b"" for blob in rows[0])
+        held, counts = self._numbers(entries, 4), self._numbers(often, 1 if len(often) * 4 == len(entries) else 4)
         total = int(counts.sum())
         positions = self._numbers(places, 2 if len(places) == 2 * total else 4)
-        sound = len(at) == len(counts) > 0 and at[-1] < size and counts.min() > 0 and (np.diff(at) > 0).all()
+        sound = len(held) == len(counts) > 0 and held[-1] < size and counts.min() > 0 and (np.diff(held) > 0).all()
         if not sound or len(positions) not in (0, total):
             raise damaged(self.path, "the postings of a word do not agree")
-        return Posting(at, counts, positions)
+        return Posting(held, counts, positions)
 
     def _entries(self, number: int, revision: int, size: int, words: Sequence[str]) -> Iterator[Indices]:
         """The entries of a stored index, by their places in it, that each word occurs in; int32."""
@@ -246,10 +246,10 @@ class WordTables(Journal):
         for (blob,) in rows:
             if len(blob or b"") % 4:
                 raise damaged(self.path, "a word index is cut off")
-            found = np.frombuffer(blob or b"", dtype="<u4")
-            if len(found) and found.max() >= size:
+            places = np.frombuffer(blob or b"", dtype="<u4")
+            if len(places) and places.max() >= size:
                 raise damaged(self.path, "the postings of a word do not agree")
-            yield found.view(np.int32)
+            yield places.view(np.int32)
 
     def _replaced(self) -> VaultError:
         return VaultError(f"the words of {self.path} were counted anew during the search; search again")
@@ -293,10 +293,10 @@ class _Stored:
         return bool(self.vault._one(sql, (self.number, self.revision)))
 
 
-def _encoded(found: Posting) -> Sequence[bytes]:
-    counts = _bytes(found.counts, 1 if found.counts.max() < 2**8 else 4)
-    places = found.positions
-    return _bytes(found.at, 4), counts, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
+def _encoded(posting: Posting) -> Sequence[bytes]:
+    counts = _bytes(posting.counts, 1 if posting.counts.max() < 2**8 else 4)
+    places = posting.positions
+    return _bytes(posting.at, 4), counts, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
 
 
 def _bytes(numbers: Indices, size: int) -> bytes:

@@ -11,7 +11,8 @@ from steelyard.fusion import RECIPROCAL, Linear
 from steelyard.memory.entry import Hit
 from steelyard.signals import PRIORS
 from steelyard.systems.forms import shown_fields
-from steelyard.table.signal_table import NO_FACTS, RERANK
+from steelyard.table.facts import NO_FACTS
+from steelyard.table.signal_table import RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
