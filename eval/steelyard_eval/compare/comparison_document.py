@@ -183,7 +183,9 @@ def _warnings(case: ComparisonCase) -> list[str]:
         for name in (case.primary, str(JUDGED))
     )
     near, judged = alike(case.dataset, case.queries), {} if case.dataset.complete else judged
-    return warnings(case.queries, values, judged, case.baseline, case.tests, case.arena.model, near, case.dataset)
+    return warnings(
+        case.queries, values, judged, case.baseline, case.tests, case.arena.model, near, dataset=case.dataset
+    )
 
 
 def _alike(case: ComparisonCase) -> tuple[AnsweredDocument, AgreementPart]:
