@@ -131,6 +131,11 @@ class SearchConfig:
         return frozenset().union(*map(intents_of, (self.effective, *again)))
 
     @property
+    def models(self) -> frozenset[str]:
+        """The models whose vectors alone its retrievers compare; none where any will do."""
+        return frozenset(retriever.model for retriever in self.retrievers.values() if retriever.model)
+
+    @property
     def depths(self) -> dict[str, int | None]:
         """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}

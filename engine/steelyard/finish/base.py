@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import Field, fields
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import ClassVar, Self
 
 from steelyard.finish.ranking import Ranking
 from steelyard.fusion import Expr
 from steelyard.fusion.explain import Explanation
-from steelyard.grammar import Item, number_text
+from steelyard.grammar import Item, value_text
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FETCHED, SignalTable
 
@@ -71,13 +71,9 @@ class Stage(ABC):
 
     def __str__(self) -> str:
         first, *others = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
-        options = (option for option in others if getattr(self, option.name) != option.default)
-        parts = [self._text(first), *(f"{option.name}={self._text(option)}" for option in options)]
-        return f"{self.keyword}({', '.join(parts)})"
-
-    def _text(self, own: Field[Any]) -> str:
-        value = getattr(self, own.name)
-        return number_text(value) if isinstance(value, float) else str(value)
+        given = ((option, getattr(self, option.name)) for option in others)
+        options = (f"{option.name}={value_text(value)}" for option, value in given if value != option.default)
+        return f"{self.keyword}({', '.join([value_text(getattr(self, first.name)), *options])})"
 
 
 def whole_number(value: object, low: int = 1, high: int = LONGEST) -> int:

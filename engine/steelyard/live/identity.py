@@ -62,9 +62,8 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
 def agree(config: SearchConfig, fingerprint: Mapping[str, object]) -> None:
     """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
     problems = _differences(identity(config), fingerprint)
-    models = {settings.model for settings in config.retrievers.values() if settings.model}
     recorded = fingerprint.get("model", "")
-    problems += [_differs("model", model, recorded) for model in sorted(models - {recorded})]
+    problems += [_differs("model", model, recorded) for model in sorted(config.models - {recorded})]
     if problems:
         raise ConfigError("; ".join(problems) + ". Record again with this configuration")
 

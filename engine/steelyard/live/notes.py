@@ -22,8 +22,7 @@ def without_vectors(
     """What keywords alone found although vectors were asked for, and the stages of `config` left out of `used`."""
     if not vectors:
         if mode == "always" and strategy != config.effective:
-            models = {settings.model for settings in config.retrievers.values() if settings.model}
-            lacked = min(models - {space.model for space, _ in sources.store.spaces()}, default="")
+            lacked = min(config.models - {space.model for space, _ in sources.store.spaces()}, default="")
             what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
             yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked)}"
     elif strategy.signals() & EMBEDDING:

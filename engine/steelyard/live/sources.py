@@ -169,8 +169,7 @@ class Sources:
         """A retriever, all that configures it but its depth, and what is asked."""
         name = str(what[0])
         if name not in self._settings:
-            models = sorted({settings.model for settings in self.config.retrievers.values()})
-            settings = replace(self.settings(name), depth=None).to_json()
+            settings, models = replace(self.settings(name), depth=None).to_json(), sorted(self.config.models)
             self._settings[name] = json.dumps([self.config.name, settings, models], sort_keys=True)
         return (self._settings[name], *what)
 
@@ -253,8 +252,7 @@ class Sources:
         return self._usable(EVERYTHING)
 
     def _with_vectors(self) -> list[Embedder]:
-        models = {settings.model for settings in self.config.retrievers.values() if settings.model}
-        held = {space for space, _ in self.store.spaces()}
+        models, held = self.config.models, {space for space, _ in self.store.spaces()}
         return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]
 
     def has_vectors(self) -> bool:

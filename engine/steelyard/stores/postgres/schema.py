@@ -13,16 +13,14 @@ from steelyard.base.arrays import Vectors
 from steelyard.base.errors import VaultError, shown
 from steelyard.base.fields import NUMBER_FIELDS
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite.schema import COLUMNS
+from steelyard.stores.sqlite.schema import COLUMNS, NAMES, SET
 
 VERSION = 1
 BATCH = 10_000
 """Rows that are read at a time."""
-NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _TYPED = ", ".join(
     f'"{name}" {"double precision" if name in NUMBER_FIELDS else "text"}' for name in COLUMNS if name != "id"
 )
-_SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
 _ADMITTED = " OR ".join(
     f'"{field}" = ANY (ARRAY(SELECT a.value FROM steelyard.access a '
     f"WHERE a.role = current_user AND a.field = '{field}'))"
@@ -67,7 +65,7 @@ TABLES = (
 ENTRIES_IN = f"CREATE TEMPORARY TABLE IF NOT EXISTS steelyard_entries(id text, {_TYPED}) ON COMMIT DELETE ROWS"
 UPSERT = (
     f"INSERT INTO steelyard.entries({NAMES}, revision) SELECT {NAMES}, %s FROM pg_temp.steelyard_entries "
-    f"ON CONFLICT (id) DO UPDATE SET {_SET}, revision = excluded.revision"
+    f"ON CONFLICT (id) DO UPDATE SET {SET}, revision = excluded.revision"
 )
 VECTORS_IN = (
     "CREATE TEMPORARY TABLE IF NOT EXISTS steelyard_vectors(id text, embedding {vector}) ON COMMIT DELETE ROWS"

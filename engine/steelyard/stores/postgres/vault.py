@@ -31,7 +31,6 @@ from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.postgres.hnsw import HnswSearch
 from steelyard.stores.postgres.schema import (
     ENTRIES_IN,
-    NAMES,
     PUT,
     TYPES,
     UPSERT,
@@ -47,7 +46,7 @@ from steelyard.stores.postgres.schema import (
     to_binary,
 )
 from steelyard.stores.postgres.server import Connection, Server
-from steelyard.stores.sqlite.schema import SELECT
+from steelyard.stores.sqlite.schema import NAMES, SELECT
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 
 LOOK = 0.1

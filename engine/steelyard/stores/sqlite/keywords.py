@@ -100,15 +100,13 @@ class KeywordTables(WordTables):
             return []
         self._make_ready(index)
         ranked = self._from_memory(index, match, weights, filters, depth)
-        if ranked is not None:
-            return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
         try:
-            rows = self._best(index, match, weights, filters, depth)
+            ranked = self._best(index, match, weights, filters, depth) if ranked is None else ranked
         except VaultError:
             if readable(match, index.fields):
                 raise
             return []
-        return [Found(id_, value, place) for place, (id_, value) in enumerate(rows, 1)]
+        return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
 
     def _make_ready(self, index: KeywordIndex) -> None:
         if self._told:

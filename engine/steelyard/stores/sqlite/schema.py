@@ -95,12 +95,12 @@ def space_statement(number: int, dim: int) -> str:
     return f"CREATE VIRTUAL TABLE vec_{number:d} USING vec0(embedding float[{dim:d}] distance_metric=cosine)"
 
 
-_NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
+NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _MARKS = ", ".join("?" * len(COLUMNS))
-_SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
+SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
 _DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in COLUMNS if name != "id")
-INSERT = f"INSERT INTO entries({_NAMES}) VALUES({_MARKS})"
-UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {_SET} WHERE {_DIFFERS} RETURNING rowid"
+INSERT = f"INSERT INTO entries({NAMES}) VALUES({_MARKS})"
+UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {SET} WHERE {_DIFFERS} RETURNING rowid"
 
 
 def select(names: Sequence[str]) -> str:
