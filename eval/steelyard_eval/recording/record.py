@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -101,9 +101,8 @@ def begun(
 def index_all(workspace: Workspace, configs: Iterable[SearchConfig]) -> None:
     """Index for configurations before the first is recorded: tables are kept until the store changes."""
     with resumable(workspace.embedder):
-        for _, alike in groupby(configs, key=lambda config: config.name):
-            chosen = list(alike)
-            workspace.index_for([find_system(chosen[0].name)], workspace.usable(needed(chosen)))
+        for config in configs:
+            workspace.index_for([find_system(config.name)], workspace.usable(needed([config])))
 
 
 def rescored(
