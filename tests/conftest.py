@@ -1,5 +1,6 @@
 """Where the shared data lie: beside the repository, or where the environment says."""
 
+import gc
 import os
 import shutil
 import signal
@@ -62,6 +63,28 @@ def store_copy(store_root, tmp_path):
 def pytest_configure():
     """Let interrupts arrive: what a shell starts in the background ignores them, and so would its children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Leave what is imported and collected out of every search for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_timed_searches():
+    """Three searches a row: no test asserts on a duration."""
+    from steelyard_eval.compare import latency
+    from steelyard_eval.tune import cost, restriction
+
+    for module in (latency, cost, restriction):
+        module.TIMED = 3
 
 
 def pytest_generate_tests(metafunc):

@@ -297,15 +297,16 @@ class TestWhatWaits:
 
 
 class TestCompressed:
-    def test_a_log_that_unpacks_to_too_much_is_refused(self, tmp_path):
+    def test_a_log_that_unpacks_to_too_much_is_refused(self, tmp_path, monkeypatch):
         """Both were read to their end, whatever that was."""
-        bomb = gzip.compress(b"\n" * 2**20, 9) * 80
+        monkeypatch.setattr("steelyard.base.inputs.LEAST_UNPACKED", 8 * 2**20)
+        bomb = gzip.compress(b"\n" * 2**20, 9) * 10
         for name, read in (
             ("log.jsonl.gz", lambda path: read_log(path, Known(**KNOWN), 2e9)),
             ("ubi.jsonl.gz", lambda path: list(from_ubi([path]))),
         ):
             (tmp_path / name).write_bytes(bomb)
-            with pytest.raises(DataError, match="unpacks to more than 64 MB"):
+            with pytest.raises(DataError, match="unpacks to more than 8 MB"):
                 read(tmp_path / name)
 
     def test_lines_are_numbered_over_blank_ones_and_cut_when_they_are_long(self, tmp_path, monkeypatch):

@@ -31,8 +31,9 @@ def test_queries_are_recomputed(opened, name):
     config = find_system(name).config(10, bench.workspace.model, {"ENABLE_FUZZY_MATCH": "false"})
     asked = [query for query in data.queries if query.get("split") != "log"][:count]
     assert len(asked) == count
+    search = bench.searcher(config)
     for query in asked:
-        found = bench.search(query["id"], config).result
+        found = search(query["id"]).result
         here = [(hit.entry.id, hit.score) for hit in found.hits]
         compared(query["id"], own(query | {"intent": found.query.intent}), here)
 

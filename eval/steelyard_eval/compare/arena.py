@@ -27,7 +27,7 @@ from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists, lists_of
-from steelyard_eval.recording.record import record
+from steelyard_eval.recording.record import index_all, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
@@ -207,6 +207,8 @@ class Arena:
         nothing: Sequence[Query],
     ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
+        if self.space and self.table is None:
+            index_all(self.space, [row.config for row, _ in configs])
         groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
         members = ([configs[i] for i in group] for group in groups)
         return [row for group in members for row in self._group(group, queries, timed, nothing)]

@@ -45,7 +45,7 @@ def _percentiles(taken: Sequence[float]) -> Percentiles:
 
 
 def latencies(
-    space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int = TIMED, warm: bool = False
+    space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int | None = None, warm: bool = False
 ) -> Latencies:
     """Time live searches of the first `most` queries, in milliseconds; count those that the embedder failed.
 
@@ -54,13 +54,13 @@ def latencies(
     is that of searching alone.
     """
     searcher = space.searcher(config)
-    queries = space.dataset.asked(queries, searcher.knows)
-    first_of = {query.filters: query for query in reversed(queries[:most])}
-    for query in first_of.values() if warm else queries[:most]:
+    queries = space.dataset.asked(queries, searcher.knows)[: TIMED if most is None else most]
+    first_of = {query.filters: query for query in reversed(queries)}
+    for query in first_of.values() if warm else queries:
         searcher.search(query)
     taken: list[float] = []
     layers: dict[str, list[float]] = {}
-    for query in queries[:most]:
+    for query in queries:
         begin = time.perf_counter()
         result = searcher.search(query)
         taken.append((time.perf_counter() - begin) * 1000)

@@ -167,8 +167,9 @@ class Dataset:
 
     def asked(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
         """The queries as callers ask them: with their intents where these are given, and known to the system."""
-        kept = (self.intents == GIVEN and knows(query.intent) for query in queries)
-        return [query if keep else replace(query, intent="") for query, keep in zip(queries, kept, strict=True)]
+        named = {query.intent for query in queries} if self.intents == GIVEN else set()
+        kept = {"", *filter(knows, named)}
+        return [query if query.intent in kept else replace(query, intent="") for query in queries]
 
     def clock(self, query: Query) -> float:
         """The time at which a query is asked, in seconds UTC: its own, else that of the data set."""

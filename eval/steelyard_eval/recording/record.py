@@ -98,6 +98,13 @@ def begun(
         yield finished
 
 
+def index_all(workspace: Workspace, configs: Iterable[SearchConfig]) -> None:
+    """Index for configurations before the first is recorded: tables are kept until the store changes."""
+    with resumable(workspace.embedder):
+        for config in configs:
+            workspace.index_for([find_system(config.name)], workspace.usable(needed([config])))
+
+
 def rescored(
     workspace: Workspace,
     queries: Sequence[Query],
@@ -137,9 +144,7 @@ def record_systems(
         )
         if workspace.workers.share(len(queries)):  # all are under way at once, so that workers never wait
             first = next(recordings)
-            with resumable(workspace.embedder):
-                for system, config in zip(chosen, configs, strict=True):  # so that the others read one vault
-                    workspace.index_for([system], workspace.usable(needed([config])))
+            index_all(workspace, configs)  # so that the others read one vault
             recordings = chain([first], [*recordings])
         for system, finished in zip(chosen, recordings, strict=True):
             table = finished()

@@ -10,22 +10,34 @@ nbformat = pytest.importorskip("nbformat", reason="the extra notebooks is not in
 ROOT = Path(__file__).parents[3]
 BAR = re.compile(r"\d+%\|.*\| \d+/\d+ \[")
 """Progress, which is shown after two seconds."""
+EMPTIED = "import os, pandas\nos.chdir({place!r})\npandas.reset_option('display.')\n%reset -f"
+"""Takes every name and option of the notebook before."""
+
+
+@pytest.fixture(scope="module")
+def client():
+    """One kernel for all notebooks, which loads the packages once."""
+    from nbclient import NotebookClient
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "100")  # text is folded to the terminal, and test runners set one of their own
+        made = NotebookClient(nbformat.v4.new_notebook(), timeout=300, kernel_name="python3", record_timing=False)
+        with made.setup_kernel():
+            yield made
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
-def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")  # text is folded to the terminal, and test runners set one of their own
-    from nbclient import NotebookClient
-
+def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, client) -> None:
     committed = nbformat.read(path, 4)
     (tmp_path / "notebooks").mkdir()
     shutil.copy(path, tmp_path / "notebooks")
-    fresh = nbformat.from_dict(committed)
-    place = {"metadata": {"path": str(tmp_path / "notebooks")}}
+    client.nb = fresh = nbformat.from_dict(committed)
+    fresh.cells.insert(0, nbformat.v4.new_code_cell(EMPTIED.format(place=str(tmp_path / "notebooks"))))
 
-    NotebookClient(fresh, timeout=300, kernel_name="python3", record_timing=False, resources=place).execute()
+    client.execute(cleanup_kc=False)
 
+    del fresh.cells[0]
     assert printed(fresh) == printed(nbformat.read(path, 4))
     if "search-weights.json" in "".join(cell.source for cell in committed.cells):
         assert list((tmp_path / "reports").rglob("search-weights*.json"))  # .current.json and .try.json under try

@@ -50,8 +50,13 @@ TURNS = 200
 """Searches in which it took turns, where it lost."""
 
 
+@pytest.fixture(scope="module")
+def data():
+    return load(starter())
+
+
 @pytest.mark.parametrize("won", [True, False])
-def test_a_ranking_that_won_is_worth_a_try_and_one_that_lost_is_not(tmp_path, won):
+def test_a_ranking_that_won_is_worth_a_try_and_one_that_lost_is_not(tmp_path, data, won):
     other = find_system("plain").config(10).with_strategy(parse_strategy(OTHER))
     log = tmp_path / "feedback.jsonl"
     with gzip.open(starter() / "feedback.jsonl.gz", "rt") as stream, log.open("w") as out:
@@ -64,7 +69,7 @@ def test_a_ranking_that_won_is_worth_a_try_and_one_that_lost_is_not(tmp_path, wo
                 "\n" + (json.dumps(drafted(json.loads(text), policy_of(other), won)) if turned else text.strip())
             )
 
-    found = load(starter()).learn(log, labels=False)
+    found = data.learn(log, labels=False)
 
     (duel,) = (row for row in found.record["interleaved"] if row["other"] == policy_of(other))
     assert duel["p"] < 0.05

@@ -101,9 +101,9 @@ def test_all_three_estimates_are_unbiased_and_the_model_narrows_the_interval():
     assert reach[:, 2].mean() < reach[:, 0].mean()
 
 
-def learned(tmp_path, share):
+def learned(tmp_path, share, sessions):
     log = tmp_path / f"{share}.jsonl"
-    words = ("--policy", "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", "--sessions", "600")
+    words = ("--policy", "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", "--sessions", str(sessions))
     mixed = ("--explore", "mix", "--share", str(share), "-o", str(log))
     assert CliRunner().invoke(main, ["simulate", str(starter()), *words, *mixed]).exit_code == 0
     out = ("--out", str(tmp_path / "weights.json"), "--json")
@@ -113,12 +113,12 @@ def learned(tmp_path, share):
 
 
 def test_the_command_values_a_log_of_mixed_lists_as_far_as_they_overlap(tmp_path):
-    value = learned(tmp_path, 0.5)
+    value = learned(tmp_path, 0.5, 600)
     assert value["shows"] > 2_000
     assert value["effective"] > 100
     assert 0.5 < value["mean_weight"] < 1.25
     assert value["snips"]["low"] < value["snips"]["value"] < value["snips"]["high"]
-    refused = learned(tmp_path, 0.0)
+    refused = learned(tmp_path, 0.0, 100)
     assert refused is None or refused["refusal"]
 
 

@@ -133,8 +133,8 @@ def test_a_flood_is_refused_in_little_memory(serve, behaviour):
     tracemalloc.start()
     try:
         with pytest.raises(EndpointError):
-            Endpoint(server.url, timeout=5, largest=2**20).ask()
-        assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+            Endpoint(server.url, timeout=1, largest=2**18).ask()
+        assert tracemalloc.get_traced_memory()[1] < 6 * 2**20
     finally:
         tracemalloc.stop()
 

@@ -41,8 +41,14 @@ def few(whole):
 
 
 @pytest.fixture(scope="module")
-def alone(few):
-    return recommend(few, "bm25", timed=False).to_json()
+def bench(few):
+    """Recorded once for all of them."""
+    return Workbench(few)
+
+
+@pytest.fixture(scope="module")
+def alone(bench):
+    return bench.recommend("bm25", timed=False).to_json()
 
 
 def written(path, dataset, grade):
@@ -58,11 +64,11 @@ def written(path, dataset, grade):
     return path
 
 
-def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, alone, tmp_path):
+def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, alone, tmp_path):
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
     own = model_labels(file, few)
     assert own.agreement["counts"]
-    both = Workbench(few).recommend("bm25", timed=False, model_labels=file).to_json()
+    both = bench.recommend("bm25", timed=False, model_labels=file).to_json()
     queries = judged(whole, whole.queries)
     groups = {query.group or query.id for query in queries if query.id not in few.qrels}
     groups -= {query.group for query in queries if query.id in few.qrels}
@@ -78,9 +84,9 @@ def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, alone, t
     assert not [text for text in alone["notices"] if "model" in text]
 
 
-def test_a_model_at_chance_changes_nothing(whole, few, alone, tmp_path):
+def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: int(rng.integers(0, 4)))
-    both = recommend(few, "bm25", timed=False, model_labels=model_labels(file, few)).to_json()
+    both = bench.recommend("bm25", timed=False, model_labels=file).to_json()
 
     assert not both["model_labels"]["counts"]
     assert "no better than chance" in both["notices"][0]
@@ -171,10 +177,10 @@ def test_the_labels_of_the_data_set_are_a_persons(few):
     assert [(one.entry, one.grade) for one in given.values()] == [("a", 3), ("b", 0)]
 
 
-def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, tmp_path):
+def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, bench, tmp_path):
     """Both measurements are cut to the same candidates."""
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
-    found = recommend(few, "bm25", timed=False, model_labels=model_labels(file, few), target="qdrant")
+    found = bench.recommend("bm25", timed=False, model_labels=file, target="qdrant")
     record = found.to_json()
 
     assert record["restriction"]["candidates"] < record["restriction"]["of"]
