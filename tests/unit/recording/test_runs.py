@@ -429,7 +429,7 @@ def test_two_runs_end_in_one_sentence_with_the_interval_of_the_paired_difference
     assert "w.json: 0.5000 to 0.3000 (-0.2000 [-0.233, -0.167])" in rest
     assert runs.changed(2, 1)[0].startswith("Run 1 is better than run 2 (weights changed): w.json is +0.200")
     assert runs.changed(2, 3) == ["nothing changed"]
-    assert f"{untold(4, 3)} (result lists changed): w.json is +0.000" in runs.changed(3, 4)[0]
+    assert f"{untold(4, 3)} (result lists changed): w.json is 0.000" in runs.changed(3, 4)[0]
 
 
 def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folder):
