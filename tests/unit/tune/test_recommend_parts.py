@@ -235,7 +235,7 @@ def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
     dataset = SimpleNamespace(asked=lambda queries, knows: queries)
     scopes = [Filters(), Filters.of({"project": "p"})]
     queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
-    found = latencies(SimpleNamespace(searcher=lambda _: searcher, dataset=dataset), None, queries, warm=True)
+    found = latencies(SimpleNamespace(searcher=lambda _: searcher, dataset=dataset), None, queries, 5, warm=True)
     assert len(found.searches) == 4
     assert sorted(asked[:2]) == ["a", "c"]
     assert asked[2:] == list("abcd")
