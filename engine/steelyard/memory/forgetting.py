@@ -1,4 +1,4 @@
-"""The forgetting curve of FSRS (Ye, Su and Cao, 2022), by which memories fade."""
+"""How memories fade: half-lives by type of memory, and the forgetting curve of FSRS (Ye, Su and Cao, 2022)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ import numpy as np
 from steelyard.base.arrays import Floats
 
 DAY = 86_400.0
+HALF_LIVES = {
+    "working": 1.0,
+    "episodic": 7.0,
+    "prospective": 14.0,
+    "implicit": 30.0,
+    "declarative": 60.0,
+    "procedural": 90.0,
+    "semantic": 180.0,
+    "autobiographical": 365.0,
+    "meta-cognitive": np.inf,
+}
+"""Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
+USUAL = "declarative"
+"""The type of a memory that names none."""
 FSRS_FACTOR, FSRS_DECAY = 19.0 / 81.0, -0.5
 
 

@@ -7,24 +7,11 @@ from functools import partial
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.memory.forgetting import DAY, fsrs
+from steelyard.memory.forgetting import DAY, HALF_LIVES, USUAL, fsrs
 from steelyard.signals.derived import Derived
 from steelyard.signals.prior import Prior
 from steelyard.table.signal_table import SignalTable
 
-HALF_LIVES = {
-    "working": 1.0,
-    "episodic": 7.0,
-    "prospective": 14.0,
-    "implicit": 30.0,
-    "declarative": 60.0,
-    "procedural": 90.0,
-    "semantic": 180.0,
-    "autobiographical": 365.0,
-    "meta-cognitive": np.inf,
-}
-"""Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
-USUAL = "declarative"
 FADING = ("", "normal", "temporary")
 """The importance tiers that fade; the others stay as they are."""
 OFTEN, LONG_AGO = 5.0, 90.0

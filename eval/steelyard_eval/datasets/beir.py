@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import read_entries, read_queries
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import DatasetParts
 from steelyard_eval.datasets.qrels import Qrels

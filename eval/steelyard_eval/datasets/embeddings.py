@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.datasets.corpus_and_queries import JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import JsonLines
 
 Matrix = NDArray[np.float16]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.json_lines import Item, JsonLines
 
 GRADES = {"-1": 0, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
 """Grades as they are written. TREC sets write -1 for "judged, not relevant"."""
