@@ -156,7 +156,9 @@ class TestABaseline:
         (folder.parent / "notes").write_text(f"{LINE}\n")
         resealed(baseline, kind=kind, written="notes")
         outcome = steelyard("gate", folder)
-        assert (outcome.exit_code, f"is no {kind} that can be read" in outcome.output) == (2, True), outcome.output
+        told = {"run": "is no run that can be read", "weights": "is not valid JSON"}[kind]
+        assert (outcome.exit_code, told in outcome.output) == (2, True), outcome.output
+        assert "aws" not in outcome.output
 
     def test_what_is_wrong_with_weights_is_said_and_of_other_files_the_command_that_tells(self, folder, baseline):
         file = folder.parent / "w.json"

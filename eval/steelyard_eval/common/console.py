@@ -103,7 +103,7 @@ def table(
 
 def wrapped(text: str, indent: int = 0) -> str:
     """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
-    return "\n".join(_fold(visible(text), width(), " " * indent, whole=True))
+    return "\n".join(_fold(visible(text), width(), " " * indent))
 
 
 def folded(message: str) -> str:

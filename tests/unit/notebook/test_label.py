@@ -443,7 +443,8 @@ class TestCommand:
         command = ["judge", str(starter()), "bm25", "rrf(bm25, vector)", *map(str, words)]
         return CliRunner().invoke(main, command, input=keys, catch_exceptions=False)
 
-    def test_keys_grade_undo_and_quit(self, tmp_path):
+    def test_keys_grade_undo_and_quit(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
         found = self.run("--out", tmp_path, keys="0u3wn" + "why not\n" + "1q")
         given = list(read_judgments(tmp_path / "judge.jsonl").values())
 
