@@ -12,15 +12,16 @@ from click.core import ParameterSource
 from steelyard.base.errors import shown
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.manifest import holds_hash
-from steelyard_eval.decide.steps import deciding
-from steelyard_eval.gate.gating import BASELINE
+from steelyard_eval.decide.steps import deciding, labelled_as
+from steelyard_eval.gate.gating import Gate
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
@@ -94,7 +95,7 @@ def saved(found: DeskDocument) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(found)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
-    yield wrapped(f"to change an answer: u takes back the last ones; or write another grade in {found['file']}")
+    yield wrapped(f"to change an answer: u while judging, or write another grade in {found['file']}")
     unstated = found["state"] and not found["written"]
     if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying()):
         yield step_in_terminal({"what": "to use them", "command": command})
@@ -120,7 +121,7 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     yield wrapped(f"labels: {counts}{_unlabelled(found)}")
     if done.again and done.added:
         yield wrapped(
-            "a label of yours that was deleted there since is among the added; to keep one out, delete its line "
+            "labels of yours that were deleted there since are among the added; to keep one out, delete its line "
             f"in {session.file}, too"
         )
     if _unlabelled(found) and not done.before:
@@ -129,22 +130,16 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     decide = deciding(session.pool.dataset)
     yield step_in_terminal({"what": decide.what, "command": decide.command})
     if done.before:
-        yield from _undone(done.before, done.written[0])
+        yield from _undone(done.before, load(session.pool.dataset.path))
 
 
-def _undone(before: Path, file: Path) -> Iterator[str]:
+def _undone(before: Path, dataset: Dataset) -> Iterator[str]:
     """What new labels mean for the gate, and how they are taken back."""
-    dataset = word(Path(click.get_current_context().params["dataset"]))
-    if BASELINE.is_file():
-        what = "the gate's baseline is of the labels before, and it stops until that is renewed"
-        renewed = shlex.join(["steelyard", "gate", dataset, "--update", "--because", "new labels"])
-        yield step_in_terminal({"what": what, "command": renewed})
-    copy, accept = (
-        shlex.join(["cp", str(before), str(file)]),
-        shlex.join(["steelyard", "check", dataset, "--accept"]),
-    )
-    hashed = holds_hash(file.parent, file.name)
-    yield step_in_terminal({"what": "to undo", "command": f"{copy} && {accept}" if hashed else copy})
+    if Gate.of(dataset).of_other_labels():
+        what = "the gate's baseline is of other labels, and the gate stops until it is renewed"
+        words = ["--update", "--because", "new labels"]
+        yield step_in_terminal({"what": what, "command": spelled("gate", dataset, *words, options={}) or ""})
+    yield step_in_terminal({"what": "to undo", "command": labelled_as(before, dataset)})
 
 
 def _named(pairs: Sequence[Pair]) -> str:
