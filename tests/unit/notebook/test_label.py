@@ -551,6 +551,9 @@ class TestCommand:
         assert "all that matters is labelled (pool: complete), so no pair needs a label." in found
         assert "to label them all the same, one key each: " in found
         assert "more label" not in found
+        asked = self.run("--out", tmp_path, keys="11q")
+        told = " ".join(f"{asked.stderr} {asked.stdout}".split())
+        assert told.count("so no pair needs a label.") == 1  # and not above each of the three pairs
         assert "wherever you stop" not in found
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
         if pair["query"] != last:
             yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
         yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
-    yield from ["", *ended(found)] if pairs else ended(found)
+    yield from ["", *ended(found, said=True)] if pairs else ended(found)
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
     if pairs and open_ and not found["drawn"]:
         yield wrapped(
@@ -84,9 +84,12 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
-    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
-    yield wrapped(f"{found['counts']} {found['sentence']}")
+def ended(found: DeskDocument, where: Sequence[str] = (), *, said: bool = False) -> Iterator[str]:
+    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask.
+
+    `said` is whether to add what a session says once, when it begins.
+    """
+    yield wrapped(" ".join(filter(None, (found["counts"], found["said"] if said else "", found["sentence"]))))
     yield from where
     yield from map(step_in_terminal, found["steps"])
 
@@ -121,7 +124,7 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     yield wrapped(f"labels: {counts}{_unlabelled(found)}")
     if done.again and done.added:
         yield wrapped(
-            "labels of yours that were deleted there since are among the added; to keep one out, delete its line "
+            "a label of yours that was deleted there since would be among the added; to keep it out, delete its line "
             f"in {session.file}, too"
         )
     if _unlabelled(found) and not done.before:
