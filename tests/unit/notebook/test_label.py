@@ -671,7 +671,7 @@ class TestCommand:
         done = CliRunner().invoke(main, named[1:])
         written, _, told = done.stdout.partition("\n")
         kept = unstated / "j" / "qrels.before-1.txt"
-        assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}, {kept}"
+        assert written == f"written: {kept}, {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
         assert " ".join(told.split()).startswith(
             'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
             "verdict is try at most. judge --random labels what may ship; without that line it is as before"

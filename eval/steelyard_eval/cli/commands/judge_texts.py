@@ -124,8 +124,8 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     yield wrapped(f"labels: {counts}{_unlabelled(found)}")
     if done.again and done.added:
         yield wrapped(
-            "a label of yours that was deleted there since would be among the added; to keep it out, delete its line "
-            f"in {session.file}, too"
+            "a label of yours that was deleted there since would be among the added; to keep it out, delete its "
+            f"line in {session.file}, too"
         )
     if _unlabelled(found) and not done.before:
         yield step_in_terminal({"what": "go on judging", "command": again()})

@@ -60,9 +60,8 @@ def apply(session: Session) -> Applied:
     removed = [pair for pair in held if pair not in now]
     kept, old = session.folder / file.name, read_bytes(file) if file.is_file() else b""
     again, before = bool(spared(kept)), spare(kept, old) if added or changed or removed else None
-    written: dict[Path, str | bytes] = {file: text, source: text, **_stated(session, file.name, text)}
-    if before:
-        written[before] = old
+    copy = {before: old} if before else {}  # written first: wherever it is killed, no label is lost
+    written: dict[Path, str | bytes] = {**copy, file: text, source: text, **_stated(session, file.name, text)}
     write_texts(written)
     return Applied([path for path in written if path != source], added, changed, removed, before, again)
 
