@@ -125,13 +125,8 @@ def desk(session: Session) -> DeskDocument:
         "drawn": _drawn(session) if session.random else None,
     }
     steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
-    return {
-        **record,
-        "counts": _counts(record),
-        "said": _said(record),
-        "sentence": sentence(record),
-        "steps": steps,
-    }
+    told = sentence(record)
+    return {**record, "counts": _counts(record), "said": _said(record), "sentence": told, "steps": steps}
 
 
 def _complete(pool: Pool) -> bool:
