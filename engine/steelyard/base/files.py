@@ -14,7 +14,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,16 @@ def _encoded(path: Path, text: str | bytes) -> bytes:
 
 def spare(file: Path, held: bytes) -> Path:
     """Where to keep what a file held: ``name.before-1.json``, or the next number that is free or has it."""
-    names = (file.with_name(f"{file.stem}.before-{number}{file.suffix}") for number in count(1))
-    return next(name for name in names if not os.path.lexists(name) or _holds(name, held))
+    return next(name for name in _spares(file) if not os.path.lexists(name) or _holds(name, held))
+
+
+def spared(file: Path) -> list[Path]:
+    """The copies of a file that are there under the names of `spare`, the last first."""
+    return [*takewhile(os.path.lexists, _spares(file))][::-1]
+
+
+def _spares(file: Path) -> Iterator[Path]:
+    return (file.with_name(f"{file.stem}.before-{number}{file.suffix}") for number in count(1))
 
 
 def _holds(copy: Path, held: bytes) -> bool:

@@ -63,6 +63,18 @@ def markdown_code(text: str) -> str:
     return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
 
 
+def verbatim(text: str) -> str:
+    """Text as a code span that nothing in it ends; for a line of its own, as a table would split it at a pipe.
+
+    >>> print(verbatim("<i> *c* ``d` "))
+    ``` <i> *c* ``d` ```
+    """
+    shown = legible(text).strip()
+    marks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    pad = " " if "`" in shown else ""
+    return f"{marks}{pad}{shown}{pad}{marks}"
+
+
 def tex(text: str) -> str:
     r"""Text as LaTeX prints it.
 

@@ -12,6 +12,9 @@ from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.faults import counted
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.folder import qrels_file
+from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import CURRENT
@@ -90,8 +93,16 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
 def deciding(dataset: Dataset) -> Step:
     """Decide by labels that are new; `recommend` says itself how what it replaces is had again."""
     file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), "")
-    replaces = f" (it replaces {file}, and prints the command that brings that back)" if file else ""
+    replaces = f" (another search replaces {file}, and how to have that again is printed)" if file else ""
     return Step(f"decide by these labels{replaces}", spelled("recommend", dataset, options={}) or "")
+
+
+def labelled_as(copy: Path, dataset: Dataset) -> str:
+    """The commands that give a data set the labels of a kept copy again."""
+    file = dataset.path / qrels_file(FolderReader(dataset.path))
+    copied = shlex.join(["cp", word(copy), word(file)])
+    accepted = spelled("check", dataset, "--accept", options={})
+    return f"{copied} && {accepted}" if holds_hash(dataset.path, file.name) else copied
 
 
 def judging(dataset: Dataset, what: str, *words: str) -> Step:

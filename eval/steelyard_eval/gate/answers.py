@@ -63,8 +63,8 @@ class Asked:
         except SteelyardError as error:
             torn = isinstance(error.__context__, JSONDecodeError)  # which tells a place and quotes nothing
             if kind == "weights" and (torn or _is_weights(text)):
-                remedy = f"correct what {naming.file} names, or restore it from version control"
-                raise ConfigError(f"{remedy}: {error}") from None
+                remedy = f"{naming.file} names this file: correct it, or restore it from version control"
+                raise ConfigError(f"{error} ({remedy})") from None
             # The message may quote the file, which the baseline chose and which may hold anything.
             command = spelled("gate", dataset, text, options={}) or "gate it by name"
             problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"

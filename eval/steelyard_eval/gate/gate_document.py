@@ -24,7 +24,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.decide.provenance import tuned_here
-from steelyard_eval.decide.steps import labelling
+from steelyard_eval.decide.steps import labelled_as, labelling
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
@@ -87,12 +87,17 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
 
 
 def mismatch(
-    gate: GateSetup, differing: Mapping[str, tuple[str, str]], states: Mapping[str, State], other: str | None
+    gate: GateSetup,
+    differing: Mapping[str, tuple[str, str]],
+    states: Mapping[str, State],
+    other: str | None,
+    copy: Path | None,
 ) -> GateDocument:
     """The document when baseline and data set cannot be compared.
 
     `differing` has the baseline's hash and ours of what differs, `states` what the data set holds now; `other` is
-    the source of intents that the baseline was written with, where it is another than the data set's.
+    the source of intents that the baseline was written with, where it is another than the data set's, and `copy`
+    a file with the labels of the baseline.
     """
     words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
     texts = {name: f"the {name} changed{words[name]}" for name in differing}
@@ -105,12 +110,13 @@ def mismatch(
     ]
     findings[-1]["digests"] = {name: {"before": before, "now": now} for name, (before, now) in differing.items()}
     what = " and ".join(differing)
+    back = [_way_back(gate, copy)] if "labels" in differing else []
     return {
         **_head(gate),
         "verdict": "mismatch",
         **Conclusion(
             f"Mismatch: the {what} changed since the baseline was written, so search cannot be compared with it.",
-            (Step("if that is meant", gate.rebaseline),),
+            (Step("if that is meant", gate.rebaseline), *back),
         ).to_json(),
         "check": None,
         "findings": findings,
@@ -119,6 +125,13 @@ def mismatch(
         "contenders": [],
         "notices": list(gate.dataset.notices),
     }
+
+
+def _way_back(gate: GateSetup, copy: Path | None) -> Step:
+    """How to have the labels of the baseline again."""
+    if copy is not None:
+        return Step("to have the labels of the baseline again", labelled_as(copy, gate.dataset))
+    return Step("else restore the labels from version control, or from a copy that judge --apply kept")
 
 
 def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> str:

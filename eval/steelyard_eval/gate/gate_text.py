@@ -38,7 +38,7 @@ def rows_of(record: GateDocument) -> Iterator[dict[str, str]]:
             "": row["label"],
             "verdict": row["verdict"],
             "nDCG@10": f"{row['metrics'][0]['now']:.3f}",
-            "change [95%]": change(row) if row["lists_changed"] else "none",
+            "change [95%]": change(row) if row["lists_changed"] else "same lists",
             "top 10 changed": f"{row['touched']:.0%} of {row['queries']}",
         }
         yield {**cells, "why": why} if any(reasons) else cells
@@ -82,10 +82,10 @@ def trust(record: GateDocument) -> str:
     power, alarms = record["power"], record["false_alarm_rate"]
     if power is None or power["least"] is None:
         return "No planted regression could be measured, so what this gate can see is not known."
-    worst = "; of several contenders, these are its worst values" if len(record["contenders"]) > 1 else ""
+    worst = " Of several contenders, these are its worst values." if len(record["contenders"]) > 1 else ""
     seen = (
-        f"Of changes that lower nDCG@10 by {power['drop']:g} this gate blocks about {percent(power['least'])}; of "
-        f"changes that lower nothing it blocks about {percent(alarms)}, by mistake{worst}."
+        f"This gate blocks about {percent(power['least'])} of changes that lower nDCG@10 by {power['drop']:g}. It "
+        f"also blocks about {percent(alarms)} of changes that leave search as good as it was: false alarms.{worst}"
     )
     if power["asleep"]:
         seen += f" It would miss most such drops of {', '.join(power['asleep'])}: too few queries have labels."

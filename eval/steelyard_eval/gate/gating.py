@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.decide.provenance import day
@@ -109,7 +111,8 @@ class Gate:
         differing = self.differing(baseline)
         if differing:
             setup, states_now = self._setup(baseline, history), self._states(baseline)
-            return Gating(mismatch(setup, differing, states_now, self._written_with(baseline)))
+            copy = self._copy_of_labels(baseline) if "labels" in differing else None
+            return Gating(mismatch(setup, differing, states_now, self._written_with(baseline), copy))
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
         baseline = _in_place(self._aligned(baseline), asked)
         pairs = [_kept(baseline, contender) for contender in asked]
@@ -240,6 +243,23 @@ class Gate:
         other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
         hashes = replace(self, dataset=replace(self.dataset, intents=other))._hashes(baseline)
         return other if hashes["queries"] == baseline.hashes["queries"] else None
+
+    def of_other_labels(self) -> bool:
+        """Whether there is a baseline of this data set that can be read, and its labels are not those of today."""
+        try:
+            baseline = load_baseline(self.path, self.rebaseline)
+            return baseline.dataset == self.dataset.name and "labels" in self.differing(baseline)
+        except (ConfigError, DataError):
+            return False
+
+    def _copy_of_labels(self, baseline: Baseline) -> Path | None:
+        """The last kept copy of labels that are those of the baseline; None without one."""
+        for copy, qrels in kept_labels(self.dataset):
+            with suppress(ConfigError):  # no query of the split has labels there
+                hashes = replace(self, dataset=replace(self.dataset, qrels=qrels))._hashes(baseline)
+                if hashes["labels"] == baseline.hashes["labels"]:
+                    return copy
+        return None
 
     def _setup(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> GateSetup:
         return GateSetup(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from steelyard_eval.common.answer import below_in_markdown
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
-from steelyard_eval.common.markup import clip, markdown
+from steelyard_eval.common.markup import clip, markdown, verbatim
 from steelyard_eval.gate.gate_text import SHOWN, fall, rows_of, trust
 
 CLIPPED = 160
@@ -33,7 +33,7 @@ def markdown_page(record: GateDocument) -> str:
 
 def undecided_page(error: str) -> str:
     """The page of a gate that an error ended: its message, a list item a line."""
-    lines = "\n".join(f"- {markdown(line)}" for line in error.splitlines())
+    lines = "\n".join(f"- {verbatim(line)}" for line in error.splitlines())
     return f"{MARKS['mismatch']} **{UNDECIDED}**\n\n{lines}\n"
 
 

@@ -205,7 +205,8 @@ def test_judging_ends_when_the_verdict_stands(session):
     assert session.standing.stands
     assert asked <= len(session.pool)
     found = desk(session)
-    assert "That stands, so no pair is asked." in found["sentence"]
+    assert found["sentence"].endswith("That stands, so no pair is asked.")
+    assert found["sentence"].startswith(f"Of {len(session.pool.labels)} usual strategies and systems ")
     folder = session.pool.dataset.path
     told = [f"steelyard recommend {folder}", f"steelyard judge {folder} --random"]  # not all queries have labels
     assert [step["command"] for step in found["steps"]] == told

@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -508,8 +509,8 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
         again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
-        assert "it replaces" not in said
-        replaces = "(it replaces search-weights.json, and prints the command that brings that back)"
+        assert "another search" not in said
+        replaces = "(another search replaces search-weights.json, and how to have that again is printed)"
         assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
         words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
         assert words[1:] == ["echovault", "search-weights.json"]
@@ -551,6 +552,9 @@ class TestCommand:
         assert "all that matters is labelled (pool: complete), so no pair needs a label." in found
         assert "to label them all the same, one key each: " in found
         assert "more label" not in found
+        asked = self.run("--out", tmp_path, keys="11q")
+        told = " ".join(f"{asked.stderr} {asked.stdout}".split())
+        assert told.count("so no pair needs a label.") == 1  # and not above each of the three pairs
         assert "wherever you stop" not in found
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
@@ -667,8 +671,8 @@ class TestCommand:
         assert named == ["steelyard", *words[:4], "--out", *words[5:], "--apply"]
         done = CliRunner().invoke(main, named[1:])
         written, _, told = done.stdout.partition("\n")
-        kept = unstated / "j" / "ann.replaced.qrels.txt"
-        assert written == f"written: {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}, {kept}"
+        kept = unstated / "j" / "qrels.before-1.txt"
+        assert written == f"written: {kept}, {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
         assert " ".join(told.split()).startswith(
             'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
             "verdict is try at most. judge --random labels what may ship; without that line it is as before"
@@ -697,7 +701,7 @@ class TestCommand:
         found = CliRunner().invoke(main, words, input="2q")
         named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
         done = " ".join(CliRunner().invoke(main, named[1:]).stdout.split())
-        kept = unstated / "j" / "judge.replaced.qrels.txt"
+        kept = unstated / "j" / "qrels.before-1.txt"
         assert "labels: 1 added (q1 m2), 0 changed, 0 taken out" in done
         assert f"decide by these labels: steelyard recommend {unstated}" in done
         assert done.endswith(f"to undo: cp {kept} {unstated / 'qrels.txt'}")
@@ -713,7 +717,7 @@ class TestCommand:
         (unstated / "qrels.txt").write_text("q1 m1 3\n")
         assert "labels: 1 added (q1 m2), 0 changed" in CliRunner().invoke(main, [*words, "--apply"]).stdout
         assert (unstated / "qrels.txt").read_text() == "q1 0 m1 3\nq1 0 m2 2\n"
-        assert (unstated / "j" / "judge.replaced.qrels.txt").read_text() == "q1 m1 3\n"
+        assert (unstated / "j" / "qrels.before-1.txt").read_text() == "q1 m1 3\n"
 
         (unstated / "qrels.txt").write_text("")  # one of other hands, and the one that was judged
         again = CliRunner().invoke(main, [*words, "--apply"]).stdout
@@ -736,6 +740,38 @@ class TestCommand:
         shutil.copy(*undo[1:3])
         assert CliRunner().invoke(main, undo[5:]).exit_code == 0
         assert json.loads((unstated / "dataset.json").read_text()) == about
+
+    def test_every_copy_of_labels_is_kept_and_the_gate_knows_which_it_is_of(self, unstated, monkeypatch):
+        monkeypatch.chdir(unstated)
+        monkeypatch.setenv("COLUMNS", "400")
+        first = Path("qrels.txt")
+        first.write_text("q1 m1 1\n")
+        gate, words = ["gate", ".", "--embedder", "none"], ["judge", ".", "fts", "bm25"]
+        CliRunner().invoke(main, [*gate, "bm25", "--update", "--because", "first"])
+        CliRunner().invoke(main, words, input="2q")
+        told = [CliRunner().invoke(main, [*words, "--apply"]).stdout]
+        judged = Path("judgments/judge.jsonl")
+        judged.write_text(judged.read_text().replace('"grade": 2', '"grade": 3'))
+        told += [CliRunner().invoke(main, [*words, "--apply"]).stdout]
+        for number, (labels, said) in enumerate(
+            zip(("q1 m1 1\n", "q1 0 m1 1\nq1 0 m2 2\n"), told, strict=True), 1
+        ):
+            assert Path(f"judgments/qrels.before-{number}.txt").read_text() == labels
+            assert said.endswith(f"to undo: cp judgments/qrels.before-{number}.txt qrels.txt\n")
+            assert "the gate stops until it is renewed: steelyard gate . --update" in said
+
+        found = CliRunner().invoke(main, gate)
+        assert found.exit_code == 2
+        back = "\nto have the labels of the baseline again: cp judgments/qrels.before-1.txt qrels.txt\n"
+        assert back in found.stdout
+        CliRunner().invoke(main, [*gate, "--update", "--because", "new labels"])
+        shutil.copy("judgments/qrels.before-1.txt", first)
+        told = CliRunner().invoke(main, [*words, "--apply"]).stdout  # the labels are those of the baseline now
+        assert told.endswith("to undo: cp judgments/qrels.before-1.txt qrels.txt\n")
+        assert "baseline" not in told
+        first.write_text("q1 m1 2\n")
+        back = "\nelse restore the labels from version control, or from a copy that judge --apply kept\n"
+        assert back in CliRunner().invoke(main, gate).stdout
 
     @pytest.mark.parametrize("option", [(), ("--random",)])
     def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):

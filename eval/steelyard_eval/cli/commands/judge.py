@@ -162,6 +162,8 @@ def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
+        if said := desk(session)["said"]:
+            tell_user(said)
     note = ""
     while session.next is not None:
         found = desk(session)

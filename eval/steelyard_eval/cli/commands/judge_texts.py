@@ -12,15 +12,16 @@ from click.core import ParameterSource
 from steelyard.base.errors import shown
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.manifest import holds_hash
-from steelyard_eval.decide.steps import deciding
-from steelyard_eval.gate.gating import BASELINE
+from steelyard_eval.decide.steps import deciding, labelled_as
+from steelyard_eval.gate.gating import Gate
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 
 INDENT = 9
@@ -55,7 +56,7 @@ def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
         if pair["query"] != last:
             yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
         yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
-    yield from ["", *ended(found)] if pairs else ended(found)
+    yield from ["", *ended(found, said=True)] if pairs else ended(found)
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
     if pairs and open_ and not found["drawn"]:
         yield wrapped(
@@ -83,9 +84,12 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
-    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
-    yield wrapped(f"{found['counts']} {found['sentence']}")
+def ended(found: DeskDocument, where: Sequence[str] = (), *, said: bool = False) -> Iterator[str]:
+    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask.
+
+    `said` is whether to add what a session says once, when it begins.
+    """
+    yield wrapped(" ".join(filter(None, (found["counts"], found["said"] if said else "", found["sentence"]))))
     yield from where
     yield from map(step_in_terminal, found["steps"])
 
@@ -94,7 +98,7 @@ def saved(found: DeskDocument) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(found)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
-    yield wrapped(f"to change an answer: u takes back the last ones; or write another grade in {found['file']}")
+    yield wrapped(f"to change an answer: u while judging, or write another grade in {found['file']}")
     unstated = found["state"] and not found["written"]
     if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying()):
         yield step_in_terminal({"what": "to use them", "command": command})
@@ -120,8 +124,8 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     yield wrapped(f"labels: {counts}{_unlabelled(found)}")
     if done.again and done.added:
         yield wrapped(
-            "a label of yours that was deleted there since is among the added; to keep one out, delete its line "
-            f"in {session.file}, too"
+            "a label of yours that was deleted there since would be among the added; to keep it out, delete its "
+            f"line in {session.file}, too"
         )
     if _unlabelled(found) and not done.before:
         yield step_in_terminal({"what": "go on judging", "command": again()})
@@ -129,22 +133,16 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
     decide = deciding(session.pool.dataset)
     yield step_in_terminal({"what": decide.what, "command": decide.command})
     if done.before:
-        yield from _undone(done.before, done.written[0])
+        yield from _undone(done.before, load(session.pool.dataset.path))
 
 
-def _undone(before: Path, file: Path) -> Iterator[str]:
+def _undone(before: Path, dataset: Dataset) -> Iterator[str]:
     """What new labels mean for the gate, and how they are taken back."""
-    dataset = word(Path(click.get_current_context().params["dataset"]))
-    if BASELINE.is_file():
-        what = "the gate's baseline is of the labels before, and it stops until that is renewed"
-        renewed = shlex.join(["steelyard", "gate", dataset, "--update", "--because", "new labels"])
-        yield step_in_terminal({"what": what, "command": renewed})
-    copy, accept = (
-        shlex.join(["cp", str(before), str(file)]),
-        shlex.join(["steelyard", "check", dataset, "--accept"]),
-    )
-    hashed = holds_hash(file.parent, file.name)
-    yield step_in_terminal({"what": "to undo", "command": f"{copy} && {accept}" if hashed else copy})
+    if Gate.of(dataset).of_other_labels():
+        what = "the gate's baseline is of other labels, and the gate stops until it is renewed"
+        words = ["--update", "--because", "new labels"]
+        yield step_in_terminal({"what": what, "command": spelled("gate", dataset, *words, options={}) or ""})
+    yield step_in_terminal({"what": "to undo", "command": labelled_as(before, dataset)})
 
 
 def _named(pairs: Sequence[Pair]) -> str:

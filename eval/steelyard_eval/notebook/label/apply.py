@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
-from steelyard.base.files import canonical, write_texts
+from steelyard.base.files import canonical, spare, spared, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -23,8 +23,8 @@ from steelyard_eval.notebook.label.session import Session, qrels_text
 class Applied:
     """The files that were written, and the pairs whose labels the data set did not have so, or has no more.
 
-    `before` is where its file of labels was kept, None where no label differs; `again` is whether labels of this
-    judge had replaced others before.
+    `before` is where its file of labels was kept, None where no label differs; `again` is whether such a copy was
+    there already.
     """
 
     written: list[Path]
@@ -43,8 +43,8 @@ def labels_file(folder: Path) -> Path | None:
 def apply(session: Session) -> Applied:
     """Give the data set the labels of the judge beside those that it has now, and state them.
 
-    All files are complete before the first is replaced. What was there stays in ``<judge>.replaced.qrels.txt``
-    beside the judgments. Raises ConfigError where there is nothing to copy, or no place.
+    All files are complete before the first is replaced. What was there stays beside the judgments, as
+    ``qrels.before-1.txt`` or the next number. Raises ConfigError where there is nothing to copy, or no place.
     """
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
@@ -58,11 +58,10 @@ def apply(session: Session) -> Applied:
     added = [pair for pair in now if pair not in held]
     changed = [pair for pair in now if held.get(pair, now[pair]) != now[pair]]
     removed = [pair for pair in held if pair not in now]
-    kept = session.folder / f"{session.judge}.replaced.qrels.txt"
-    again, before = kept.exists(), kept if added or changed or removed else None
-    written: dict[Path, str | bytes] = {file: text, source: text, **_stated(session, file.name, text)}
-    if before:
-        written[before] = read_bytes(file) if file.is_file() else ""
+    kept, old = session.folder / file.name, read_bytes(file) if file.is_file() else b""
+    again, before = bool(spared(kept)), spare(kept, old) if added or changed or removed else None
+    copy = {before: old} if before else {}  # written first: wherever it is killed, no label is lost
+    written: dict[Path, str | bytes] = {**copy, file: text, source: text, **_stated(session, file.name, text)}
     write_texts(written)
     return Applied([path for path in written if path != source], added, changed, removed, before, again)
 

@@ -89,9 +89,13 @@ class DeskState(TypedDict):
 
 
 class DeskDocument(DeskState):
-    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes."""
+    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes.
+
+    `said` is what dataset.json says that makes more labels needless; empty elsewhere.
+    """
 
     counts: str
+    said: str
     sentence: str
     steps: list[StepRecord]
 
@@ -121,7 +125,8 @@ def desk(session: Session) -> DeskDocument:
         "drawn": _drawn(session) if session.random else None,
     }
     steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
-    return {**record, "counts": _counts(record), "sentence": sentence(record), "steps": steps}
+    told = sentence(record)
+    return {**record, "counts": _counts(record), "said": _said(record), "sentence": told, "steps": steps}
 
 
 def _complete(pool: Pool) -> bool:
@@ -132,6 +137,12 @@ def _complete(pool: Pool) -> bool:
 def _counts(record: DeskState) -> str:
     left = f", {record['left']} left" if record["card"] else ""
     return f"{counted(record['given'], 'pair')} judged{left}."
+
+
+def _said(record: DeskState) -> str:
+    other = record["agreement"] is not None or record["duel"] or record["drawn"]
+    whole = "dataset.json says that all that matters is labelled (pool: complete), so no pair needs a label."
+    return whole if record["complete"] and not other else ""
 
 
 def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
@@ -212,9 +223,6 @@ def sentence(record: DeskState) -> str:
     ends = f"{shown}." if shown else ""
     if record["drawn"]:
         return " ".join(filter(None, (*_whole(record["drawn"]), ends)))
-    if record["complete"]:
-        said = "dataset.json says that all that matters is labelled (pool: complete), so no pair needs a label."
-        return f"{said} {ends}"
     return ends or f"{counted(record['left'], 'pair')} left."
 
 
@@ -246,7 +254,10 @@ def _duelled(duel: DuelState, over: bool) -> str:
         count = counted(duel["enough"] - duel["judged"], "more pair", "more pairs")
         return f"{count} until these labels count, about {more} until the verdict stands: {minutes}."
     time = f"about {more} more pairs, {minutes}"
-    leads = f"{duel['leader']} leads, and what is not judged can move its lead by {duel['error']:.3f} nDCG@10"
+    leads = (
+        f"Of {len(duel['contenders'])} usual strategies and systems {duel['leader']} leads, and what is not "
+        f"judged can move its lead by {duel['error']:.3f} nDCG@10"
+    )
     if duel["stands"]:
         return f"{leads}. That stands, so no pair is asked."
     return f"{leads}. No pair is left to ask." if over else f"{leads}; {time}."

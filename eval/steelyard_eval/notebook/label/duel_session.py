@@ -31,8 +31,9 @@ PAUSE = 180.0
 
 
 class DuelState(TypedDict):
-    """Who leads and is shown as leading, after how many of the pairs that it takes, and what more would take."""
+    """Who leads of whom, who is shown as leading, after how many of the pairs it takes, and what more takes."""
 
+    contenders: list[str]
     leader: str
     leads: str
     judged: int
@@ -79,6 +80,7 @@ class DuelSession(Session):
         count = int(standing.judged.sum())
         leader = pool.labels[int(standing.leaders[0])]
         return {
+            "contenders": list(pool.labels),
             "leader": leader if count >= standing.enough or DEFAULT not in pool.labels else DEFAULT,
             "leads": leader,
             "judged": count,

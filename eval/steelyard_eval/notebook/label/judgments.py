@@ -14,11 +14,11 @@ from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import wording
+from steelyard_eval.datasets.kept_labels import FOLDER
 
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
 """What the grades mean."""
-FOLDER = "judgments"
 NOTHING = ""
 """In place of the entry: nothing answers the query."""
 Pair = tuple[str, str]
