@@ -23,7 +23,11 @@ from steelyard_eval.tune.replaced import write_weights
 @click.argument("dataset", type=click.Path())
 @click.argument("run", required=False, type=click.IntRange(1))
 @click.argument("other", required=False, type=click.IntRange(1))
-@click.option("--out", type=click.Path(), help="Bring back the weights that RUN chose, in this file.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="Bring back the weights that RUN chose, in this file; those used then if it is named *.current.json.",
+)
 @click.option("--delete", is_flag=True, help="Delete RUN.")
 @json_option
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
