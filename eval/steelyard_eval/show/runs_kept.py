@@ -61,7 +61,9 @@ class Runs(Result):
         columns = {name: head for name, head in COLUMNS.items() if name != "metric" or not one}
         last = [*newest(self.dataset, self.runs), *self._since()]
         return "\n\n".join(
-            filter(None, [table(self._rows(), columns), "\n".join(wrapped(line, 4) for line in last)])
+            filter(
+                None, [table(self._rows(), columns, folded=FOLDED), "\n".join(wrapped(line, 4) for line in last)]
+            )
         )
 
     def _since(self) -> list[str]:
@@ -142,6 +144,8 @@ class Runs(Result):
         return rows
 
 
+FOLDED = 16
+"""Columns of text are folded to no less than this, so that a row of the list fits 100 columns."""
 Lines = dict[str, list[Span | None]]
 
 

@@ -36,7 +36,7 @@ def pairs_of(one: KeptRun, other: KeptRun) -> Pairs:
             before.remove(old)
             after.remove(new)
             pairs.append((old, new))
-    then, now = answer_of(one), answer_of(other)
+    then, now = (_new_search(run) for run in (one, other))
     pairs += [(then, now)] if then and now and then in before and now in after else []
     return {new["label"]: (old, new) for old, new in sorted(pairs, key=lambda pair: gain_of(*pair))}
 
@@ -47,6 +47,13 @@ def answer_of(run: KeptRun) -> KeptRow | None:
     own = [row for row in rows if answer and row.get("strategy") == answer.get("strategy")]
     files = [row for row in rows if row["label"].endswith(".json")]
     return own[0] if own else files[0] if len(files) == 1 else None
+
+
+def _new_search(run: KeptRun) -> KeptRow | None:
+    """What a run chose, or its weights file; under keep a system that is used was neither chosen nor edited."""
+    row = answer_of(run)
+    keep = run.facts.get("verdict") == "keep"
+    return row if row and (row["label"].endswith(".json") or not keep) else None
 
 
 def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:

@@ -541,6 +541,22 @@ def test_runs_that_are_kept_are_named_without_those_that_were_deleted(folder):
         sy.load(folder).runs().changed(1, 3)
 
 
+def test_the_list_fits_a_terminal_of_100_columns(folder, monkeypatch):
+    """Of one metric it has no column."""
+    monkeypatch.setenv("COLUMNS", "100")
+    for found in (of_means({"weighted sum, tuned": 0.5}), of_means({"weighted sum, tuned": 0.6})):
+        found |= {
+            "verdict": "mismatch",
+            "restriction": {"target": "elasticsearch"},
+            "baseline": "weighted sum, tuned",
+        }
+        keep(sy.load(folder).dataset, "recommend", found, now=lambda: NOW)
+    lines = str(sy.load(folder).runs()).split("\n\n")[0].splitlines()
+    assert "verdict   changed since run" in lines[0]
+    assert max(map(len, lines)) <= 100
+    assert len(lines) == 6  # the head, a line, the first run in three lines and the second
+
+
 def weights(strategy):
     return SearchConfig("plain", "documented", 10, parse_strategy(strategy), {strategy: RetrieverConfig()}, ())
 
@@ -763,6 +779,9 @@ def test_under_keep_the_answer_is_what_is_run_and_not_the_best_that_may_be_chose
     kept_ = {"config": weights("bm25").to_json(), "attempt": weights("fts").to_json()}
     keep(sy.load(folder).dataset, "recommend", found, kept_, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2)[0] == f"{untold(2, 1)}: no contender is in both."
+    used = json.loads(json.dumps(of_queries(folder, [0.4] * 20, strategy="bm25")).replace("w.json", "plain"))
+    keep(sy.load(folder).dataset, "recommend", used | {"verdict": "keep"}, kept_, now=lambda: NOW)
+    assert "no contender is in both" in sy.load(folder).runs().changed(2, 3)[0]
 
 
 def test_two_searches_are_not_one_that_was_renamed_and_a_tuned_value_is_said_to_flatter(folder):
