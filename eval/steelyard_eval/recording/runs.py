@@ -77,6 +77,7 @@ class KeptFacts(TypedDict, total=False):
     metric: str
     model: str
     limit: int
+    restriction: str
     verdict: str
     baseline: str
     chosen: str
@@ -110,6 +111,12 @@ class KeptRun:
         """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
         weights = self.facts.get("weights") or {}
         return weights.get("attempt") or weights.get("config") or None
+
+    @property
+    def answer(self) -> dict[str, object] | None:
+        """The weights file of what it says to use or try: under keep what is used, whatever else may be chosen."""
+        keep = self.facts.get("verdict") == "keep"
+        return (self.facts.get("weights") or {}).get("config") if keep else self.chosen
 
     def file(self, path: Path) -> dict[str, object] | None:
         """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
@@ -354,10 +361,22 @@ def _facts(document: Written) -> dict[str, Any]:
         "split": document.get("split"),
         "limit": document.get("limit"),
         "model": document.get("model"),
+        "restriction": _options(document.get("restriction") or {}),
         "promise": _estimate(document.get("promise") or document.get("gain")),
         "rows": _rows(document),
     }
     return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _options(restriction: Written) -> str:
+    """What restricted the choice, as a command writes it; empty where nothing did."""
+    named = {"--for": "target", "--latency": "latency_ms", "--embedding-calls": "embedding_calls_of_100"}
+    given = {option: restriction.get(name) for option, name in named.items()}
+    return " ".join(
+        f"{option} {value if isinstance(value, str) else f'{value:g}'}"
+        for option, value in given.items()
+        if value not in (None, "")
+    )
 
 
 def _rows(document: Written) -> list[dict[str, Any]]:

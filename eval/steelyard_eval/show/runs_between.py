@@ -16,8 +16,17 @@ from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, Paired, compare_paired
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import PARTS, KeptRun, states_of
-from steelyard_eval.show.runs_paired import Pairs, answer_of, configuration, gain_of, pairs_of, weights
+from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun, states_of
+from steelyard_eval.show.runs_paired import (
+    Pairs,
+    alike,
+    answer_of,
+    configuration,
+    gain_of,
+    pairs_of,
+    weights,
+    written,
+)
 
 NAMED = 5
 """Queries that are named where lists changed, and contenders whose means moved."""
@@ -25,16 +34,17 @@ DATA = ("entries", "queries", "labels")
 """The parts that are not the search."""
 
 
-def changes(dataset: Dataset, one: KeptRun, other: KeptRun) -> Iterator[str]:
+def changes(dataset: Dataset, one: KeptRun, other: KeptRun, runs: Sequence[KeptRun]) -> Iterator[str]:
     """One sentence on whether the later run is better, and why; below it a line for everything that differs."""
-    between = Between.of(dataset, one, other)
+    between = Between.of(dataset, one, other, runs)
     pairs, before, after = between.pairs, between.before, between.after
     rest = [
+        *between.data_alone(dataset),
         *([f"changed: {'; '.join(between.reasons)}"] if between.reasons else ()),
         *_alone(one, other, pairs),
         *_renamed(one, pairs),
         *_settings(one, other),
-        *weights(pairs),
+        *weights({label: pair for label, pair in pairs.items() if not _another(*pair)}),
         *(between.alike() if between.reasons else ()),
         *between.means(),
     ]
@@ -63,43 +73,48 @@ def moved_parts(one: KeptRun, other: KeptRun) -> Iterator[str]:
 
 
 def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
-    """Whether the last run is better than the last before it that measured the same contender by the same metric.
+    """Whether the last run of which an earlier one measured the same is better than that one.
 
     Where neither data nor labels nor weights differ, also against the last one before any of them changed.
     """
-    measured = [run for run in runs if run.best]
-    told = False
-    for before in measured[-2::-1]:
-        between = Between.of(dataset, before, measured[-1])
-        if not between.pairs or between.apart:
-            continue
-        moved = between.reasons or any(weights(between.pairs))
-        if told and not moved:
-            continue
-        yield between.sentence
-        told = True
-        if moved:
-            yield f"more: {spelled('runs', dataset, str(before.id), str(measured[-1].id), options={})}"
+    for at in range(len(runs) - 1, 0, -1):
+        run, told = runs[at], False
+        for before in alike(run, runs[:at]):
+            between = Between.of(dataset, before, run, runs)
+            moved = between.reasons or any(weights(between.pairs))
+            if told and not moved:
+                continue
+            yield between.sentence
+            yield from between.data_alone(dataset)
+            told = True
+            if moved:
+                yield f"more: {spelled('runs', dataset, str(before.id), str(run.id), options={})}"
+                return
+        if told:
             return
 
 
 @dataclass(frozen=True)
 class Between:
-    """Two runs side by side: `before` and `after` are their states, `units` what queries of today vary with."""
+    """Two runs side by side: `before` and `after` are their states, `units` what queries of today vary with.
+
+    `runs` are all that are kept.
+    """
 
     one: KeptRun
     other: KeptRun
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     units: Mapping[str, int]
+    runs: Sequence[KeptRun]
 
     @classmethod
-    def of(cls, dataset: Dataset, one: KeptRun, other: KeptRun) -> Between:
+    def of(cls, dataset: Dataset, one: KeptRun, other: KeptRun, runs: Sequence[KeptRun]) -> Between:
         """Of runs of a data set."""
         units = dict(
             zip((query.id for query in dataset.queries), unit_numbers(dataset.queries).tolist(), strict=True)
         )
-        return cls(one, other, states_of(dataset, one), states_of(dataset, other), units)
+        return cls(one, other, states_of(dataset, one), states_of(dataset, other), units, runs)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -118,9 +133,12 @@ class Between:
         both = self.before.keys() & self.after.keys()
         return self.apart + [
             f"{name} {moved(self.before[name], self.after[name], named=NAMED) if name in both else 'changed'}"
-            for name in DATA
-            if self.one.states.get(name) != self.other.states.get(name)
+            for name in self._data_moved
         ]
+
+    @property
+    def _data_moved(self) -> list[str]:
+        return [name for name in DATA if self.one.states.get(name) != self.other.states.get(name)]
 
     @property
     def sentence(self) -> str:
@@ -130,12 +148,12 @@ class Between:
         untold = f"Whether {now[0].lower()}{now[1:]} is better than {then} cannot be told{why}: "
         if self.apart or not self.pairs:
             return f"{untold}{'; '.join(self.apart) or 'no contender is in both'}."
-        label = max(self.pairs, key=self._weight)
+        label = self._label
         if (paired := self.paired(label)) is None:
             return (
                 f"{untold}{self._unknown}." if self._moved else f"{now} is as good as {then}{why}: no mean moved."
             )
-        mean = self.pairs[label][1]["mean"]
+        old, mean = self.pairs[label][0]["label"], self.pairs[label][1]["mean"]
         metric, queries = self.metric, self.both(label)
         on = f", on the {len(queries)} queries with the same labels in both," if self.reasons else ""
         if paired.wins == paired.losses == 0:
@@ -146,7 +164,51 @@ class Between:
         told = {"better": f"{now} is better than {then}", "worse": f"{now} is worse than {then}"}
         alike = f"{now} is no different from {then} by {MARGIN} or more"
         head = untold if paired.verdict == TOO_FEW else f"{told.get(paired.verdict, alike)}{why}: "
-        return f"{head}{label}{on} is {in_words(gain, metric, 'against it')}."
+        against = f"against its {old}" if _another(*self.pairs[label]) else "against it"
+        return f"{head}{label}{on} is {in_words(gain, metric, against)}.{self._optimism(label)}"
+
+    def data_alone(self, dataset: Dataset) -> Iterator[str]:
+        """What the data alone did where the search changed, too: by a run of the one search on the other data."""
+        if self.apart or not self.pairs or not self._data_moved:
+            return
+        old, new = map(configuration, self.pairs[self._label])
+        then, now = ([run.states.get(name) for name in DATA] for run in (self.one, self.other))
+        for run in reversed(self.runs if old != new else ()):
+            on = [run.states.get(name) for name in DATA]
+            for search, data, pair in ((new, then, (run, self.other)), (old, now, (self.one, run))):
+                if not search or on != data:
+                    continue
+                part = Between.of(dataset, *pair, ())
+                for label, rows in ({} if part.apart else part.pairs).items():
+                    if {*map(configuration, rows)} == {search}:
+                        yield part._gained(label, " and ".join(self._data_moved))
+                        return
+
+    def _gained(self, label: str, what: str) -> str:
+        """By how much a contender moved, on what is the same in both and over all."""
+        queries, paired = counted(len(self.both(label)), "query", "queries"), self.paired(label)
+        same = f"{number(paired.delta, 4, signed=True)} on the {queries} with the same labels, " if paired else ""
+        over_all = number(gain_of(*self.pairs[label]), 4, signed=True)
+        return f"the {what} alone, run {self.one.id} to run {self.other.id}: {label} {same}{over_all} over all"
+
+    def _optimism(self, label: str) -> str:
+        """Whose weights were tuned on these very queries, where those of the other were not."""
+        tuned = {
+            configuration(row)
+            for run in self.runs
+            if run.kind in ("recommend", "tune")
+            for row in run.facts.get("rows", ())
+            if row["label"].endswith("tuned") and row.get("strategy")
+        }
+        runs = zip((self.one, self.other), self.pairs[label], strict=True)
+        found = [run.id for run, row in runs if configuration(row) in tuned]
+        said = "weights were tuned on these queries, so its value is optimistic"
+        return f" Run {found[0]}'s {said}." if len(found) == 1 else ""
+
+    @cached_property
+    def _label(self) -> str:
+        """Of which contender the sentence is."""
+        return max(self.pairs, key=self._weight)
 
     @property
     def metric(self) -> str:
@@ -159,11 +221,11 @@ class Between:
         settings = [line.partition(":")[0] for line in _settings(self.one, self.other)]
         return [*moved_parts(self.one, self.other), *settings]
 
-    def _weight(self, label: str) -> tuple[bool, bool, bool, float]:
-        """Of which contender the sentence is: the chosen one, else of other weights, else what moved most."""
+    def _weight(self, label: str) -> tuple[bool, bool, bool, float, bool]:
+        """What was chosen first, then what has other weights, what moved most, what is used today."""
         old, new = self.pairs[label]
-        answers = answer_of(self.other, [new]) is not None
-        return answers, any(weights({label: (old, new)})), bool(self.both(label)), abs(gain_of(old, new))
+        moved, today = any(weights({label: (old, new)})), label == self.other.facts.get("baseline")
+        return new == answer_of(self.other), moved, bool(self.both(label)), abs(gain_of(old, new)), today
 
     @property
     def _moved(self) -> bool:
@@ -199,11 +261,14 @@ class Between:
         return compare_paired(b, a, [self.units.get(query) for query in queries]) if queries else None
 
     def _told(self, label: str) -> str:
-        """A mean on these queries then and now, with the interval of the difference."""
+        """A mean on these queries then and now, with the interval of the difference or how many moved."""
         paired, queries, (a, _) = self.paired(label), self.both(label), self._values(label)
         if paired is None:
             return "nothing to compare"
         old = sum(a[query][0] for query in queries) / len(queries)
+        if not round(paired.delta, 9):
+            rose = counted(paired.wins, "query", "queries")
+            return f"{number(old, 4)} in both, {rose} rose and {paired.losses} fell"
         sure = interval(paired.low, paired.high, signed=True)
         return _change(old, old + paired.delta, f" {sure}" if len(queries) > 1 else "")
 
@@ -216,6 +281,8 @@ class Between:
             a, b = self._values(label)
             if not a or not b:
                 unknown += 1
+                continue
+            if (paired := self.paired(label)) and paired.wins == paired.losses == 0:
                 continue
             on = f"{len(self.both(label))} of {counted(len(a.keys() | b.keys()), 'query', 'queries')}"
             yield f"{label}, on the {on} with the same labels in both runs: {self._told(label)}"
@@ -246,10 +313,18 @@ def _alone(one: KeptRun, other: KeptRun, pairs: Pairs) -> Iterator[str]:
 
 
 def _renamed(one: KeptRun, pairs: Pairs) -> Iterator[str]:
-    """Contenders that had another name in the run before."""
-    for label, (old, _) in pairs.items():
-        if old["label"] != label:
+    """Contenders that had another name in the run before, and another search that is set against them."""
+    for label, (old, new) in pairs.items():
+        if _another(old, new):
+            searches = " to ".join(written(row) for row in (old, new))
+            yield f"{label} against {old['label']} of run {one.id}: {searches}"
+        elif old["label"] != label:
             yield f"{label} was called {old['label']} in run {one.id}"
+
+
+def _another(old: KeptRow, new: KeptRow) -> bool:
+    """Whether these are two searches of two names."""
+    return old["label"] != new["label"] and configuration(old) != configuration(new)
 
 
 def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
@@ -257,6 +332,9 @@ def _settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
         a, b = one.facts.get(name), other.facts.get(name)
         if a and b and a != b:  # a gate keeps no model and no limit
             yield f"{what}: {_short(a)} to {_short(b)}"
+    then, now = (run.facts.get("restriction") for run in (one, other))
+    if then != now:
+        yield f"restriction: {_or_none(then)} to {_or_none(now)}"
 
 
 def _verdict(pairs: Pairs) -> str:

@@ -17,6 +17,7 @@ from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept, moved_since_last
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.runs_between import changes, moved_parts, newest
+from steelyard_eval.show.runs_paired import alike, written
 from steelyard_eval.show.spans import Span
 from steelyard_eval.tune.replaced import write_and_log
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 COLUMNS = {
     "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "best": "best",
-    "label": "best contender", "verdict": "verdict", "data": "changed since the run before",
+    "label": "best contender", "verdict": "verdict", "data": "changed since run",
 }  # fmt: skip
 
 
@@ -56,9 +57,13 @@ class Runs(Result):
     def __str__(self) -> str:
         if not self.runs:
             return "nothing was measured yet"
+        one = len({run.facts.get("metric") for run in self.runs} - {None}) < 2
+        columns = {name: head for name, head in COLUMNS.items() if name != "metric" or not one}
         last = [*newest(self.dataset, self.runs), *self._since()]
         return "\n\n".join(
-            filter(None, [table(self._rows(), COLUMNS), "\n".join(wrapped(line, 4) for line in last)])
+            filter(
+                None, [table(self._rows(), columns, folded=FOLDED), "\n".join(wrapped(line, 4) for line in last)]
+            )
         )
 
     def _since(self) -> list[str]:
@@ -86,7 +91,7 @@ class Runs(Result):
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
         head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
-        rows = [{**row, "mean": _shown(row), "strategy": brief(_written(row))} for row in facts.get("rows", ())]
+        rows = [{**row, "mean": _shown(row), "strategy": brief(written(row))} for row in facts.get("rows", ())]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
         file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
         steps = [wrapped(f"as a file: {file}", 4)] if file else []
@@ -113,14 +118,16 @@ class Runs(Result):
     def changed(self, before: int, after: int) -> list[str]:
         """What changed between two runs, a line each: data, labels, code, weights, means, result lists."""
         old, new = find_run(self.runs, before), find_run(self.runs, after)
-        return list(changes(self.dataset, old, new)) or ["nothing changed"]
+        return list(changes(self.dataset, old, new, self.runs)) or ["nothing changed"]
 
     def _rows(self) -> list[dict[str, Any]]:
-        last: KeptRun | None = None
         rows = []
-        for run in self.runs:
+        for at, run in enumerate(self.runs):
             today, best = run.row(str(run.facts.get("baseline"))), run.best
-            moved = list(moved_parts(last, run)) if last else []
+            before = next(alike(run, self.runs[:at]), None)
+            restriction = run.facts.get("restriction")
+            first = f"the first{f' with {restriction}' if restriction else ''}" if best else "-"
+            moved = f"{before.id}: {', '.join(moved_parts(before, run)) or 'nothing'}" if before else first
             rows.append(
                 {
                     "run": run.id,
@@ -131,13 +138,14 @@ class Runs(Result):
                     "best": number(best["mean"]) if best else "-",
                     "label": best["label"] if best else "-",
                     "verdict": run.facts.get("verdict", "-"),
-                    "data": ", ".join(moved) or ("-" if last else "the first"),
+                    "data": moved,
                 }
             )
-            last = run
         return rows
 
 
+FOLDED = 16
+"""Columns of text are folded to no less than this, so that a row of the list fits 100 columns."""
 Lines = dict[str, list[Span | None]]
 
 
@@ -160,10 +168,6 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
             span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
             lines[name].append(span or None)
     return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
-
-
-def _written(row: KeptRow) -> str:
-    return " with ".join(filter(None, [row.get("strategy"), row.get("settings")])) or "-"
 
 
 def _shown(row: KeptRow) -> str:

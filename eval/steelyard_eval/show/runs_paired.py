@@ -36,23 +36,49 @@ def pairs_of(one: KeptRun, other: KeptRun) -> Pairs:
             before.remove(old)
             after.remove(new)
             pairs.append((old, new))
-    left = answer_of(one, before), answer_of(other, after)
-    pairs += [(left[0], left[1])] if left[0] and left[1] else []
+    then, now = (_new_search(run) for run in (one, other))
+    pairs += [(then, now)] if then and now and then in before and now in after else []
     return {new["label"]: (old, new) for old, new in sorted(pairs, key=lambda pair: gain_of(*pair))}
 
 
-def answer_of(run: KeptRun, rows: Sequence[KeptRow]) -> KeptRow | None:
-    """The row of what a run chose; else of its only weights file."""
-    chosen = run.chosen or {}
-    own = [row for row in rows if chosen and row.get("strategy") == chosen.get("strategy")]
+def answer_of(run: KeptRun) -> KeptRow | None:
+    """The row of what a run says to use or try; else of its only weights file."""
+    rows, answer = run.facts.get("rows", ()), run.answer
+    own = [row for row in rows if answer and row.get("strategy") == answer.get("strategy")]
     files = [row for row in rows if row["label"].endswith(".json")]
     return own[0] if own else files[0] if len(files) == 1 else None
+
+
+def _new_search(run: KeptRun) -> KeptRow | None:
+    """What a run chose, or its weights file; under keep a system that is used was neither chosen nor edited."""
+    row = answer_of(run)
+    keep = run.facts.get("verdict") == "keep"
+    return row if row and (row["label"].endswith(".json") or not keep) else None
+
+
+def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
+    """The runs before it that measured the same, the newest first.
+
+    That is what it says to use or try, else what is used today, else anything, by the same metric and under the
+    same restriction.
+    """
+    subject = answer_of(run) or run.row(str(run.facts.get("baseline")))
+    for before in reversed(earlier):
+        if all(before.facts.get(name) == run.facts.get(name) for name in ("metric", "split", "restriction")):
+            both = [new for _, new in pairs_of(before, run).values()]
+            if subject in both if subject else both:
+                yield before
 
 
 def configuration(row: KeptRow) -> tuple[object, ...]:
     """What makes a contender what it is, as far as it is kept; nothing where that is unknown."""
     strategy = row.get("strategy")
     return (strategy, *(row.get(name) for name in ("system", "profile", "settings"))) if strategy else ()
+
+
+def written(row: KeptRow) -> str:
+    """Its strategy and settings."""
+    return " with ".join(filter(None, [row.get("strategy"), row.get("settings")])) or "-"
 
 
 def gain_of(old: KeptRow, new: KeptRow) -> float:

@@ -17,7 +17,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.runs import KeptRun, kept
+from steelyard_eval.recording.runs import CURRENT, KeptRun, kept
 
 Files = Mapping[Path, SearchConfig | None]
 """What each file is to hold; None for one that is to be removed."""
@@ -67,17 +67,18 @@ def _of_another(dataset: Dataset | None, record: object) -> str:
 
 
 def _again(dataset: Dataset | None, file: Path, record: object) -> str:
-    """How to have a file again: by the last kept run that has what it holds, else from a copy that is made."""
+    """How to have a file again: by the last kept run that wrote it, else from a copy that is made."""
     run = next((run.id for run in reversed(_runs(dataset)) if run.file(file) == record), None)
     if run is not None and dataset is not None:
         command = spelled("runs", dataset, str(run), options={"--out": file})
-        return f"it was of an earlier run; to have it again: {command}"
+        what = f"what was used at run {run}" if file.name.endswith(CURRENT) else f"what run {run} chose"
+        return f"it held {what}; to have it again: {command}"
     held = read_bytes(file)
     copy = spare(file, held)
     if not os.path.lexists(copy):
         write_text(copy, held)
     command = shlex.join(["cp", word(copy), word(file)])
-    return f"no kept run has what it held, which is now in {copy}; to have it again: {command}"
+    return f"what it held is now in {copy}; to have it again: {command}"
 
 
 def _runs(dataset: Dataset | None) -> list[KeptRun]:

@@ -359,7 +359,13 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "learn", {"verdict": "keep"}, now=lambda: NOW)
     keep(data.dataset, "gate", gated("fts", 0.737), now=lambda: NOW)
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    assert list(data.runs().to_frame()["changed since the run before"]) == ["the first", "-", "-", "-", "weights"]
+    assert list(data.runs().to_frame()["changed since run"]) == [
+        "the first",
+        "the first",
+        "-",
+        "2: weights",
+        "4: weights",
+    ]
     lines = str(data.runs()).splitlines()
     told = "cannot be told (weights changed): w.json, the only contender in both runs,"
     assert lines[-2] == f"Whether run 5 is better than run 4 {told} fell by 0.2370, {NOISE}"
@@ -441,8 +447,13 @@ def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folde
     keep(sy.load(folder).dataset, "recommend", chosen, {"config": weights("bm25").to_json()}, now=lambda: NOW)
     keep(sy.load(folder).dataset, "compare", edited, now=lambda: NOW)
     told = sy.load(folder).runs().changed(1, 2)
-    assert told[0].startswith("Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against it")
-    assert told[1:3] == ["w.json was called tuned in run 1", "weights of w.json: bm25 to fts"]
+    assert told[0].startswith(
+        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against its tuned,"
+    )
+    assert told[1:3] == [
+        "w.json against tuned of run 1: bm25 to fts",
+        "w.json: 0.5000 to 0.3000 (-0.2000 [-0.233, -0.167])",
+    ]
 
 
 def test_contenders_of_other_depths_are_told_apart(folder):
@@ -451,7 +462,7 @@ def test_contenders_of_other_depths_are_told_apart(folder):
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     runs = sy.load(folder).runs()
     assert "settings of w.json: the usual ones to bm25.depth=5" in runs.changed(1, 2)
-    assert list(runs.to_frame()["changed since the run before"]) == ["the first", "settings"]
+    assert list(runs.to_frame()["changed since run"]) == ["the first", "1: settings"]
     assert "bm25 with bm25.depth=5" in runs.one(2)
 
 
@@ -513,8 +524,8 @@ def test_lists_are_named_as_changed_where_the_contenders_and_labels_are_the_same
     """Run 2 has other lists of the same contenders, run 3 another contender."""
     for found in (document(), document(entries=("m2", "m1")), document(strategy="fts")):
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
-    told = list(sy.load(folder).runs().to_frame()["changed since the run before"])
-    assert told == ["the first", "result lists", "weights"]
+    told = list(sy.load(folder).runs().to_frame()["changed since run"])
+    assert told == ["the first", "1: result lists", "2: weights"]
 
 
 def test_half_lives_are_short_in_a_run(folder):
@@ -528,6 +539,22 @@ def test_runs_that_are_kept_are_named_without_those_that_were_deleted(folder):
     CliRunner().invoke(main, ["runs", str(folder), "3", "--delete"])
     with pytest.raises(ConfigError, match=r"there is no run 3; kept are 1 to 2, 4$"):
         sy.load(folder).runs().changed(1, 3)
+
+
+def test_the_list_fits_a_terminal_of_100_columns(folder, monkeypatch):
+    """Of one metric it has no column."""
+    monkeypatch.setenv("COLUMNS", "100")
+    for found in (of_means({"weighted sum, tuned": 0.5}), of_means({"weighted sum, tuned": 0.6})):
+        found |= {
+            "verdict": "mismatch",
+            "restriction": {"target": "elasticsearch"},
+            "baseline": "weighted sum, tuned",
+        }
+        keep(sy.load(folder).dataset, "recommend", found, now=lambda: NOW)
+    lines = str(sy.load(folder).runs()).split("\n\n")[0].splitlines()
+    assert "verdict   changed since run" in lines[0]
+    assert max(map(len, lines)) <= 100
+    assert len(lines) == 6  # the head, a line, the first run in three lines and the second
 
 
 def weights(strategy):
@@ -586,14 +613,14 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     again = f"steelyard runs {folder} 1 --out {out}"
     assert said("2") == [
         f"written: {out}, with bm25",
-        f"{out}: replaced, it was of an earlier run; to have it again: {again}",
+        f"{out}: replaced, it held what run 1 chose; to have it again: {again}",
     ]
     assert json.loads(out.read_text()) == one
     for number in (1, 2):
         out.write_text(f"mine {number}")
         copy = folder / f"w.before-{number}.json"
-        told = f"which is now in {copy}; to have it again: cp {copy} {out}"
-        assert said("1")[1:] == [f"{out}: replaced, no kept run has what it held, {told}"]
+        told = f"is now in {copy}; to have it again: cp {copy} {out}"
+        assert said("1")[1:] == [f"{out}: replaced, what it held {told}"]
         assert copy.read_text() == f"mine {number}"
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}, with fts"]
@@ -607,7 +634,7 @@ def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatc
     for name, said in (("other", "it was of the data set 'other', and "), ("mine", ""), ("", "")):
         replace(weights("fts"), provenance={"dataset": name}).save(file)
         (line,) = keep_back(data, {file: weights("bm25")})
-        assert line.startswith(f"{file}: replaced, {said}no kept run has what it held")
+        assert line.startswith(f"{file}: replaced, {said}what it held is now in")
 
 
 def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
@@ -621,15 +648,18 @@ def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, mon
     for file, name in zip(files, ("fts", "vector", "bm25"), strict=True):
         weights(name).save(file)
     assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
-        f"run.json: removed, it was of an earlier run; to have it again: steelyard runs {folder} 1 --out run.json",
-        "none.json: removed, no kept run has what it held, which is now in none.before-1.json; "
+        f"run.json: removed, it held what run 1 chose; to have it again: steelyard runs {folder} 1 --out run.json",
+        "none.json: removed, what it held is now in none.before-1.json; "
         "to have it again: cp none.before-1.json none.json",
         "same.json: removed, it was of an earlier run",
     ]
     assert SearchConfig.load("none.before-1.json") == weights("vector")
     used = Path("w.current.json")  # of a try the file beside it has what was run
     weights("vector").save(used)
-    assert "steelyard runs" in keep_back(data, {used: None})[0]
+    assert (
+        f"it held what was used at run 1; to have it again: steelyard runs {folder} 1"
+        in keep_back(data, {used: None})[0]
+    )
     assert sy.load(folder).runs().file(1, used) == weights("vector")
     (folder / FOLDER / FILE).write_bytes(b"no database")
     assert "now in run.before-1.json" in keep_back(data, {files[0]: None})[0]
@@ -642,11 +672,11 @@ def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkey
     weights("bm25").save(out)
     assert sy.load(folder).runs().save_weights(1, out) == out
     assert SearchConfig.load("w.before-1.json") == weights("bm25")
-    assert "which is now in w.before-1.json" in caplog.text
+    assert "is now in w.before-1.json" in caplog.text
     weights("vector").save(out)
     ended = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(out), "--json"])
     (line,) = json.loads(ended.stdout)["replaced"]
-    assert "which is now in w.before-2.json" in line
+    assert "is now in w.before-2.json" in line
 
 
 def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
@@ -660,7 +690,7 @@ def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(fold
     said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
     assert said in ended.stderr
     for copy in (tmp_path / "w.before-1.json", tmp_path / "w.try.before-1.json"):
-        assert f"which is now in {copy}" in ended.stdout
+        assert f"is now in {copy}" in ended.stdout
         assert SearchConfig.load(copy) == weights("bm25")
     named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
     assert (named.exit_code, "tuned from" in named.stderr) == (0, False)
@@ -713,3 +743,92 @@ def test_what_two_runs_chose_is_told_and_nothing_of_one_that_chooses_nothing(fol
         keep(sy.load(folder).dataset, "compare", document() | chosen, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2)[1:] == ["chosen: bm25 with graph.seeds=3 to fts"]
     assert sy.load(folder).runs().changed(2, 3) == ["nothing changed"]
+
+
+def recommended(folder, value, strategy="bm25", **more):
+    """What `recommend` keeps that measured one row, `fts, tuned`, beside what is run today."""
+    found = of_queries(folder, [value] * 20, strategy=strategy)
+    text = json.dumps({**found, **more}).replace("w.json", "fts, tuned")
+    return json.loads(text)
+
+
+def test_the_headline_is_of_the_newest_run_that_measured_the_same_under_the_same_restriction(folder):
+    """Run 3 may choose only what embeds nothing; run 4 measured another contender; 0.5 - 0.3 = 0.2."""
+    for value, strategy in ((0.5, "bm25"), (0.3, "fts")):
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    only = {"restriction": {"embedding_calls_of_100": 0.0, "latency_ms": None, "target": None}}
+    restricted = of_queries(folder, [0.1] * 20, strategy="fts") | only
+    keep(sy.load(folder).dataset, "recommend", restricted, {"config": weights("fts").to_json()}, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10"
+    assert str(runs).split("\n\n")[1].startswith(start)
+    assert list(runs.to_frame()["changed since run"])[1:] == ["1: weights", "the first with --embedding-calls 0"]
+    assert "restriction changed)" in runs.changed(2, 3)[0]
+    keep(sy.load(folder).dataset, "compare", of_means({"z": 0.9}), now=lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", of_queries(folder, [0.5] * 20, strategy="bm25"), now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    assert str(runs).split("\n\n")[1].startswith("Run 5 is better than run 2 (weights changed): w.json is +0.200")
+    assert list(runs.to_frame()["changed since run"])[3:] == ["the first", "2: weights"]
+
+
+def test_under_keep_the_answer_is_what_is_run_and_not_the_best_that_may_be_chosen(folder):
+    found = of_queries(folder, [0.5] * 20, strategy="bm25")
+    keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    found = recommended(folder, 0.3, "fts", verdict="keep")
+    kept_ = {"config": weights("bm25").to_json(), "attempt": weights("fts").to_json()}
+    keep(sy.load(folder).dataset, "recommend", found, kept_, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(1, 2)[0] == f"{untold(2, 1)}: no contender is in both."
+    used = json.loads(json.dumps(of_queries(folder, [0.4] * 20, strategy="bm25")).replace("w.json", "plain"))
+    keep(sy.load(folder).dataset, "recommend", used | {"verdict": "keep"}, kept_, now=lambda: NOW)
+    assert "no contender is in both" in sy.load(folder).runs().changed(2, 3)[0]
+
+
+def test_two_searches_are_not_one_that_was_renamed_and_a_tuned_value_is_said_to_flatter(folder):
+    found = recommended(folder, 0.5, verdict="ship")
+    keep(sy.load(folder).dataset, "recommend", found, {"config": weights("bm25").to_json()}, now=lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", of_queries(folder, [0.3] * 20, strategy="fts"), now=lambda: NOW)
+    keep(sy.load(folder).dataset, "compare", of_queries(folder, [0.5] * 20, strategy="bm25"), now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    first, second, *_ = runs.changed(1, 2)
+    assert first.startswith(
+        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against its fts, tuned,"
+    )
+    flatters = " Run {}'s weights were tuned on these queries, so its value is optimistic."
+    assert first.endswith(flatters.format(1))
+    assert second == "w.json against fts, tuned of run 1: bm25 to fts"
+    assert runs.changed(2, 3)[0].endswith(flatters.format(3))
+    assert runs.changed(1, 3)[1:] == ["w.json was called fts, tuned in run 1"]
+
+
+def test_where_labels_and_weights_changed_the_labels_alone_are_told(folder):
+    """By hand: with bm25 other labels cost q00 0.6, of 20 queries, so 0.03; the other 19 have what they had."""
+    for values, strategy in (([0.5] * 20, "bm25"), ([0.3] * 20, "fts"), ([-0.1] + [0.5] * 19, "bm25")):
+        found = of_queries(folder, values, strategy=strategy)
+        if values[0] < 0:
+            lines = (folder / "qrels.txt").read_text().replace("q00 0 m1 1", "q00 0 m2 1")
+            (folder / "qrels.txt").write_text(lines)
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    told = sy.load(folder).runs().changed(2, 3)
+    assert "Run 3 is better than run 2 (labels, weights changed): w.json, on the 19 queries" in told[0]
+    assert told[1] == (
+        "the labels alone, run 1 to run 3: w.json 0.0000 on the 19 queries with the same labels, -0.0300 over all"
+    )
+
+
+def test_a_mean_that_stayed_while_queries_moved_says_so(folder):
+    """By hand: q2 rises by 0.1 and q3 falls by 0.1; z has the same value twice, of which nothing is said."""
+    for grade, values in ((2, (0.9, 0.4, 0.6)), (1, (0.1, 0.5, 0.5))):
+        (folder / "queries.jsonl").write_text(
+            "".join(f'{{"id": "q{n}", "text": "query {n}"}}\n' for n in (1, 2, 3))
+        )
+        (folder / "qrels.txt").write_text(f"q1 0 m1 {grade}\nq2 0 m1 1\nq3 0 m2 1\n")
+        found = of_means({"a": 0.5, "z": 0.5})
+        found["per_query"] = [{"id": f"q{at}", "values": {"a": own, "z": 0.5}} for at, own in enumerate(values, 1)]
+        found["rankings"] = {"lists": [{"label": label, "queries": {}} for label in "az"]}
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    told = sy.load(folder).runs().changed(1, 2)
+    assert (
+        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 in both, 1 query rose and 1 fell"
+    ) in told
+    assert not [line for line in told if line.startswith("z")]
