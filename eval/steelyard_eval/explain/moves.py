@@ -79,7 +79,7 @@ def _on_one_scale(before: Parts, after: Parts) -> bool:
 
 def _spread(parts: Parts) -> float:
     totals = [sum(added.values()) for added in parts.values()]
-    return max(totals) - min(totals) or 1.0
+    return max(totals, default=0.0) - min(totals, default=0.0) or 1.0
 
 
 def _turned(id_: str, places: Mapping[str, tuple[int, int]]) -> list[str]:

@@ -328,6 +328,13 @@ def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of
     assert 'fts; before: not found by fts (holds none of "cache")' in " ".join(str(found).split())
 
 
+def test_a_list_without_entries_is_compared(tmp_path):
+    """The query is a stop word, which BM25 drops and FTS5 finds."""
+    made = dataset(tmp_path, [{"id": "a", "text": "the"}], {"text": "the"}, {"a": 1})
+    (change,) = explain(made, "q", "bm25", "fts", embedder="none").record["changes"]
+    assert (change["kind"], change["by"]) == ("entered", "fts")
+
+
 # How it is shown
 
 
