@@ -10,7 +10,7 @@ from steelyard_eval.common.documents.explanation import ExplanationDocument
 from steelyard_eval.explain.text_tables import PARTED, TITLE, TextTable, blocks
 
 ID_WIDTH, NARROW = 36, 20
-"""Ids are clipped to the first, so that they stay on one line; to the second where one table has no room else."""
+"""Ids are clipped to the first, so that they stay on one line; or down to the second, to have one table."""
 FOLDED = 16
 """Columns of text are folded to no less than this; titles are left out where that does not fit."""
 
@@ -30,7 +30,7 @@ def _text(block: TextTable) -> str:
     if not block.rows:
         return lines
     shown = ""
-    for left_out, id_width in (("", ID_WIDTH), (TITLE, ID_WIDTH), (TITLE, NARROW)):
+    for left_out, id_width in (("", ID_WIDTH), *((TITLE, least) for least in range(ID_WIDTH, NARROW - 1, -1))):
         shown = _table(block, left_out, id_width)
         if "\n\n" not in shown:  # a single table
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,11 +34,12 @@ COLUMNS = (
     "list; -: not in its list"
 )
 STANDING = (
-    f"{CAUSE}: the signal that moved it most against the other entries; of an entry without a score before, the "
-    "one that adds most to its score now"
+    f"{CAUSE}: the signal that moved it most against the entries that it passed, or that passed it; of an entry "
+    "without a score before, the one that adds most to its score now"
 )
 OTHERS = " lifts others"
 LACKING = f'"{OTHERS.strip()}": others have this signal, and the entry has not'
+REST = "without --entry: the lists and the other entries"
 LONGEST_STAGE = 80
 USUAL_LIMIT = 10
 MOST_MISSING = 12
@@ -58,14 +60,14 @@ class TextTable:
 
 
 def blocks(record: ExplanationDocument) -> list[TextTable]:
-    """List the blocks: the query, each configuration with what it missed, the changes, the explained entry."""
+    """List the blocks: the query, each configuration with what it missed, the changes; or the entry asked for."""
     tables = [_query(record)]
+    if record["entry"] is not None:
+        return [*tables, *_entry(record["entry"], record["configurations"])]
     for about in record["configurations"]:
         tables += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
         tables.append(_changes(record["changes"], record["configurations"]))
-    if record["entry"] is not None:
-        tables += _entry(record["entry"])
     return tables
 
 
@@ -82,7 +84,7 @@ def _query(record: ExplanationDocument) -> TextTable:
         "judged": f"{query['judged']}, {query['relevant']} relevant",
     }
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
-    legend = [COLUMNS] if record["configurations"][0]["entries"] else []
+    legend = [COLUMNS] if record["configurations"][0]["entries"] and record["entry"] is None else []
     return TextTable([f"{data_set(dataset)}, query {query['id']}: {query['text']}", line, *legend])
 
 
@@ -251,7 +253,8 @@ def _missing(about: ExplainedView) -> list[TextTable]:
     more = _left_out(len(missing), MOST_MISSING)
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
     told = f"relevant, not in the list: {len(missing)}{more}"
-    return [TextTable([told], ["entry", "grade", "where", TITLE], rows, 1)]
+    hint = f"--entry {shlex.quote(missing[0]['id'])}: what its score consists of, or why it has none"
+    return [TextTable([told, hint], ["entry", "grade", "where", TITLE], rows, 1)]
 
 
 def _changes(changes: Sequence[ChangeRecord], configurations: Sequence[ExplainedView]) -> TextTable:
@@ -261,12 +264,15 @@ def _changes(changes: Sequence[ChangeRecord], configurations: Sequence[Explained
         for term in entry["contributions"]:
             if term["contribution"]:
                 having.setdefault(short_name(term["signal"]), set()).add(entry["id"])
+    relevant = [c for c in changes if (c["grade"] or 0) >= 1 and c["kind"] != "stayed"]
     rows = [
-        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _cause(c, having)) for c in changes
+        (_rank(c["before"]), _rank(c["after"]), c["id"], _grade(c["grade"]), _cause(c, having))
+        for c in [*relevant, *(c for c in changes if c not in relevant)]
     ]
     counts = {kind: sum(c["kind"] == kind for c in changes) for kind in _KINDS}
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
+    first = "; relevant ones first" if relevant else ""
+    lines = [f"changes: {summary}{first}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
     lines += [LACKING] if any(OTHERS in row[-1] for row in rows[:most]) else []
     return TextTable(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
 
@@ -292,13 +298,12 @@ def _cause(change: ChangeRecord, having: Mapping[str, set[str]]) -> str:
     return "; ".join(filter(None, (by and short_name(by), where)))
 
 
-def _entry(entry: RequestedEntry) -> list[TextTable]:
+def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> list[TextTable]:
     tables = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
-    for about in entry["configurations"]:
-        role = "" if about["role"] == "only" else f"{about['role']}: "
-        tree = list(_tree(about["explanation"])) if about["explanation"] else []
-        tables.append(TextTable([f"{role}{about['why']}", *tree]))
-    return tables
+    for about, own in zip(configurations, entry["configurations"], strict=True):
+        tree = list(_tree(own["explanation"])) if own["explanation"] else []
+        tables.append(TextTable([_about(about)[0], own["why"], *tree]))
+    return [*tables, TextTable([REST])]
 
 
 def _tree(node: ScoreTree, depth: int = 0) -> Iterable[str]:

@@ -4,7 +4,8 @@ import pytest
 
 from steelyard_eval.common.console import GAP
 from steelyard_eval.common.console import table as text_table
-from steelyard_eval.explain.text_tables import _add_signals, _changes, _finished, _listed
+from steelyard_eval.explain.explanation_text import _text
+from steelyard_eval.explain.text_tables import TextTable, _add_signals, _changes, _finished, _listed
 
 
 def finished(score, fused, combine, **parts):
@@ -33,6 +34,15 @@ def test_changes_are_counted_by_their_kind():
     change |= {"headline": "", "standing": True, "why": ""}
     block = _changes([change | {"kind": kind} for kind in kinds], [{"limit": 10, "entries": []}])
     assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
+
+
+def test_relevant_entries_that_moved_come_first_and_none_is_cut_for_another():
+    change = {"before": 1, "after": 12, "by": None, "headline": "", "standing": None, "why": ""}
+    rows = [("e1", "moved", 0), ("e2", "stayed", 3), ("e3", "entered", None), ("e4", "left", 3)]
+    changes = [change | {"id": id_, "kind": kind, "grade": grade} for id_, kind, grade in rows]
+    block = _changes(changes, [{"limit": 2, "entries": []}])
+    assert [row[2] for row in block.rows] == ["e4", "e1"]
+    assert block.lines[0].endswith("1 left; relevant ones first; 2 more in the JSON document")
 
 
 @pytest.mark.parametrize(("before", "after", "told"), [(1, 2, "x lifts others"), (2, 1, "x lifts others less")])
@@ -66,6 +76,13 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     block = _changes([change] * 3, [{"limit": 2, "entries": []}])
     assert len(block.rows) == 2
     assert block.lines[0].endswith("3 left; 1 more in the JSON document")
+
+
+def test_an_id_is_clipped_no_further_than_one_table_needs(monkeypatch):
+    """A rank, three columns of 16 and four gaps of two leave 21 of 81 for an id of 22."""
+    monkeypatch.setenv("COLUMNS", "81")
+    block = TextTable([""], ["rank", "entry", "a", "b", "c"], [["1", "i" * 22, *["a" * 16] * 3]])
+    assert f"{'i' * 10}..{'i' * 9}  " in _text(block)
 
 
 def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_whole(monkeypatch):

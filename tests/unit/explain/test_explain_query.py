@@ -166,7 +166,7 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
 def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_from_one_not_found(tmp_path):
     """The query is a stop word: FTS matches it, BM25 drops it, and the second tier ranks what BM25 returned."""
     made = dataset(tmp_path, [{"id": "a", "text": "the"}], {"text": "the"}, {"a": 1})
-    found = explain(made, "q", "tiered(fts, min_results=3, then=bm25)", embedder="none", entry="a")
+    found = explain(made, "q", "tiered(fts, min_results=3, then=bm25)", embedder="none")
 
     assert only(found)["entries"] == []
     lost = only(found)["missing"][0]
@@ -234,11 +234,11 @@ def three(folder):
 
 
 def test_who_moved_and_by_which_signal(tmp_path):
-    """Before, 1*importance + 0*tags: a 1, b 0.6, c 0.2; mean 0.6, spread 0.8, so that importance stands at
-    +0.5, 0, -0.5 and tags at 0. After, 0.2*importance + 0.8*tags: a 0.2 + 0, b 0.12 + 0.8, c 0.04 + 0.4;
-    spread 0.92 - 0.2 = 0.72. Importance: mean 0.12, standings +0.08 / 0.72 = 1/9, 0, -1/9. Tags: mean 0.4,
-    standings -0.4 / 0.72 = -5/9, +5/9, 0. So a falls 1 -> 3 by tags (-5/9, importance only 1/9 - 1/2),
-    b rises 2 -> 1 by tags (+5/9), c rises 3 -> 2 by importance (-1/9 + 1/2).
+    """Before, 1*importance + 0*tags: a 1, b 0.6, c 0.2; the range is 0.8. After, 0.2*importance + 0.8*tags:
+    a 0.2 + 0, b 0.12 + 0.8, c 0.04 + 0.4; the range is 0.92 - 0.2 = 0.72. Both weights differ, so that shares of
+    the ranges are compared. b and c passed a. Importance puts b ahead of a by -0.4 / 0.8 = -1/2, then by
+    -0.08 / 0.72 = -1/9, tags by 0, then by 0.8 / 0.72 = 10/9: tags did more. c: importance -1, then
+    -0.16 / 0.72 = -2/9, tags 0, then 5/9: importance did more. For a it is the mean of both, with the other sign.
     """
     found = explain(
         three(tmp_path),
@@ -254,15 +254,28 @@ def test_who_moved_and_by_which_signal(tmp_path):
         ("c", "moved", 3, 2, "importance"),
         ("a", "moved", 1, 3, "tags"),
     ]
-    assert moves["a"]["changes"] == pytest.approx({"importance": 1 / 9 - 1 / 2, "tags": -5 / 9})
-    assert moves["b"]["changes"] == pytest.approx({"importance": 0, "tags": 5 / 9})
-    assert moves["c"]["changes"] == pytest.approx({"importance": -1 / 9 + 1 / 2, "tags": 0})
-    assert moves["a"]["standing"] == pytest.approx({"before": 0.5, "after": 1 / 9 - 5 / 9})
+    assert moves["a"]["changes"] == pytest.approx({"importance": 1 / 6 - 3 / 4, "tags": -5 / 6})
+    assert moves["b"]["changes"] == pytest.approx({"importance": -1 / 9 + 1 / 2, "tags": 10 / 9})
+    assert moves["c"]["changes"] == pytest.approx({"importance": -2 / 9 + 1, "tags": 5 / 9})
+    assert moves["a"]["standing"] == pytest.approx({"before": 3 / 4, "after": 1 / 6 - 5 / 6})
     assert [line.split(maxsplit=4)[2:] for line in str(found).splitlines()[-3:]] == [
         ["b", "1", "tags"],
         ["c", "-", "importance"],
         ["a", "-", "tags lifts others"],  # it has none, so nothing of its own took it down
     ]
+
+
+def test_where_one_weight_is_changed_its_signal_is_the_cause_of_every_move(tmp_path):
+    """Before: a 1, b 0.6 + 0.1, c 0.2 + 0.05. After: a 1, b 0.6 + 2, c 0.2 + 1, so that b and c pass a. Of what
+    puts c ahead of a, importance stays at -0.8, and tags goes from 0.05 to 1; of b, tags goes from 0.1 to 2.
+    """
+    weights = ("weighted_sum(1*importance, 0.1*tags)", "weighted_sum(1*importance, 2*tags)")
+    changes = explain(three(tmp_path), "q", *weights, embedder="none").record["changes"]
+
+    assert [(c["id"], c["before"], c["after"], c["by"]) for c in changes] == [
+        *(("b", 2, 1, "tags"), ("c", 3, 2, "tags"), ("a", 1, 3, "tags"))
+    ]
+    assert changes[1]["changes"] == pytest.approx({"importance": 0, "tags": 0.95})
 
 
 @pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
@@ -297,9 +310,9 @@ def test_who_entered_and_who_left_say_where_they_were(tmp_path):
         ("b", "left", 1, 2),
     ]
     assert [c["why"].partition(";")[0] for c in changes] == ["rank 2, the list ends at 1"] * 2
-    # of two, the best stands at +1/2 and the last at -1/2: each signal did half of the way
-    assert changes[0]["changes"] == pytest.approx({"bm25": 0.5, "importance": 0.5})
-    assert changes[1]["changes"] == pytest.approx({"bm25": -0.5, "importance": -0.5})
+    # of two, the range is their distance: importance put b ahead by the whole of it, then BM25 a
+    assert changes[0]["changes"] == pytest.approx({"bm25": 1, "importance": 1})
+    assert changes[1]["changes"] == pytest.approx({"bm25": -1, "importance": -1})
 
 
 def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of(tmp_path):
@@ -315,16 +328,23 @@ def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of
     assert 'fts; before: not found by fts (holds none of "cache")' in " ".join(str(found).split())
 
 
+def test_a_list_without_entries_is_compared(tmp_path):
+    """The query is a stop word, which BM25 drops and FTS5 finds."""
+    made = dataset(tmp_path, [{"id": "a", "text": "the"}], {"text": "the"}, {"a": 1})
+    (change,) = explain(made, "q", "bm25", "fts", embedder="none").record["changes"]
+    assert (change["kind"], change["by"]) == ("entered", "fts")
+
+
 # How it is shown
 
 
 def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
     mark = "<script>alert(1)</script>"
-    entries = [{"id": mark, "title": HARM * 9, "text": f"cache {HARM}", "project": HARM}]
+    entries = [{"id": mark, "title": f"{HARM} " * 9, "text": f"cache {HARM}", "project": HARM}]
     entries += [{"id": "b", "text": f"{HARM} other", "title": HARM, "project": HARM}]
     made = dataset(tmp_path, entries, {"text": f"cache {HARM}", "filter": {"project": HARM}}, {mark: 1, "b": 2})
-    for against in (None, "bm25"):
-        found = explain(replace(made, name=HARM), "q", "fts", against, embedder="none", entry=mark, limit=1)
+    for against, entry in ((None, mark), ("bm25", mark), ("bm25", None)):
+        found = explain(replace(made, name=HARM), "q", "fts", against, embedder="none", entry=entry, limit=1)
 
         assert "alert(1)" in str(found)
         assert "alert(1)" in found._repr_html_()
@@ -339,10 +359,7 @@ def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
 def test_no_line_is_wider_than_110_columns(space, strategy):
     for query in QUERIES:
         against = "bm25" if strategy == SOLERI else SOLERI
-        found = explain(space, query, strategy, against, entry=space.dataset.entries[0].id)
-        text = str(found)
-        trees = text.index(f"entry {space.dataset.entries[0].id}")
-        assert max(map(len, text[:trees].splitlines())) <= 110
+        assert max(map(len, str(explain(space, query, strategy, against)).splitlines())) <= 110
 
 
 def test_every_term_of_a_wide_strategy_has_its_column(space):
@@ -459,6 +476,17 @@ def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vecto
     shown = run("explain", folder, "q005", "--entry", entry).stdout
     assert "(vector: not returned)" in shown
     assert "no vector" not in shown
+
+
+def test_the_list_names_the_option_that_explains_a_missing_entry_alone():
+    """EchoVault's 0.3*fts + 0.7*vector, each by its maximum: the first in fts, too far down in vector, has 0.3."""
+    option = "--entry api-double-booking"
+    assert f"\n{option}: what its score" in run("explain", starter(), "q14", "echovault").stdout
+    shown = run("explain", starter(), "q14", "echovault", *option.split(), "--against", "bm25").stdout
+    assert "\n0.3  weighted sum\n" in shown
+    assert shown.endswith("\n\nwithout --entry: the lists and the other entries\n")
+    assert "rank  entry" not in shown
+    assert "before: echovault" in shown
 
 
 @pytest.mark.parametrize("columns", ["240", "100", "60"])

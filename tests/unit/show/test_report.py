@@ -803,6 +803,9 @@ def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():
     left = {"entries": ["a", "b", "c"], "parts": {"importance": [1, 0.6, 0.2]}}
     right = {"entries": ["b", "c", "a"], "parts": {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}}
     assert movers(left, right) == {"b": "tags", "c": "importance", "a": "tags"}
+    left["parts"]["tags"] = [0, 0.1, 0.05]  # and one weight alone changed, from 0.1*tags to 2*tags
+    right["parts"] = {"importance": [0.6, 0.2, 1], "tags": [2, 1, 0]}
+    assert movers(left, right) == dict.fromkeys("abc", "tags")
     assert movers(left, {"entries": ["c", "a"]}) == {}  # the list of another engine
 
 

@@ -30,7 +30,7 @@ WORST = 10
 @contenders_argument
 @more_option
 @click.option("--against", metavar="CONTENDER", type=completion.CONTENDER, help="The second contender.")
-@click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none.")
+@click.option("--entry", metavar="ID", help="Explain this entry's score, or why it has none, and nothing else.")
 @limit_option
 @intents_option
 @embedder_option

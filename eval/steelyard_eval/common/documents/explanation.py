@@ -127,14 +127,14 @@ class ExplainedView(AboutView):
 
 
 class StandingRecord(TypedDict):
-    """The standing of an entry in both lists, see steelyard_eval.explain.moves."""
+    """The lead of an entry over those with which its order turned, see steelyard_eval.explain.moves."""
 
     before: float
     after: float
 
 
 class MoveRecord(TypedDict):
-    """How an entry moved (stayed, moved, entered or left), by which signal, and the change of each standing."""
+    """How an entry moved (stayed, moved, entered or left), by which signal, and the change of each lead."""
 
     id: str
     kind: str

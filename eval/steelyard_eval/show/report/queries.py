@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from steelyard_eval.common.documents.parts import ListRecord, QueryRecord, RankingsRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING, clip, number
-from steelyard_eval.explain.moves import cause, changed, short_name, standings
+from steelyard_eval.explain.moves import cause, changed, leads, short_name
 from steelyard_eval.show.report.blocks import Block, Cell, ListPlace, Pair, Pairs, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import configurations
 from steelyard_eval.show.report.sides import Sides
@@ -100,11 +100,9 @@ def movers(left: ListRecord, right: ListRecord) -> dict[str, str]:
     both = [id_ for id_ in right["entries"] if id_ in left["entries"]]
     if not both or not (left.get("parts") and right.get("parts")):
         return {}
-    before, after = (
-        standings({id_: _parts(side, side["entries"].index(id_)) for id_ in both}) for side in (left, right)
-    )
     ranks = {id_: (left["entries"].index(id_), right["entries"].index(id_)) for id_ in both}
-    causes = {id_: cause(*ranks[id_], changed(before[id_], after[id_])) for id_ in both}
+    before, after = ({id_: _parts(side, ranks[id_][at]) for id_ in both} for at, side in enumerate((left, right)))
+    causes = {id_: cause(*ranks[id_], changed(*own)) for id_, own in leads(before, after, ranks).items()}
     return {id_: name for id_, name in causes.items() if name is not None}
 
 

@@ -170,33 +170,39 @@
       box.append(bar, make("span", "under", `score ${number((list.scores[at] / 1000) * top, digits)}: ${texts.join(", ")}`));
       return box;
     };
-    /* The signal that moved an entry most, as `steelyard explain` finds it: its standing is the distance of what it
-       adds from the mean over the entries of both lists, as a share of the way from their last score to the best. */
-    const standings = (side, query, both) => {
+    /* The signal that moved an entry most against those that it passed, or that passed it, as `steelyard explain`
+       finds it. Scores are compared as they are where a signal adds the same in both lists, else as shares of the way
+       from the last score to the best. */
+    const added = (side, query, both) => {
       const [list, own] = [data.lists[side], entries(side, query)];
-      const parts = both.map((entry) => {
+      return both.map((entry) => {
         const [place, sums] = [list.starts[query] + own.indexOf(entry), new Map()];
-        list.short.forEach((name, at) => sums.set(name, (sums.get(name) ?? 0) + list.parts[at][place]));
+        list.short.forEach((name, at) => sums.set(name, (sums.get(name) ?? 0) + (list.parts[at][place] * list.tops[query]) / 1000));
         return sums;
       });
-      const totals = parts.map((sums) => [...sums.values()].reduce((a, b) => a + b, 0));
-      const spread = Math.max(...totals) - Math.min(...totals);
-      const mean = new Map(list.short.map((name) => [name, parts.reduce((sum, one) => sum + one.get(name), 0) / both.length]));
-      return parts.map((sums) => new Map([...sums].map(([name, value]) => [name, spread ? (value - mean.get(name)) / spread : 0])));
     };
-    const ROUNDING = 0.01; // contributions are thousandths of the best score here
+    const spread = (parts) => {
+      const totals = parts.map((sums) => [...sums.values()].reduce((a, b) => a + b, 0));
+      return Math.max(...totals) - Math.min(...totals) || 1;
+    };
     const movers = (sides, query) => {
       const [left, right] = sides.map((side) => entries(side, query));
       const both = right.filter((entry) => left.includes(entry));
       if (!both.length || sides.some((side) => !data.lists[side].signals.length)) return new Map();
-      const [before, after] = sides.map((side) => standings(side, query, both));
+      const [before, after] = sides.map((side) => added(side, query, both));
+      const names = [...new Set(sides.flatMap((side) => data.lists[side].short))].sort();
+      const rounding = (data.lists[sides[0]].tops[query] + data.lists[sides[1]].tops[query]) / 1000; // of what adds up to a score
+      const kept = (name) => before.every((sums, at) => Math.abs((sums.get(name) ?? 0) - (after[at].get(name) ?? 0)) <= rounding);
+      const tells = (name) => before.some((sums) => Math.abs(sums.get(name) ?? 0) > 10 * rounding);
+      const units = names.some((name) => tells(name) && kept(name)) ? [1, 1] : [spread(before), spread(after)];
       const found = new Map();
       both.forEach((entry, at) => {
-        const way = left.indexOf(entry) - right.indexOf(entry);
-        const names = [...new Set([...before[at].keys(), ...after[at].keys()])].sort();
-        const change = (name) => Math.sign(way) * ((after[at].get(name) ?? 0) - (before[at].get(name) ?? 0));
+        const [was, way] = [left.indexOf(entry), Math.sign(left.indexOf(entry) - right.indexOf(entry))];
+        const others = both.flatMap((other, i) => (way * (was - left.indexOf(other)) > 0 && way * (i - at) > 0 ? [i] : []));
+        const lead = (parts, name, unit) => others.reduce((sum, i) => sum + (parts[at].get(name) ?? 0) - (parts[i].get(name) ?? 0), 0) / unit;
+        const change = (name) => way * (lead(after, name, units[1]) - lead(before, name, units[0]));
         const best = names.reduce((a, b) => (change(b) >= change(a) ? b : a));
-        if (way && change(best) > ROUNDING) found.set(entry, best);
+        if (others.length && change(best) > 0) found.set(entry, best);
       });
       return found;
     };
