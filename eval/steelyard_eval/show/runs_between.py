@@ -149,12 +149,11 @@ class Between:
         if self.apart or not self.pairs:
             return f"{untold}{'; '.join(self.apart) or 'no contender is in both'}."
         label = self._label
-        if (paired := self.paired(label)) is None:
-            return (
-                f"{untold}{self._unknown}." if self._moved else f"{now} is as good as {then}{why}: no mean moved."
-            )
         old, mean = self.pairs[label][0]["label"], self.pairs[label][1]["mean"]
         metric, queries = self.metric, self.both(label)
+        if (paired := self.paired(label)) is None:
+            has = f"{now} is as good as {then}{why}: {label} has {number(mean)} {metric}."
+            return f"{untold}{self._unknown}." if self._moved else has
         on = f", on the {len(queries)} queries with the same labels in both," if self.reasons else ""
         if paired.wins == paired.losses == 0:
             has = " has the same values" if self.reasons else f" has {number(mean)} {metric}"

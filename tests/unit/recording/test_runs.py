@@ -384,7 +384,7 @@ def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_tol
     for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
         keep(data.dataset, "gate", found, now=lambda: NOW)
     assert str(data.runs()).split("\n\n")[1].splitlines() == [
-        "Run 4 is as good as run 2: no mean moved.",
+        "Run 4 is as good as run 2: w.json has 0.737 nDCG@10.",
         f"{untold(4, 1)} (weights changed): w.json, the only contender in both runs, rose by 0.2810, {NOISE}",
         f"more: steelyard runs {folder} 1 4",
     ]
@@ -483,7 +483,7 @@ def test_runs_are_listed_of_a_set_whose_labels_were_edited_and_say_what_to_do(fo
 
 
 def test_a_gate_keeps_its_values_by_query(folder, monkeypatch):
-    """Else no mean moved is all that could be told; the only query has its relevant entry first."""
+    """Else only means could be told; the only query has its relevant entry first."""
     monkeypatch.chdir(folder.parent)
     for words in (["bm25", "--update", "--because", "first"], [], []):
         assert CliRunner().invoke(main, ["gate", "mine", *words, "--embedder", "none"]).exit_code == 0
@@ -492,11 +492,11 @@ def test_a_gate_keeps_its_values_by_query(folder, monkeypatch):
     assert str(sy.load(folder).runs()).endswith("Run 3 is as good as run 2: bm25 has 1.000 nDCG@10.")
 
 
-def test_means_that_did_not_move_are_counted(folder, monkeypatch):
+def test_where_no_mean_moved_the_best_is_named(folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for mean in (0.5, 0.5):
         keep(sy.load(folder).dataset, "compare", of_means({"a": mean, "b": 0.3}), now=lambda: NOW)
-    assert str(sy.load(folder).runs()).endswith("Run 2 is as good as run 1: no mean moved.")
+    assert str(sy.load(folder).runs()).endswith("Run 2 is as good as run 1: a has 0.500 nDCG@10.")
 
 
 def test_changed_labels_are_told_from_a_change_of_search(folder):
