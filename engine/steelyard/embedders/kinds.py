@@ -41,8 +41,8 @@ def kind_of(model: str) -> str:
 def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
 
-    `vault` is its file, if it is one. The data set is the folder of that name beside it, which is where `recommend`
-    says to index a data set to. Empty for a model that no kind names.
+    `vault` is its file, if it is one; the data set is the folder of that name beside it, as `recommend` names the
+    vault of a folder. Empty for a model that no kind names.
     """
     kind, file = kind_of(model), Path(vault)
     if not kind:

@@ -70,7 +70,7 @@ def comparison(record: ResultsDocument) -> str:
 
 
 def tests(record: ResultsDocument) -> str:
-    """Print the paired comparisons: verdicts, differences, p-values, and from which difference on 4 of 5 are found."""
+    """Print the paired comparisons: verdicts, differences, p-values, and what is found 4 times in 5."""
     rows = [
         {
             f"against {record['baseline']}": row["challenger"],

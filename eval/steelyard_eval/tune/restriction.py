@@ -265,7 +265,8 @@ class Toll:
             )  # else what is used cannot be written
             path = WEIGHTS if used else beside(WEIGHTS)
             steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
-        above = "The formula above is the best that may be chosen." if verdict == "keep" and answer.formula else ""
+        instead = verdict == "keep" and self.lost and answer.formula
+        above = "The formula above is the best that may be chosen." if instead else ""
         return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, above, self.sentence()))))
 
     def to_json(self) -> RestrictionRecord:
