@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from steelyard.base.cache_folder import cache_folder
@@ -11,6 +13,7 @@ from steelyard.base.extras import missing_modules, require
 from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
+from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.embedders.provider_client import LIVE_ATTEMPTS, LIVE_TIMEOUT
 from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
@@ -20,6 +23,8 @@ LOCAL = {each.model: each for each in (MiniLmInt8Embedder, MiniLmEmbedder, WordL
 """Kind -> the embedder that runs on this machine."""
 KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
+LIGHT = {"minilm": "minilm-int8"}
+"""A kind that brings PyTorch -> the same model without it."""
 
 
 def installed() -> list[str]:
@@ -33,10 +38,21 @@ def kind_of(model: str) -> str:
     return kind if kind in KINDS else ""
 
 
-def adding(model: str) -> str:
-    """The remedy for a vault without the vectors of a model; empty for one that no kind names."""
-    kind = kind_of(model)
-    return f"; add them with steelyard index DATASET VAULT --embedder {kind}" if kind else ""
+def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
+    """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
+
+    `vault` is its file, if it is one; the data set is the folder of that name beside it, as `recommend` names the
+    vault of a folder. Empty for a model that no kind names.
+    """
+    kind, file = kind_of(model), Path(vault)
+    if not kind:
+        return ""
+    known = bool(vault) and file.is_file()
+    data = str(file.with_suffix("")) if known and file.with_suffix("").is_dir() else "DATASET"
+    add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
+    own = min((name for each in models if (name := kind_of(each) or LSA * each.startswith(LSA))), default="")
+    anew = shlex.join(["steelyard", "recommend", data, "--embedder", own])
+    return f"; add them with {add}" + (f", or choose weights for those that it has: {anew}" if own else "")
 
 
 class UnavailableEmbedder:

@@ -22,9 +22,10 @@ def without_vectors(
     """What keywords alone found although vectors were asked for, and the stages of `config` left out of `used`."""
     if not vectors:
         if mode == "always" and strategy != config.effective:
-            lacked = min(config.models - {space.model for space, _ in sources.store.spaces()}, default="")
+            own = {space.model for space, _ in sources.store.spaces()}
+            lacked, vault = min(config.models - own, default=""), getattr(sources.store, "path", "")
             what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
-            yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked)}"
+            yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked, vault, own)}"
     elif strategy.signals() & EMBEDDING:
         for name in sources.keywords_only():
             lacks = f"the tier {shown(name)} has no vectors of the configured model"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from steelyard_eval.common.answer import NAMED, Conclusion, Step, name_of
-from steelyard_eval.common.documents.results import ResultsDocument
+from steelyard_eval.common.documents.results import ContenderRecord, ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import judging, labelling
+from steelyard_eval.decide.steps import judging, labelling, using
 from steelyard_eval.decide.wording import in_words
-from steelyard_eval.measures.statistics import MARGIN, TOO_FEW
+from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
 
 NAME = 24
@@ -37,16 +38,23 @@ def answer(
     place = "best" if top["delta"] == max(row["delta"] for row in rows) else "one"
     among = f", {place} of {len(rows)}," if len(rows) > 1 else ""
     today = name_of(baseline) if used or len(baseline) > NAMED else baseline
-    told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: "Too few queries to tell"}
+    corrected = (top.get("p") or 1.0) < ALPHA <= (top.get("p_holm") or 0.0)  # alone it would be told
+    few = f"Too few queries to tell{f', corrected for the {len(rows)} tried' if corrected else ''}"
+    told = {"better": "Better", "worse": f"Keep {today}", TOO_FEW: few}
     low, high = top.get("low"), top.get("high")
     known = low is not None and high is not None  # a document of others may leave them out
     gain = Gain(top["delta"], low or 0.0, high or 0.0, top.get("worse") if known else None)
     change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
     sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
-    formula = next((row["strategy"] for row in record["configurations"] if row["label"] == label), "")
+    row: ContenderRecord | None = next((row for row in record["configurations"] if row["label"] == label), None)
+    formula = row["strategy"] if row else ""
+    wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
     shown = formula if verdict != "worse" and formula != label else ""
     return Conclusion(
-        sentence, _steps(verdict, label, baseline, dataset, words or {}), shown, top.get("why") or ""
+        sentence,
+        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=bool(row and row.get("tuned"))),
+        shown,
+        top.get("why") or "",
     )
 
 
@@ -67,7 +75,14 @@ def _beside_today(dataset: Dataset | None, word: str | None) -> tuple[Step, ...]
 
 
 def _steps(
-    verdict: str, label: str, baseline: str, dataset: Dataset | None, words: Mapping[str, str | None]
+    verdict: str,
+    label: str,
+    baseline: str,
+    dataset: Dataset | None,
+    words: Mapping[str, str | None],
+    wanted: int,
+    *,
+    tuned: bool,
 ) -> tuple[Step, ...]:
     if dataset is None:
         return ()
@@ -76,7 +91,9 @@ def _steps(
         if dataset.unlabelled:
             return (judging(dataset, "label more queries, by what both find", used, other, "--random"),)
         if dataset.complete:
-            return (labelling(dataset, None, ""),)
+            return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
+    if verdict == "better" and tuned and other:
+        return (Step("its weights were chosen already; search with it", using(Path(other), dataset)),)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

@@ -71,7 +71,9 @@ def _few(queries: Sequence[Query], comparisons: Sequence[ComparedRecord]) -> lis
     usual = median(detectable)
     if units >= FEW and usual <= COARSE:
         return []
-    return [f"{count} judged queries are few: most differences in the table show only from about {usual:.2f} on"]
+    return [
+        f"{count} judged queries are few: most differences are found 4 times in 5 only from about {usual:.2f} on"
+    ]
 
 
 def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, baseline: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.base.extras import missing_modules
-from steelyard.embedders.kinds import KINDS, kind_of
+from steelyard.embedders.kinds import KINDS, LIGHT, kind_of
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.datasets import Dataset
@@ -63,14 +63,24 @@ def indexing(dataset: Dataset, model: str) -> tuple[Step, ...]:
     return () if command is None else (Step("index it once", command),)
 
 
-def installed_first(steps: Sequence[StepRecord]) -> list[StepRecord]:
-    """The steps, below the one that installs the model that they embed with, where it is not installed here."""
-    absent = [
-        StepRecord(what="install the model first", command=f"pip install 'steelyard[{extra}]'")
-        for kind, extra in KINDS.items()
-        if missing_modules(extra) and any(step["command"].endswith(f" --embedder {kind}") for step in steps)
-    ]
+def installed_first(steps: Sequence[StepRecord], again: str | None = None) -> list[StepRecord]:
+    """The steps, below the one that installs the model that they embed with, where it is not installed here.
+
+    `again` is the command that made the answer; of a model that brings PyTorch it is also said how to do without.
+    """
+    absent: list[StepRecord] = []
+    for kind, extra in KINDS.items():
+        if missing_modules(extra) and any(step["command"].endswith(f" --embedder {kind}") for step in steps):
+            large = ", which brings PyTorch and is large" if kind in LIGHT else ""
+            absent += [StepRecord(what=f"install the model first{large}", command=_installing(extra))]
+            if again and (other := LIGHT.get(kind)):
+                light = f"{_installing(KINDS[other])} && {again} --embedder {other}"
+                absent += [StepRecord(what="or choose weights for the same model without PyTorch", command=light)]
     return [*absent, *steps]
+
+
+def _installing(extra: str) -> str:
+    return f"pip install 'steelyard[{extra}]'"
 
 
 def exporting(path: Path, target: str) -> str:
@@ -114,8 +124,9 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     """Label so many more queries, but never more than there are; None: how many is not known."""
     left = dataset.unlabelled
     if not left:
-        more = f"about {rough(wanted)}" if wanted else "some"
-        return Step(f"every query has labels, and only others can tell more: add {more} to queries.jsonl")
+        more = f"about {rough(wanted)} new ones" if wanted else "new ones"
+        file = "queries.jsonl" if dataset.in_memory else word(dataset.path / "queries.jsonl")
+        return drawing(dataset, f"every query has labels; to tell more, write {more} into {file}, then label them")
     if wanted is None:
         told = "label more of your queries"
     elif rough(wanted) > left:

@@ -30,7 +30,8 @@ def named(config: SearchConfig) -> str:
     depths = f" at depth {', '.join(map(str, sorted(deep)))}" if deep else ""
     system, _, parameters = written_name(config).rstrip("]").partition("[")
     moved = f" with {parameters}" if parameters else ""
-    return f"{'' if system == 'plain' else f'{system} with '}{config.effective}{moved}{depths}"
+    lead = "" if system in ("plain", str(config.effective)) else f"{system} with "
+    return f"{lead}{config.effective}{moved}{depths}"
 
 
 def settings(config: SearchConfig) -> SettingsPart:

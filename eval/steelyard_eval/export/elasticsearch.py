@@ -16,6 +16,7 @@ from steelyard_eval.export.hybrid import (
     KEYWORDS,
     QUERY_VECTOR,
     Fusion,
+    dims,
     hybrid,
     index_notes,
     multi_match,
@@ -45,7 +46,7 @@ def write(config: SearchConfig) -> Parts:
     notes = ["send only what stands under search: POST /INDEX/_search", *notes]
     notes += index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
-        notes.append("the field embedding needs similarity cosine")
+        notes.append(f"map the field embedding as dense_vector with {dims(config)}, similarity cosine")
     if fusion.kind == "alone":
         return {"search": {"size": config.limit, "retriever": next(iter(retrievers.values()))}}, notes
     if fusion.kind == RECIPROCAL:

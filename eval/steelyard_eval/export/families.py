@@ -1,4 +1,4 @@
-"""Makes the table of `docs/export.md`: which target can express which family of strategies.
+"""Makes the end of `docs/export.md`: which target can express which family of strategies, and why not the others.
 
 ``python -m steelyard_eval.export.families`` prints what stands at the end of that page.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
@@ -49,26 +50,33 @@ FAMILIES = (
 
 
 def table(config: SearchConfig) -> str:
-    """Make a Markdown table of strategies by targets: yes, or the number of a reason that is listed below.
+    """Make a Markdown table of strategies by targets, and below it a section of each target with its reasons.
 
     `config` supplies the depths and the limit. The cells come from the exporters themselves.
     """
-    reasons: dict[str, int] = {}
-    lines = [f"| | {' | '.join(TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|"]
+    why = {
+        name: {family: _lost(config.with_strategy(parse_strategy(family)), target) for family in FAMILIES}
+        for name, target in TARGETS.items()
+    }
+    lines = [f"| | {' | '.join(f'[{name}](#{name})' for name in TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|"]
     for family in FAMILIES:
-        cells = [
-            _cell(config.with_strategy(parse_strategy(family)), target, reasons) for target in TARGETS.values()
-        ]
-        lines.append(f"| `{family}` | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *(f"{number}. {reason}" for reason, number in reasons.items())]) + "\n"
+        lines.append(f"| `{family}` | {' | '.join('no' if why[name][family] else 'yes' for name in TARGETS)} |")
+    for name, losses in why.items():
+        lines += ["", f"### {name}", ""]
+        for reason, count in Counter(filter(None, losses.values())).items():
+            refused = "; ".join(f"`{family}`" for family, lost in losses.items() if lost == reason)
+            many = "all" if count == len(FAMILIES) else "all others" if count > len(FAMILIES) / 2 else refused
+            lines.append(f"- {many}: {reason}")
+    return "\n".join(lines) + "\n"
 
 
-def _cell(config: SearchConfig, target: Target, reasons: dict[str, int]) -> str:
+def _lost(config: SearchConfig, target: Target) -> str:
+    """Why a target cannot express a configuration; empty where it can."""
     try:
         say(config, target)
     except Lost as lost:
-        return str(reasons.setdefault(str(lost), len(reasons) + 1))
-    return "yes"
+        return str(lost)
+    return ""
 
 
 if __name__ == "__main__":

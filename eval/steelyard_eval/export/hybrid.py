@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from steelyard.base.errors import shown
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import LOCAL
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
@@ -202,6 +203,14 @@ def boosted(config: SearchConfig, name: str) -> list[str]:
 def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
     """Make the keyword query of Elasticsearch and OpenSearch, which adds the scores of the fields."""
     return {"multi_match": {"query": QUERY_TEXT, "type": "most_fields", "fields": boosted(config, name)}}
+
+
+def dims(config: SearchConfig) -> str:
+    """How long the vectors are, as a mapping needs it; in words where the model is not one of ours."""
+    model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
+    embedder = LOCAL.get(model)
+    named = f"those of {shown(model)}" if model else "yours"
+    return f"dims {embedder.dimensions}" if embedder else f"as many dims as {named} have"
 
 
 def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:

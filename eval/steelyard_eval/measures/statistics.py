@@ -65,7 +65,7 @@ class Paired:
     verdict : str
         better, worse, no difference, or that the queries are `TOO_FEW`; see `verdict`.
     why : str
-        Why a difference whose interval is without 0 is not told; else empty.
+        Why a difference is not told whose interval is without 0, or whose p is below 0.05; else empty.
     """
 
     delta: float
@@ -293,9 +293,13 @@ def verdict(comparison: Paired, margin: float = MARGIN) -> str:
 def _told(paired: Paired, margin: float, count: int) -> Paired:
     """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
     told, why = verdict(paired, margin), ""
-    if told == TOO_FEW and (paired.low > 0 or paired.high < 0) and paired.mde is not None:
-        alone = f"the interval is without 0, but p is {paired.p:.3f}"
-        why = f"{alone} alone and {paired.p_holm:.3f} among {count} tried" if count > 1 else alone
+    if told == TOO_FEW and paired.mde is not None:
+        among = f", corrected for the {count} tried" if count > 1 else ""
+        alone = f" ({paired.p:.3f} of this one alone, as interval and odds are)" if count > 1 else ""
+        if paired.p_holm < ALPHA:
+            why = f"p is {paired.p_holm:.3f}{among}, but the interval has to be without 0, too"
+        elif paired.low > 0 or paired.high < 0:
+            why = f"p decides{among}: it has to be below {ALPHA}, and is {paired.p_holm:.3f}{alone}"
     return replace(paired, verdict=told, why=why)
 
 

@@ -6,13 +6,17 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.common.answer import chosen
+from steelyard_eval.common.answer import chosen, data_set
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import interval, number, tex
 from steelyard_eval.measures.statistics import ALPHA
 
 _CHOSEN = r"$^{\star}$"
 _TUNED = r"$^{\dagger}$"
+_UNASKED = {"RecallAll@10", "Judged@10"}
+"""Of the metrics that are measured where none are named, those that a paper would have to explain."""
+_USUAL = {"R@10", "RR@10", "Judged@10"}
+"""What is measured everywhere where none are named."""
 _SIGNS = {"better": r"$^{\blacktriangle}$", "worse": r"$^{\blacktriangledown}$"}
 
 
@@ -22,13 +26,16 @@ def latex(record: ResultsDocument) -> str:
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
     document (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
     recommendation chose, a dagger what was tuned on these queries. The label of the table is ``tab:``, the name of
-    the data set, and ``-compare`` or ``-recommend``.
+    the data set's folder, and ``-compare`` or ``-recommend``. Without metrics of your own, RecallAll@10 and
+    Judged@10 are left out.
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
     metrics = list(dict.fromkeys(row["metric"] for row in record["results"]))
     values = {(row["label"], row["metric"]): row["mean"] for row in record["results"]}
     primary, baseline = record["primary"], record.get("baseline")
+    if {*metrics} >= _USUAL:
+        metrics = [metric for metric in metrics if metric == primary or metric not in _UNASKED]
     tested = {(row["challenger"], row["metric"]): row["verdict"] for row in record["comparisons"]}
     labels = sorted(
         (row["label"] for row in record["configurations"] if (row["label"], primary) in values),
@@ -49,7 +56,7 @@ def latex(record: ResultsDocument) -> str:
         rows.append(f"{name} & {' & '.join(cells)} \\\\")
         rows += [r"\midrule"] if label == baseline and len(labels) > 1 else []
     head = " & ".join(tex(metric) for metric in metrics)
-    of = re.sub("[^A-Za-z0-9]+", "-", record["dataset"]["name"]).strip("-") or "results"
+    of = re.sub("[^A-Za-z0-9]+", "-", data_set(record["dataset"])).strip("-") or "results"
     name = f"tab:{of}-{'recommend' if record.get('leaderboard') else 'compare'}"
     said = [*_caption(record, tested.values()), *(_choice(record) if choice in labels else ())]
     said += [f"{_TUNED}: tuned on these queries, so its mean is optimistic."] if tuned & {*labels} else []
@@ -66,7 +73,7 @@ def latex(record: ResultsDocument) -> str:
 def _caption(record: ResultsDocument, verdicts: Collection[str]) -> Iterator[str]:
     """What the table has, and what its marks mean."""
     queries = record["results"][0].get("queries") or "the"
-    yield f"Means over {queries} queries of {tex(record['dataset']['name'])}, lists of {record['limit']}."
+    yield f"Means over {queries} queries of {tex(data_set(record['dataset']))}, lists of {record['limit']}."
     yield "Best in bold, second best underlined."
     if verdicts:
         marks = r"$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than"

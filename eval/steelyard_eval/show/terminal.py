@@ -70,7 +70,7 @@ def comparison(record: ResultsDocument) -> str:
 
 
 def tests(record: ResultsDocument) -> str:
-    """Print the paired comparisons: verdicts, differences, p-values, and the smallest detectable difference."""
+    """Print the paired comparisons: verdicts, differences, p-values, and what is found 4 times in 5."""
     rows = [
         {
             f"against {record['baseline']}": row["challenger"],
@@ -79,7 +79,7 @@ def tests(record: ResultsDocument) -> str:
             "p": f"{row['p']:.4f}",
             "p (Holm)": f"{row['p_holm']:.4f}",
             "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "smallest that would show": "-" if row["mde"] is None else f"{row['mde']:.3f}",
+            "found 4 in 5 times from": "-" if row["mde"] is None else f"{row['mde']:.3f}",
         }
         for row in record["comparisons"]
     ]
@@ -246,10 +246,11 @@ def _second(record: ResultsDocument) -> list[str]:
     if second is None:
         return []
     parted = "told apart by these queries" if second["parted"] else "not told apart by these queries"
-    behind, ends = second["mean"] >= 0, Ends(low=second["low"], high=second["high"])
-    if not behind and ends["low"] is not None and ends["high"] is not None:
-        ends = {"low": -ends["high"], "high": -ends["low"]}
-    lead = f"{'behind' if behind else 'ahead on these labels'} by {_signed(abs(second['mean']), ends)}"
+    behind, around = second["mean"] >= 0, Ends(low=second["low"], high=second["high"])
+    if not behind and around["low"] is not None and around["high"] is not None:
+        around = {"low": -around["high"], "high": -around["low"]}
+    bounds = ends(around["low"], around["high"], "+.4f")
+    lead = f"{'behind' if behind else 'ahead on these labels'} by {abs(second['mean']):.4f} {bounds}"
     return [f"next:    {second['label']}, {lead}, {parted}"]
 
 

@@ -72,10 +72,13 @@ class ChosenWeights(Reported[DecidedT]):
         other = (
             "what to try"
             if self.record["verdict"] == "try"
-            else f"the best that may be chosen {to and 'for '}{to}"
+            else f"the best that may be chosen{to and ' for '}{to}"
         )
         lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
-        said = {"steps": installed_first(steps), **({"replaced": before} if before else {})}
+        said = {
+            "steps": installed_first(steps, self.record.get("command")),
+            **({"replaced": before} if before else {}),
+        }
         return replace(self, record={**self.record, **said}), lines + before
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import LAYERS
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
@@ -26,23 +29,30 @@ from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation_case import RecommendationCase
-from steelyard_eval.tune.recommendation_document import document
+from steelyard_eval.tune.recommendation_document import document, in_sight
 from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.unlabelled import without_labels
+from steelyard_eval.tune.written import said_of_idle
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+_LAYERS = logging.getLogger("steelyard.retrievers.vector")
+"""Says which layers have no vectors, once, while they are searched."""
 METRICS = ("R@10", "RR@10", "Judged@10")
 """Shown beside the metric that is decided on."""
 
 
+@dataclass(frozen=True, repr=False)
 class Recommendation(ChosenWeights[ResultsDocument]):
     """The answer."""
 
     TEXT = "recommendation_text"
+
+    aside: tuple[str, ...] = ()
+    """Notices that a terminal leaves out: of signals that nothing in sight reads."""
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
@@ -113,16 +123,37 @@ def recommend(
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
-    tried = starts(source, queries, size).with_current(source, used.label, config)
-    laid = lay_out(source, queries, tried.starts, measures[0])
+    with _held_back(_LAYERS) as of_layers:
+        tried = starts(source, queries, size).with_current(source, used.label, config)
+        laid = lay_out(source, queries, tried.starts, measures[0])
     second = None
     if model_labels is not None:
         second = model_labels.measured(source, queries, laid, config, measures[0])
     case = RecommendationCase(
         source, queries, measures, laid, used, size, seed, now, tried, second, model=model_labels
-    )
-    record, chosen, attempt = document(case.restricted(restriction), timed)
-    return Recommendation(record, chosen, attempt, not laid.whole)
+    ).restricted(restriction)
+    record, chosen, attempt = document(case, timed)
+    seen = in_sight(case)
+    for said in of_layers if seen & {*LAYERS} else ():
+        _LAYERS.handle(said)
+    aside = () if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
+    return Recommendation(record, chosen, attempt, not laid.whole, tuple(aside))
+
+
+@contextmanager
+def _held_back(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
+    """What is logged meanwhile, in place of being shown."""
+    held: list[logging.LogRecord] = []
+
+    def hold(record: logging.LogRecord) -> bool:
+        held.append(record)
+        return False
+
+    log.addFilter(hold)
+    try:
+        yield held
+    finally:
+        log.removeFilter(hold)
 
 
 def _default(source: Source) -> str:

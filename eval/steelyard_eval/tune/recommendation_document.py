@@ -43,6 +43,9 @@ from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.tuning_document import curve_of
 from steelyard_eval.tune.written import said_of_idle
 
+FIRST = 3
+"""Rows of the leaderboard that are looked at in any case."""
+
 
 def document(
     case: RecommendationCase, timed: bool
@@ -189,6 +192,12 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "rankings": _rankings(case),
         "tuning": None,
     }
+
+
+def in_sight(case: RecommendationCase) -> set[str]:
+    """The signals of what was chosen, of what is used and of the first rows; notices of others concern nobody."""
+    configs = [case.picked, case.config, *(place.config for place in case.board.places[:FIRST])]
+    return {signal for config in configs if config for signal in config.strategy.signals()}
 
 
 def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:

@@ -239,21 +239,22 @@ class Toll:
     def sentence(self) -> str:
         """The whole of it in words."""
         kept, of = self.counts
-        lead = f"Only what {self.restriction} was a candidate ({kept:,} of {of:,})."
-        today = f" What you use today is not: {self.lost}." if self.lost else ""
+        today = f"; what you use today is none of them: {self.lost}" if self.lost else ""
+        lead = f"Only what {self.restriction} was a candidate ({kept:,} of {of:,}){today}."
         if not (self.without.gains - self.within.gains).any():
-            return f"{lead} It costs nothing: the same would be chosen without it.{today}"
+            return f"{lead} It costs nothing: the same would be chosen without it."
         change, free = self.change, self.without
         low, high, within, without = (
             number(in_range(value), signed=True)
             for value in (change.low, change.high, self.within.expected.mean, free.expected.mean)
         )
         sure = f"{self.metric} (95% sure of {low} to {high})"
-        cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "These queries show no cost of it"
-        sides = f"{within} expected with it, {without} without"
-        fewer = " A choice among fewer leaves less to chance, so it can look better; this is within the noise."
-        why = fewer if change.mean < 0 < change.high else ""
-        return f"{lead} {cost}: {sides}, by {free.formula}.{why}{today}"
+        cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "It shows no cost"
+        sides = f"{within} expected with it, {without} without, by {free.formula}"
+        if change.mean >= 0:
+            return f"{lead} {cost}: {sides}."
+        equal = "; these estimates are equal within their errors" if change.high > 0 else ""
+        return f"{lead} {cost}: {sides}{equal}. Means in a table are optimistic, the more so the more was tried."
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""
@@ -264,7 +265,9 @@ class Toll:
             )  # else what is used cannot be written
             path = WEIGHTS if used else beside(WEIGHTS)
             steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
-        return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, self.sentence()))))
+        instead = verdict == "keep" and self.lost and answer.formula
+        above = "The formula above is the best that may be chosen." if instead else ""
+        return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, above, self.sentence()))))
 
     def to_json(self) -> RestrictionRecord:
         """For the document."""

@@ -17,15 +17,34 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
     assert answer(record).sentence.startswith("Better: proven, one of 2, is +0.066 nDCG@10 over your bm25")
     without = record | {"comparisons": [rows[0], rows[1] | {"verdict": TOO_FEW}]}
     assert answer(without).sentence.startswith("Too few queries to tell: large, best of 2, is +0.098")
+    without["comparisons"][0] |= {"p": 0.03, "p_holm": 0.06}
+    assert answer(without).sentence.startswith("Too few queries to tell, corrected for the 2 tried: large, best")
 
 
 def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     row = {"challenger": "fts", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
-    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": []}
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": [], "dataset": {"judged": 59}}
     for verdict, what in (("better", "prove them"), ("worse", "something better")):
         found = answer(record | {"comparisons": [row | {"verdict": verdict}]}, load(starter()), {"bm25": "bm25"})
         (step,) = found.steps
         assert what in str(step)
+    tuned = {"configurations": [{"label": "fts", "strategy": "fts", "tuned": True}], "comparisons": [row]}
+    (step,) = answer(record | tuned, load(starter()), {"bm25": "bm25", "fts": "w.json"}).steps
+    assert step.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
+
+
+def test_as_many_new_queries_are_asked_for_as_the_difference_needs():
+    row = {
+        "challenger": "fts",
+        "delta": 0.06,
+        "low": -0.01,
+        "high": 0.12,
+        "verdict": TOO_FEW,
+        "queries_needed": 94,
+    }
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": [], "dataset": {"judged": 59}}
+    (step,) = answer(record | {"comparisons": [row]}, load(starter()), {"bm25": "bm25", "fts": "fts"}).steps
+    assert "write about 40 new ones into" in step.what  # 94 - 59 = 35, to tens
 
 
 def test_the_baseline_is_what_the_data_set_uses_today_else_it_is_not_yours():

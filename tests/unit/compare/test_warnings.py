@@ -43,7 +43,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say():
 def test_too_few_queries_are_told_with_what_they_miss():
     (told,) = of(tests=[{"mde": 0.1}, {"mde": 0.2}, {"mde": 0.4}])
     assert "30 judged queries are few" in told
-    assert "show only from about 0.20 on" in told
+    assert "found 4 times in 5 only from about 0.20 on" in told
     assert warnings(QUERIES, {"a": NOTHING}, {}, "a", [{"mde": 0.2}], "minilm", proven=True) == []
 
 

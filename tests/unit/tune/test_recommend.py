@@ -65,6 +65,21 @@ def config_of(text, system="plain"):
     return find_system(system).config(10, "minilm").with_strategy(parse_strategy(text))
 
 
+@pytest.mark.parametrize(("current", "told"), [("echovault", False), ("cortex_mem", True)])
+def test_a_layer_without_vectors_is_told_where_layers_are_in_sight(current, told, caplog):
+    """The starter has vectors of l0 and l1, and none of l2; what few queries put first reads no layers."""
+    data = load(starter())
+    few = dict(list(data.qrels.items())[:20])
+    recommend(replace(data, qrels=few), current, timed=False)
+    assert any("no vectors of the layer l2" in line.message for line in caplog.records) == told
+
+
+def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(found):
+    """No type of the starter's entries is one that an intent prefers, and only spec_kit reads that."""
+    (notice,) = [notice for notice in found.record["notices"] if "promised" in notice]
+    assert found.aside == (notice,)
+
+
 # What candidates are judged on
 
 

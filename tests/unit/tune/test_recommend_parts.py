@@ -253,9 +253,9 @@ def test_a_runner_up_that_is_ahead_on_these_labels_is_called_that(space):
     record = answer(space, perfect)
     second = {"label": "b", "strategy": "b", "mean": -0.02, "low": -0.05, "high": 0.01, "parted": False}
     told = " ".join(recommendation({**record, "runner_up": second}).split())
-    assert "next: b, ahead on these labels by +0.0200 [-0.0100, +0.0500], not told apart by these queries" in told
+    assert "next: b, ahead on these labels by 0.0200 [-0.0100, +0.0500], not told apart by these queries" in told
     told = " ".join(recommendation({**record, "runner_up": {**second, "mean": 0.02}}).split())
-    assert "next: b, behind by +0.0200 [-0.0500, +0.0100]" in told
+    assert "next: b, behind by 0.0200 [-0.0500, +0.0100]" in told
 
 
 def test_collections_that_lack_a_candidate_do_not_count_for_it():
@@ -272,4 +272,5 @@ def test_depths_are_named_where_they_are_not_the_systems_own():
     vector = usual.retrievers["vector"]
     moved = replace(usual, retrievers={**usual.retrievers, "vector": replace(vector, depth=vector.depth + 7)})
     assert named(usual) == f"moltnet with {usual.effective}"
+    assert named(find_system("fts").config(10, "minilm")) == "fts"
     assert named(moved) == f"moltnet with {usual.effective} at depth {vector.depth + 7}"

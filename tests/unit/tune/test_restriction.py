@@ -66,7 +66,7 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert found["cost"]["low"] < cost < found["cost"]["high"]
     assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
     assert f"It costs {cost:.3f} nDCG@10" in found["sentence"]
-    assert "What you use today is not: its layers" in found["sentence"]
+    assert "; what you use today is none of them: its layers" in found["sentence"]
     assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
     for face in (in_terminal, in_markdown, in_html):
         said = " ".join(str(face(record)).split())
@@ -78,7 +78,7 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
     toll = case.restricted(Restriction("elasticsearch")).toll
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
-    told = "A choice among fewer leaves less to chance"
+    told = "these estimates are equal within their errors"
     assert told in replace(toll, without=worse, within=better).sentence()
     assert told not in replace(toll, without=better, within=worse).sentence()
 
@@ -179,4 +179,4 @@ def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
     monkeypatch.setattr(restriction, "latencies", timed)
     found = tune(space.dataset, "rrf(fts, vector, k=60)", latency=5, workspace=space).to_json()
     assert found["restriction"]["current"] == "it takes 8.0 ms"
-    assert "What you use today is not: it takes 8.0 ms." in found["beside"]
+    assert "; what you use today is none of them: it takes 8.0 ms." in found["beside"]

@@ -158,7 +158,8 @@ def recommend(
 
     Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen,
     under keep what you use today. Under try there are two files beside it: *.current.json, what you use today, and
-    *.try.json, what to try. Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
+    *.try.json, what to try; so there are under keep where what you use today may not be chosen (--for, --latency,
+    --embedding-calls). Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
     """
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)
@@ -169,7 +170,8 @@ def recommend(
     document = answer.to_json()
     keep(data, "recommend", document, answer.weights)
     for notice in (*document["notices"], *floors):
-        note(notice)
+        if notice not in answer.aside:
+            note(notice)
     files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]
     put(document, as_json, "\n".join([recommendation(answer.record), "", *files]))
     if answer.interrupted:

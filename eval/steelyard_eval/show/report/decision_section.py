@@ -164,7 +164,7 @@ def _parted(second: RunnerUpRecord) -> str:
     ahead = mean < 0  # the document has the choice's lead over it
     if ahead and low is not None and high is not None:
         low, high = -high, -low
-    lead = signed({"value": abs(mean), "low": low, "high": high})
+    lead = f"{number(abs(mean))} {interval(low, high, signed=True)}".strip()
     return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {lead}"
 
 
