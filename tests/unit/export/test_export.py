@@ -679,6 +679,15 @@ def test_the_table_of_the_documentation_is_what_the_exporters_say() -> None:
     assert {name for name in TARGETS if f"`{name}`" in page} == set(TARGETS)
 
 
+@pytest.mark.parametrize(
+    ("model", "dims"), [("minilm", "dims 384"), ("other", "as many dims as those of 'other' have")]
+)
+def test_the_mapping_of_elasticsearch_is_told_with_the_length_of_the_vectors(model, dims) -> None:
+    """all-MiniLM-L6-v2 has 384 dimensions, by its model card."""
+    found = export(find_system("vector").config(10, model), "elasticsearch")
+    assert f"map the field embedding as dense_vector with {dims}, similarity cosine" in found.notes
+
+
 # The command
 
 

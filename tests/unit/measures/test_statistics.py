@@ -14,6 +14,7 @@ from steelyard_eval.measures.statistics import (
     TOO_FEW,
     Interval,
     _coins,
+    _told,
     benjamini_hochberg,
     compare_all,
     compare_paired,
@@ -313,3 +314,5 @@ def test_a_difference_that_holm_leaves_open_says_why():
     decides = "p decides, corrected for the 2 tried: it has to be below 0.05, and is 0.062"
     assert found.why == f"{decides} (0.031 of this one alone, as interval and odds are)"
     assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""
+    across = _told(replace(found, low=-0.001, p=0.04, p_holm=0.04), 0.02, 1)
+    assert across.why == "p is 0.040, but the interval has to be without 0, too"
