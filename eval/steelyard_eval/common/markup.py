@@ -171,6 +171,15 @@ def p_value(p: float | None) -> str:
     return "<0.0001" if p is not None and p < 0.0001 else number(p, 4)
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """Print a number with its noun, in the singular or the plural.
+
+    >>> counted(1, "fault"), counted(50001, "fault"), counted(2, "query", "queries")
+    ('1 fault', '50001 faults', '2 queries')
+    """
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
 def listed(names: Sequence[str], most: int = 4) -> str:
     """Names as a phrase, at most `most` of them; names that hold a comma have semicolons between them.
 

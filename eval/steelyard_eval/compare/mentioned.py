@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.memory.entry import Entry
+from steelyard_eval.common.markup import counted
 from steelyard_eval.compare.answer_form import LONGEST_TEXT, MANY, Results
-from steelyard_eval.datasets.faults import counted
 
 SHORTEST = 8
 """Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one."""

@@ -12,10 +12,10 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.embedders import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.results import ComparedRecord
+from steelyard_eval.common.markup import counted
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import Pair
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.rankings import spelled

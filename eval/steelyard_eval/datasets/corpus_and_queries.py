@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 from steelyard.base.errors import Fault, shown
 from steelyard.memory.entry import FIELDS, Entry, read_entry
 from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
-from steelyard_eval.datasets.faults import counted, hinted, meant
+from steelyard_eval.common.markup import counted
+from steelyard_eval.datasets.fault_list import hinted, meant
 from steelyard_eval.datasets.file_reader import FolderReader
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"

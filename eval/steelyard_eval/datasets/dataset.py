@@ -10,8 +10,8 @@ from pathlib import Path
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.embeddings import Matrix
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.labels import JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"

@@ -8,7 +8,7 @@ from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import content_hash
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.groups import wording
 
 _GROUPS_SHOWN = 3

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
 from steelyard.base.inputs import open_regular
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
-from steelyard_eval.datasets.faults import counted, grouped
+from steelyard_eval.datasets.fault_list import grouped
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.manifest import check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory

@@ -13,7 +13,7 @@ from steelyard.base.fields import parse_time
 from steelyard.base.files import canonical, write_text
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
-from steelyard_eval.datasets.faults import meant
+from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
 from steelyard_eval.datasets.named import RULE, Naming

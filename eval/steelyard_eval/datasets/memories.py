@@ -21,8 +21,8 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem.layers import directory, id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, SCHEME, uri_of
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import JsonLines
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import DatasetParts

@@ -13,11 +13,12 @@ from steelyard.base.errors import shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import FIELDS, Entry
 from steelyard.memory.query import QUERY_FIELDS, Query
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.duplicates import asked_again, asked_again_in_words
 from steelyard_eval.datasets.embeddings import read_vectors
-from steelyard_eval.datasets.faults import counted, meant
+from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import check_log

@@ -10,8 +10,8 @@ from steelyard.base.extras import missing_modules
 from steelyard.embedders.kinds import KINDS, LIGHT, kind_of
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash

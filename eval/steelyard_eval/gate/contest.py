@@ -20,7 +20,7 @@ from steelyard_eval.common.documents.gate import (
     SliceChange,
     SliceRecord,
 )
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.gate.answers import GateAnswers, about

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
 from steelyard.base.fields import format_time, parse_time
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore, read_yaml

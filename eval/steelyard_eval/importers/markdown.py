@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.base.errors import DataError
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.base import Imported, Importer
 from steelyard_eval.importers.notes import Note, entry_of, link_names, read_note, sections
 from steelyard_eval.importers.source import ForeignStore

@@ -22,7 +22,7 @@ from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.tally import sums

@@ -14,7 +14,7 @@ from pathlib import Path
 from scipy.special import ndtri  # scipy.stats takes half a second to import
 
 from steelyard_eval.common.documents.learn import DuelRecord
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.clients import DAY

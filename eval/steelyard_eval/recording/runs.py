@@ -23,9 +23,8 @@ import msgspec
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
-from steelyard_eval.common.markup import spans
+from steelyard_eval.common.markup import counted, spans
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from steelyard_eval.common.markup import interval, number
+from steelyard_eval.common.markup import counted, interval, number
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.decide.promise import Gain

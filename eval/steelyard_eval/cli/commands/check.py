@@ -12,11 +12,12 @@ import click
 from steelyard.base.escape import visible
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, Report
 from steelyard_eval.datasets import check as validate
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
-from steelyard_eval.datasets.faults import counted, grouped
+from steelyard_eval.datasets.fault_list import grouped
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated

@@ -13,7 +13,7 @@ from steelyard.config.search_config import SearchConfig, is_foreign, read_json
 from steelyard.systems.spec_kit.foreign import read_foreign
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.importers import Import, Options, import_store, importers
 from steelyard_eval.importers import refresh as import_again
 from steelyard_eval.tune.replaced import write_weights

@@ -17,8 +17,8 @@ from steelyard_eval.cli.commands.judge_texts import KEYS
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.notebook.label import by_model, whole_queries
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import desk, upcoming

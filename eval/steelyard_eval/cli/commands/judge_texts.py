@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from steelyard.base.errors import shown
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.decide.steps import deciding, labelled_as
 from steelyard_eval.gate.gating import Gate

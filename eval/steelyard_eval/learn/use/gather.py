@@ -13,8 +13,8 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
 from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback.log import line as written
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.faults import counted
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import STRENGTH, followed

@@ -12,7 +12,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
-from steelyard_eval.datasets.faults import counted
+from steelyard_eval.common.markup import counted
 from steelyard_eval.decide.promise import FEWEST as STATED
 from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, rough
 from steelyard_eval.decide.without_labels import FEWEST

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from steelyard.base.errors import Fault, shown
+from steelyard_eval.common.markup import counted
 
 EXAMPLES = 3
 """The number of faults of one rule that are shown."""
@@ -42,15 +43,6 @@ def hinted(fault: Fault, names: Collection[str]) -> Fault:
     return replace(
         fault, remedy=f"Did you mean `{fault.field}` where it says {shown(other, 40)}? Rename that field"
     )
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Print a number with its noun, in the singular or the plural.
-
-    >>> counted(1, "fault"), counted(50001, "fault"), counted(2, "query", "queries")
-    ('1 fault', '50001 faults', '2 queries')
-    """
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
 def grouped(faults: Sequence[Fault]) -> list[str]:
