@@ -24,6 +24,7 @@ from steelyard.table.signal_table import FETCHED
 PREFIX = "mcp:"
 """Of a tool of an MCP server."""
 LIMIT = 10
+"""Results, where nothing says how many."""
 ONLY_LISTS = {"endpoint": "an endpoint", "run": "a run", "frame": "a table of lists", "function": "a function"}
 """The kinds of contenders that have lists and nothing else, in words."""
 _TERM = r"\s*(?:[0-9.]+\s*\*\s*)?[A-Za-z_]\w*\s*"

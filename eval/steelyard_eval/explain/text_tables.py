@@ -10,6 +10,7 @@ from itertools import chain
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
 from steelyard_eval.common.answer import data_set
+from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.explanation import (
     ChangeRecord,
@@ -41,7 +42,6 @@ OTHERS = " lifts others"
 LACKING = f'"{OTHERS.strip()}": others have this signal, and the entry has not'
 REST = "without --entry: the lists and the other entries"
 LONGEST_STAGE = 80
-USUAL_LIMIT = 10
 MOST_MISSING = 12
 """The number of missing entries that are shown; the JSON document has all of them."""
 
@@ -111,7 +111,7 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
 
 def _most(about: ExplainedView) -> int:
     """Rows that are shown of a list that goes on beyond its limit, as some systems' do."""
-    return about.get("limit") or USUAL_LIMIT
+    return about.get("limit") or LIMIT
 
 
 def _silent(entries: Sequence[ListedEntry]) -> list[str]:

@@ -17,7 +17,7 @@ from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import Named, Setting, parted, separate
+from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted, separate
 from steelyard_eval.common.documents.gate import GatedConfiguration
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
@@ -32,9 +32,6 @@ from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
-
-LIMIT = 10
-"""The length of the lists where neither a weights file nor an option names another."""
 
 
 @dataclass(frozen=True)

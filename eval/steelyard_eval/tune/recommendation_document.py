@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.common.documents.parts import RankingsRecord
 from steelyard_eval.common.documents.results import (
     ChosenRecord,
@@ -25,6 +26,7 @@ from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, mean_of, origin, vouched
+from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.wording import depths_read
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
@@ -237,6 +239,8 @@ def _command(case: RecommendationCase) -> str | None:
     word = used.source if isinstance(used, ListContender) else used.label
     if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
         return None
-    options = {"--current": word, "--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed or None}
+    usual = {"--metric": METRIC, "--limit": LIMIT, "--seed": 0}
+    stated = {"--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed}
+    options = {"--current": word, **{name: value for name, value in stated.items() if value != usual[name]}}
     options |= {"--model-labels": case.model and case.model.path, **case.restriction.options}
     return spelled("recommend", case.source.dataset, options={**options, **case.source.options})

@@ -253,9 +253,7 @@ def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space
     ]
     assert "over your echovault" in document["sentence"]  # what dataset.json names
     assert document["current"]["label"] == "echovault"
-    assert (
-        document["command"] == f"steelyard recommend {starter()} --current echovault --metric nDCG@10 --limit 10"
-    )
+    assert document["command"] == f"steelyard recommend {starter()} --current echovault"
     assert f"{document['promise']['value']:+.3f} nDCG@10 expected" in document["sentence"]
     assert str(found.config.effective) == document["chosen"]["strategy"]
     assert found.config.provenance["promise"] == document["promise"]
