@@ -74,7 +74,8 @@ def installed_first(steps: Sequence[StepRecord], again: str | None = None) -> li
             large = ", which brings PyTorch and is large" if kind in LIGHT else ""
             absent += [StepRecord(what=f"install the model first{large}", command=_installing(extra))]
             if again and (other := LIGHT.get(kind)):
-                light = f"{_installing(KINDS[other])} && {again} --embedder {other}"
+                install = f"{_installing(KINDS[other])} && " if missing_modules(KINDS[other]) else ""
+                light = f"{install}{again} --embedder {other}"
                 absent += [StepRecord(what="or choose weights for the same model without PyTorch", command=light)]
     return [*absent, *steps]
 

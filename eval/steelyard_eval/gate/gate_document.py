@@ -25,6 +25,7 @@ from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.decide.steps import labelled_as, labelling
+from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
@@ -225,8 +226,13 @@ def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
 
 
 def _formula_before(contest: Contest) -> str:
-    """The formula that the baseline was written with, where that is another one; lists have none."""
-    before = contest.kept.strategy
+    """The formula that the baseline was written with, where that is another one and all that differs.
+
+    Lists have none; and a formula alone has no settings, which a baseline does not keep.
+    """
+    before, config = contest.kept.strategy, contest.now.config
+    if config is None or settings(config):
+        return ""
     try:
         parse_strategy(before)
     except ConfigError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,8 +76,9 @@ class ChosenWeights(Reported[DecidedT]):
             else f"the best that may be chosen{to and ' for '}{to}"
         )
         lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
+        again, here = self.record.get("command"), [] if target == WEIGHTS else ["-o", str(target)]
         said = {
-            "steps": installed_first(steps, self.record.get("command")),
+            "steps": installed_first(steps, again and " ".join([again, *map(shlex.quote, here)])),
             **({"replaced": before} if before else {}),
         }
         return replace(self, record={**self.record, **said}), lines + before

@@ -3,11 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
+from steelyard.fusion import parse_strategy
 from steelyard.rerank.settings import RerankConfig, open_reranker
 from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.datasets import load
@@ -111,3 +114,16 @@ def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedd
     data = sy.load(starter(), embedder=embedder)
     with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
         data.compare([file, "bm25"], timed=False)
+
+
+@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend"])
+def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, job):
+    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save(tmp_path / "w.json")
+    words = {
+        "compare": ["fts", tmp_path / "w.json"],
+        "explain": [tmp_path / "w.json"],
+        "judge": ["fts", tmp_path / "w.json", "--list"],
+        "recommend": ["--current", tmp_path / "w.json", "-o", tmp_path / "new.json"],
+    }[job]
+    found = CliRunner().invoke(main, [job, str(starter()), *map(str, words)])
+    assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output

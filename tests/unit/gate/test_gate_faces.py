@@ -20,6 +20,8 @@ from scipy.stats import norm
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
 from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.labels import JudgedPool
@@ -191,6 +193,13 @@ def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     data.update_baseline("bm25", because="x", baseline=path)
     (step,) = data.gate("graph", baseline=path).record["steps"]
     assert step["command"].endswith(" bm25 --against graph")
+    # A formula alone would search with the usual settings, and no command names both.
+    moved = find_system("plain[graph.seeds=1]").config(10)
+    moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
+    data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
+    moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
+    (step,) = data.gate(tmp_path / "w.json", baseline=path).record["steps"]
+    assert "--against" not in step["command"]
 
 
 def test_a_figure_shows_every_contender(found):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
 from steelyard_eval.cli.commands.options import (
     Handed,
     embedder_option,
@@ -146,6 +146,8 @@ def compare(
     named = contenders_of(contenders, more)
     if len(named) == 1 and not options["baseline"] and not options["recording"]:
         options["baseline"] = data.system or None
+    if not options["recording"]:
+        options["embedder"] = embedder_of(data, options["embedder"], [*named, options["baseline"]])
     comparison = run_compare(data, named or None, **options)
     document = comparison.to_json()
     keep(data, "compare", document)

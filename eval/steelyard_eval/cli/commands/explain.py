@@ -9,7 +9,7 @@ import click
 from steelyard.base.errors import ConfigError, closest, shown
 from steelyard.systems import SYSTEMS
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.configurations import lists_alone, separate
@@ -60,6 +60,7 @@ def explain(
     if len(named) > 2:
         raise click.UsageError(f"{', '.join(named)} are {len(named)}; name one, and one to hold against it")
     named = named or [data.today, *([against] if against else [])]
+    embedder = embedder_of(data, embedder, named)
     if query_id is None:
         document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
         first = [row["id"] for row in document["worst"][:1]]

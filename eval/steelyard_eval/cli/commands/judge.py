@@ -11,7 +11,7 @@ import click
 
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands import judge_texts
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of
 from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.judge_texts import KEYS
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
@@ -104,6 +104,7 @@ def judge(
         write_queries(data, seed)
         data = load(dataset)
     given = contenders_of(contenders, ()) or None
+    embedder = embedder_of(data, embedder, given or ())
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,

@@ -10,7 +10,7 @@ import click
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import by_option
+from steelyard_eval.cli.commands.contenders import by_option, embedder_of
 from steelyard_eval.cli.commands.options import (
     Handed,
     embedder_option,
@@ -164,6 +164,7 @@ def recommend(
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents)
     labels = read_model_labels(model_labels, data) if model_labels else None
+    options["embedder"] = embedder_of(data, options["embedder"], [current])
     answer = run_recommend(data, current, model_labels=labels, **options)
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
