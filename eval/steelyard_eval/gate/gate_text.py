@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard_eval.common.answer import in_terminal
-from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord, SliceRecord
 from steelyard_eval.common.markup import ends
 
@@ -67,9 +67,17 @@ def _details(row: GatedRecord) -> str:
         parts += [wrapped(f"  {query['id']} ({query['before']:.2f} to {query['now']:.2f}): {query['text']}", 4)]
         parts += [wrapped(f"    before: {', '.join(query['list_before'][:5])}", 12)]
         parts += [wrapped(f"    now:    {', '.join(query['list_now'][:5])}", 12)]
+    if formulas := rewritten(row):
+        parts += [wrapped(f"  it was {formulas[0]}", 4), wrapped(f"  it is  {formulas[1]}", 4)]
     slices = [part for part in row["slices"] if part["worse"]]
     parts += [wrapped(f"  worse on {part['field']} {part['value']}: {fall(part)}", 4) for part in slices]
     return "\n".join(parts)
+
+
+def rewritten(row: GatedRecord) -> tuple[str, str] | None:
+    """The formula of the baseline and today's, where they differ."""
+    before, now = row.get("strategy_before"), row.get("strategy")
+    return (brief(before), brief(now)) if before and now and before != now else None
 
 
 def fall(part: SliceRecord) -> str:

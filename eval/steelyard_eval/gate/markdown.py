@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from steelyard_eval.common.answer import below_in_markdown
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.common.markup import clip, markdown, verbatim
-from steelyard_eval.gate.gate_text import SHOWN, fall, rows_of, trust
+from steelyard_eval.gate.gate_text import SHOWN, fall, rewritten, rows_of, trust
 
 CLIPPED = 160
 """Characters of a query that are shown beside its rankings."""
@@ -44,7 +44,10 @@ def _lost(row: GatedRecord) -> str:
         f"({query['before']:.2f} → {query['now']:.2f})"
         for query in row["worst"][:SHOWN]
     )
-    return f"- lost most under {code(row['label'])}: {', '.join(lost)}"
+    lines = [f"- lost most under {code(row['label'])}: {', '.join(lost)}"]
+    if formulas := rewritten(row):
+        lines += [f"- it was {code(formulas[0])}, and is {code(formulas[1])}"]
+    return "\n".join(lines)
 
 
 def _table(record: GateDocument) -> Iterator[str]:

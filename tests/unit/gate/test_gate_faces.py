@@ -191,8 +191,10 @@ def test_the_reason_of_one_contender_stands_in_the_sentence_alone(found):
 def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     data, path = sy.load(starter()), tmp_path / "baseline.json"
     data.update_baseline("bm25", because="x", baseline=path)
-    (step,) = data.gate("graph", baseline=path).record["steps"]
+    record = data.gate("graph", baseline=path).record
+    (step,) = record["steps"]
     assert step["command"].endswith(" bm25 --against graph")
+    assert "- it was <code>bm25</code>, and is <code>graph</code>\n" in markdown_page(record)
     # A formula alone would search with the usual settings, and no command names both.
     moved = find_system("plain[graph.seeds=1]").config(10)
     moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
