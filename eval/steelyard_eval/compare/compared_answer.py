@@ -94,6 +94,6 @@ def _steps(
             return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
     if verdict == "better" and tuned and other:
-        return (Step("its weights were chosen already; search with it", using(Path(other), dataset)),)
+        return (Step("its weights are tuned already; search with them", using(Path(other), dataset)),)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

@@ -123,12 +123,11 @@ class Dataset:
             none = sum(not query.answerable for query in self.queries if query.split != LOGGED)
             answered = len(self.queries) - self.set_apart - none
             kinds = f"; {answered} with an answer, {none} without" if none else ""
-            return f"{visible(self.name)}: {self.sizes}{kinds}; no faults"
+            return f"{visible(self.called)}: {self.sizes}{kinds}; no faults"
         todo = f"{self.first_pairs}: {'data.judge()' if self.in_memory else self._judge}"
         todo = todo if self.queries else self._without_queries
-        return (
-            f"{visible(self.name)}: {self.sizes}; no faults, but without judgments nothing can be measured; {todo}"
-        )
+        lack = "no faults, but without judgments nothing can be measured"
+        return f"{visible(self.called)}: {self.sizes}; {lack}; {todo}"
 
     @property
     def first_pairs(self) -> str:

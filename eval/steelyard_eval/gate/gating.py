@@ -187,7 +187,7 @@ class Gate:
         split = self.split or (baseline.split if baseline else None)
         queries = judged(self.dataset, self.dataset.split(split))
         if not queries:
-            raise ConfigError(f"{self.dataset.name}: no query of the split has judgments; add them to qrels.txt")
+            raise ConfigError(f"{self.dataset.called}: no query of the split has judgments; add them to qrels.txt")
         return queries
 
     def unanswerable(self, baseline: Baseline | None) -> tuple[Query, ...]:

@@ -79,7 +79,7 @@ def tests(record: ResultsDocument) -> str:
             "p": f"{row['p']:.4f}",
             "p (Holm)": f"{row['p_holm']:.4f}",
             "win/tie/loss": f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "found 4 in 5 times from": "-" if row["mde"] is None else f"{row['mde']:.3f}",
+            "80% power from": "-" if row["mde"] is None else f"{row['mde']:.3f}",
         }
         for row in record["comparisons"]
     ]

@@ -66,7 +66,7 @@ def test_the_next_pairs_of_no_queries_are_none_and_it_says_what_to_do(folder):
     found = CliRunner().invoke(main, words)
 
     assert found.exit_code == 0
-    said = f"own has no queries, so no pair is next; write some: steelyard judge {folder} --out {folder / 'j'}"
+    said = f"{folder.name} has no queries, so no pair is next; write some: steelyard judge {folder} --out {folder / 'j'}"
     assert " ".join(found.stdout.split()) == f"{said} --embedder none"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import installed
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.common.configurations import parted, separate
-from steelyard_eval.datasets import Dataset
+
+if TYPE_CHECKING:  # search needs no data set
+    from steelyard_eval.datasets import Dataset
 
 contenders_argument = click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONTENDER)
 more_option = click.option(

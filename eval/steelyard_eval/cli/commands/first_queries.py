@@ -28,7 +28,7 @@ def write_queries(data: Dataset, seed: int) -> None:
     texts = logged_queries(data, seed)
     if not texts:
         click.echo(
-            f"{data.name} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
+            f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
             "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
             err=True,
         )

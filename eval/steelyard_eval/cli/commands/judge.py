@@ -96,7 +96,7 @@ def judge(
         data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
     if not (as_json or applies) and not data.queries:
         if lists:
-            what = f"{data.name} has no queries, so no pair is next; write some"
+            what = f"{data.called} has no queries, so no pair is next; write some"
             put(None, False, step_in_terminal({"what": what, "command": judge_texts.again()}))
             return
         for judge_ in (name, second_to or name):  # before queries are typed

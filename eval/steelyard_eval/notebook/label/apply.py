@@ -49,7 +49,7 @@ def apply(session: Session) -> Applied:
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
     if file is None:
-        raise ConfigError(f"{dataset.name} is in BEIR's form, with labels in a folder qrels; add yours there")
+        raise ConfigError(f"{dataset.called} is in BEIR's form, with labels in a folder qrels; add yours there")
     judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
     text = qrels_text(session.labels) if judged else ""
     if not text and (session.random or not judged):

@@ -160,7 +160,11 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
             yield judging(dataset, f"{written}, or draw them from the log", "--from-log")
         elif sealed(dataset) and not dataset.in_memory:
             vectors = ", ".join(query_vectors(dataset))
-            without = f", delete {vectors}, which lacks them" if vectors else ""
+            without = (
+                f", delete {vectors}, which lacks them (vectors are then of LSA, or of --embedder)"
+                if vectors
+                else ""
+            )
             yield Step(f"{written}{without}, and then", spelled("check", dataset, "--accept", options={}) or "")
         else:
             yield Step(written)

@@ -125,7 +125,7 @@ def duel_pool(dataset: Dataset, split: str | None, seed: int, space: Workspace) 
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
     firsts = [_firsts(row.ranked.lists()) for row in rows]
     if not any(ranks for ranks, _ in firsts):
-        raise ConfigError(f"no query of {dataset.name} finds anything; there is nothing to judge")
+        raise ConfigError(f"no query of {dataset.called} finds anything; there is nothing to judge")
     return pooled(dataset, [row.label for row in rows], queries, firsts, seed)
 
 

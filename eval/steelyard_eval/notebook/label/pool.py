@@ -117,7 +117,7 @@ def pool(
     Raises ConfigError for a contender that the data set cannot supply, and without any query.
     """
     if not queries:
-        raise ConfigError(f"{dataset.name} has no queries; add some to queries.jsonl")
+        raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
     ranks = [firsts(contender, dataset, space, queries) for contender in contenders]
     return pooled(dataset, [contender.label for contender in contenders], queries, ranks, seed)
 

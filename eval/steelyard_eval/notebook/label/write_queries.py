@@ -87,7 +87,7 @@ def drawn_from_log(
     if sealed(dataset):
         texts = [text for text in texts if wording(text) in known]
     if not texts:
-        raise ConfigError(f"{dataset.name} has no log with queries that it can take; name one with --feedback")
+        raise ConfigError(f"{dataset.called} has no log with queries that it can take; name one with --feedback")
     drawn = texts[:DRAWN]
     new = {wording(text): text for text in drawn if wording(text) not in known}
     named = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
@@ -137,9 +137,9 @@ def refused(text: str, entry: Entry) -> str:
 def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:
     """Write the queries of a data set that has none; returns how many. ConfigError where it has some."""
     if dataset.queries:
-        raise ConfigError(f"{dataset.name} has queries; add yours to {QUERIES}")
+        raise ConfigError(f"{dataset.called} has queries; add yours to {QUERIES}")
     if dataset.in_memory:
-        raise ConfigError(f"{dataset.name} is in no folder; import it first (steelyard import)")
+        raise ConfigError(f"{dataset.called} is in no folder; import it first (steelyard import)")
     distinct = list({wording(text): text for text in texts}.values())
     lines = [
         json.dumps({"id": f"own-{number:02d}", "text": text}, ensure_ascii=False)
