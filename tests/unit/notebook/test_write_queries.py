@@ -66,8 +66,9 @@ def test_the_next_pairs_of_no_queries_are_none_and_it_says_what_to_do(folder):
     found = CliRunner().invoke(main, words)
 
     assert found.exit_code == 0
-    said = f"{folder.name} has no queries, so no pair is next; write some: steelyard judge {folder} --out {folder / 'j'}"
-    assert " ".join(found.stdout.split()) == f"{said} --embedder none"
+    command = f"steelyard judge {folder} --out {folder / 'j'} --embedder none"
+    said = f"{folder.name} has no queries, so no pair is next; write some: {command}"
+    assert " ".join(found.stdout.split()) == said
 
 
 def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
