@@ -76,12 +76,18 @@ def chosen(record: ResultsDocument) -> str:
     return next(same, "")
 
 
+WHY_CHOSEN = {
+    "try": "where labels are few, what public collections showed decides with them (docs/start.md)",
+    "ship": "rows are in the order of these queries, and it is the likeliest to gain on others (docs/tuning.md)",
+}
+"""By verdict, why another row may have a higher mean."""
+
+
 def place_of_choice(record: ResultsDocument) -> str:
-    """Why what is worth a try is not the first row of a recommendation; empty for all else."""
-    labels = [row["label"] for row in record.get("leaderboard", ())]
-    index = labels.index(chosen(record)) if record.get("verdict") == "try" and chosen(record) in labels else 0
-    why = "where labels are few, what public collections showed decides with them"
-    return f"What was chosen is row {index + 1} here: {why} (docs/start.md)." if index else ""
+    """Why what was chosen is not the first row of a recommendation; empty where it is."""
+    labels, verdict = [row["label"] for row in record.get("leaderboard", ())], record.get("verdict")
+    index = labels.index(chosen(record)) if verdict in WHY_CHOSEN and chosen(record) in labels else 0
+    return f"What was chosen is row {index + 1} here: {WHY_CHOSEN[str(verdict)]}." if index else ""
 
 
 def in_terminal(record: AnsweredDocument) -> str:

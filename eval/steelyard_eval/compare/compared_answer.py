@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from steelyard_eval.common.answer import NAMED, Conclusion, Step, name_of
+from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.documents.results import ContenderRecord, ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import judging, labelling, using
+from steelyard_eval.decide.steps import indexing, judging, labelling, using
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
@@ -49,10 +50,12 @@ def answer(
     row: ContenderRecord | None = next((row for row in record["configurations"] if row["label"] == label), None)
     formula = row["strategy"] if row else ""
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
+    model = record.get("model") or ""
+    tuned = bool(row and row.get("tuned") and not row.get("edited"))
     shown = formula if verdict != "worse" and formula != label else ""
     return Conclusion(
         sentence,
-        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=bool(row and row.get("tuned"))),
+        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, model=model),
         shown,
         top.get("why") or "",
     )
@@ -83,6 +86,7 @@ def _steps(
     wanted: int,
     *,
     tuned: bool,
+    model: str,
 ) -> tuple[Step, ...]:
     if dataset is None:
         return ()
@@ -94,6 +98,7 @@ def _steps(
             return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
     if verdict == "better" and tuned and other:
-        return (Step("its weights are tuned already; search with them", using(Path(other), dataset)),)
+        search = Step("its weights are tuned already; search with them", using(Path(parted(other)[1]), dataset))
+        return (*indexing(dataset, model), search)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

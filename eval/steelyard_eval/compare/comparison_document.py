@@ -34,7 +34,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import mean_of, tuned_here
+from steelyard_eval.decide.provenance import edited, mean_of, tuned_here
 from steelyard_eval.decide.steps import judging
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
@@ -160,6 +160,8 @@ def _notices(case: ComparisonCase) -> list[str]:
 
 def _configuration(case: ComparisonCase, row: ArenaRow) -> ContenderRecord:
     made: ContenderRecord = {**row.about(), "empty": row.empty}
+    if isinstance(row.contender, Contender) and edited(row.contender.config):
+        made["edited"] = True
     return {**made, "tuned": True} if _tuned(case, row) else made
 
 

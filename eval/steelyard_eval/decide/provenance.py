@@ -60,6 +60,12 @@ def _tuned(config: SearchConfig) -> str:
     return sha256(canonical(read).encode()).hexdigest()
 
 
+def edited(config: SearchConfig) -> bool:
+    """Whether weights that were tuned are no longer those that the certificate is of."""
+    own = _tuned(config)
+    return "certificate" in config.provenance and config.provenance.get("tuned", own) != own
+
+
 def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
@@ -69,7 +75,7 @@ def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequ
     facts = config.provenance
     if "certificate" not in facts:
         return []
-    if facts.get("tuned", own := _tuned(config)) != own:
+    if edited(config):
         return [f"{label} was edited since it was tuned, so what the file promises is of other weights"]
     if facts.get("dataset_sha256") != dataset.sha256:
         same = facts.get("dataset") == dataset.name

@@ -29,7 +29,7 @@ def test_a_half_life_is_read_in_four_digits():
         assert "half_life=68.97h" in str(face(said))
 
 
-def test_a_try_that_is_not_the_first_row_says_what_else_decided():
+def test_a_choice_that_is_not_the_first_row_says_what_decided():
     rows = [{"label": "soleri, tuned"}, {"label": "weighted sum, tuned"}]
     record = {
         "verdict": "try",
@@ -41,5 +41,6 @@ def test_a_try_that_is_not_the_first_row_says_what_else_decided():
         ],
     }
     assert place_of_choice(record).startswith("What was chosen is row 2 here: where labels are few, ")
-    assert place_of_choice(record | {"verdict": "ship"}) == ""
+    assert "row 2 here: rows are in the order of these queries" in place_of_choice(record | {"verdict": "ship"})
+    assert place_of_choice(record | {"verdict": "keep"}) == ""
     assert place_of_choice(record | {"leaderboard": rows[::-1]}) == ""

@@ -49,7 +49,7 @@ class NamedSystem(TypedDict, total=False):
 class ContenderRecord(NamedSystem, SettingsPart):
     """What was compared; lists have their source as the strategy. `empty` counts queries without any result.
 
-    `tuned` says that it was tuned on these queries, or some of them.
+    `tuned` says that it was tuned on these queries, or some of them; `edited`, that its weights were edited since.
     """
 
     label: Annotated[str, ("minLength", 1)]
@@ -58,6 +58,7 @@ class ContenderRecord(NamedSystem, SettingsPart):
     kind: NotRequired[str | None]
     empty: NotRequired[Count]
     tuned: NotRequired[bool]
+    edited: NotRequired[bool]
 
 
 class ResultRecord(NamedSystem, MeanRecord):
