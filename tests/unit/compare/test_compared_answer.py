@@ -29,8 +29,13 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
         (step,) = found.steps
         assert what in str(step)
     tuned = {"configurations": [{"label": "fts", "strategy": "fts", "tuned": True}], "comparisons": [row]}
-    (step,) = answer(record | tuned, load(starter()), {"bm25": "bm25", "fts": "w.json"}).steps
-    assert step.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
+    named = {"bm25": "bm25", "fts": "mine=w.json"}
+    index, search = answer(record | tuned | {"model": "minilm"}, load(starter()), named).steps
+    assert index.command.endswith(" --embedder minilm")
+    assert search.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
+    tuned["configurations"][0]["edited"] = True
+    (step,) = answer(record | tuned, load(starter()), named).steps
+    assert "prove them" in str(step)
 
 
 def test_as_many_new_queries_are_asked_for_as_the_difference_needs():
