@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
 from steelyard_eval.cli.commands.options import (
     EmbedderName,
     Handed,
@@ -173,6 +173,8 @@ def init(
             note(text)
         put(begun.to_json(), as_json, str(begun))
         return
+    if dataset and current:
+        embedder = embedder_of(load(dataset), embedder, [current])
     judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
     started = start(
         dataset,
