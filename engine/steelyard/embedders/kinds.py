@@ -50,7 +50,8 @@ def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     known = bool(vault) and file.is_file()
     data = str(file.with_suffix("")) if known and file.with_suffix("").is_dir() else "DATASET"
     add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
-    own = min((name for each in models if (name := kind_of(each) or LSA * each.startswith(LSA))), default="")
+    kinds = [LSA if each.startswith(LSA) else kind_of(each) for each in models]
+    own = min(filter(None, kinds), default="")
     anew = shlex.join(["steelyard", "recommend", data, "--embedder", own])
     return f"; add them with {add}" + (f", or choose weights for those that it has: {anew}" if own else "")
 

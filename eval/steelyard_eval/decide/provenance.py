@@ -62,8 +62,8 @@ def _tuned(config: SearchConfig) -> str:
 
 def edited(config: SearchConfig) -> bool:
     """Whether weights that were tuned are no longer those that the certificate is of."""
-    own = _tuned(config)
-    return "certificate" in config.provenance and config.provenance.get("tuned", own) != own
+    facts = config.provenance
+    return "certificate" in facts and "tuned" in facts and facts["tuned"] != _tuned(config)
 
 
 def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:

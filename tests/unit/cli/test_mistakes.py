@@ -219,6 +219,11 @@ def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
     assert "query q1: words about a" in run(*command.split()).stdout
 
 
+def test_the_command_for_the_worst_query_searches_as_the_list_did(tiny):
+    options = ["--embedder", "none", "--limit", "3"]
+    assert run("explain", tiny, "bm25", *options).output.rstrip().endswith(f" bm25 {' '.join(options)}")
+
+
 @pytest.mark.parametrize("words", [["fts"], ["rrf(fts, bm25)"], ["w.json"], ["mine=fts"], ["fts", "bm25"]])
 def test_a_configuration_in_the_place_of_a_query_has_its_worst_listed(tiny, words):
     find_system("fts").config(10).save("w.json")

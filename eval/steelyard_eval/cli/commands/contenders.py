@@ -10,6 +10,7 @@ import click
 from steelyard.base.errors import SteelyardError
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import installed
+from steelyard.embedders.lsa import MODEL as LSA
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.common.configurations import parted, separate
 
@@ -56,12 +57,14 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
 
     Where these are several, or cannot be had here, it stays auto, and the job says what is wrong.
     """
+    if asked != "auto":
+        return asked
     files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
     try:
         models = {model for path in files for model in SearchConfig.load(path).models}
     except SteelyardError:  # the job says it
         return asked
-    if asked != "auto" or len(models) != 1 or models & dataset.query_vectors.keys():
+    if len(models) != 1 or models & dataset.query_vectors.keys():
         return asked
     (model,) = models
-    return model if model in [*installed(), "lsa"] else asked
+    return model if model in [*installed(), LSA] else asked

@@ -60,11 +60,12 @@ def explain(
     if len(named) > 2:
         raise click.UsageError(f"{', '.join(named)} are {len(named)}; name one, and one to hold against it")
     named = named or [data.today, *([against] if against else [])]
+    typed = {"--embedder": None if embedder == "auto" else embedder, "--intents": intents, "--limit": limit}
     embedder = embedder_of(data, embedder, named)
     if query_id is None:
         document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
         first = [row["id"] for row in document["worst"][:1]]
-        document["command"] = spelled("explain", data, *first, *named, options={})
+        document["command"] = spelled("explain", data, *first, *named, options=typed)
         put(document, as_json, _listed(document, data))
         return
     explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
