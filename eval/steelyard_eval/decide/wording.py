@@ -55,11 +55,18 @@ def depths_read(config: SearchConfig) -> dict[str, int | None]:
 
 
 def answer_of(
-    decision: Decision, dataset: Dataset, current: str, metric: str, fewest: int, formula: str, model: str
+    decision: Decision,
+    dataset: Dataset,
+    current: str,
+    metric: str,
+    asked: int,
+    fewest: int,
+    formula: str,
+    model: str,
 ) -> Conclusion:
-    """The answer that a decision is; `fewest` as for `sentence`, `formula` of the choice, `model` of vectors."""
+    """The answer that a decision is; `asked` and `fewest` as for `sentence`, `model` is of the vectors."""
     steps = to_do(decision.verdict, _last(decision, dataset), dataset, model)
-    return Conclusion(sentence(decision, current, metric, fewest), steps, formula)
+    return Conclusion(sentence(decision, current, metric, asked, fewest), steps, formula)
 
 
 def _last(decision: Decision, dataset: Dataset) -> Step:
@@ -69,19 +76,19 @@ def _last(decision: Decision, dataset: Dataset) -> Step:
     return labelling(dataset, decision.more, " to settle it" if decision.verdict == "try" else " to halve that")
 
 
-def sentence(decision: Decision, current: str, metric: str, fewest: int = 0) -> str:
-    """One sentence to act on; a gain that is not stated, for want of `fewest` labelled queries, is left open.
+def sentence(decision: Decision, current: str, metric: str, asked: int = 0, fewest: int = 0) -> str:
+    """One sentence to act on; the gain is left open where `asked` different queries are less than `fewest`.
 
     >>> decision = Decision("ship", 3, Gain.of(0.0612, 0.0211), 0.1, None)
     >>> sentence(decision, "echovault", "nDCG@10")
     'Ship: +0.061 nDCG@10 expected over your echovault, 95% sure of +0.020 to +0.103; 1 in 500 that it is worse.'
     """
     name = name_of(current)
-    if decision.verdict == "ship" and not fewest:
+    if is_stated(decision, asked, fewest):
         return f"Ship: {in_words(decision.gain, metric, f'expected over {name}')}."
     if decision.verdict == "ship":
         likely = f"better than {name} ({odds(decision.gain)})"
-        return f"Ship: {likely}; by how much can be told from {fewest} labelled queries on."
+        return f"Ship: {likely}; it takes {fewest} different labelled queries to say by how much ({asked} now)."
     if decision.verdict == "try" and decision.refusal:
         reason = f"Try: not proven, because {decision.refusal.reason}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."

@@ -293,9 +293,9 @@ class RecommendationCase:
         if self.public:
             conclusion = self.advice.answer(self.source.dataset, formula, self.source.model)
         else:
-            fewest = 0 if self.stated else self.usual.stated
+            numbers = questions(self.queries), self.usual.stated
             of = self.source.dataset, self.label, str(self.metric)
-            conclusion = answer_of(self.decision, *of, fewest, formula, self.source.model)
+            conclusion = answer_of(self.decision, *of, *numbers, formula, self.source.model)
         return conclusion if self.toll is None else self.toll.beside(conclusion, self.decision.verdict)
 
     @cached_property

@@ -160,13 +160,13 @@ def judge(
     task, decision, picked, best = tuning.task, tuning.decision, tuning.picked, tuning.optimum
     tuned, current = task.values(picked), task.values(task.config)
     count = len(task.tuned_on)
-    stated = is_stated(decision, questions(task.tuned_on), FEWEST)
+    asked = questions(task.tuned_on)
+    stated = is_stated(decision, asked, FEWEST)
     inside = {name: _inside(task, values) for name, values in (("tuned", tuned), ("current", current))}
-    fewest = 0 if stated else FEWEST
     written = tuning.instead if decision.candidate is None else picked
     formula = named(written) if written else ""
     of = task.dataset, "current setting", str(task.measure)
-    answer = answer_of(decision, *of, fewest, formula, task.model)
+    answer = answer_of(decision, *of, asked, FEWEST, formula, task.model)
     document: TuningDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",

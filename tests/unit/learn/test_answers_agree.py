@@ -111,7 +111,7 @@ def test_a_sentence_is_short_whatever_it_is_about(verdict):
     refusal = Refusal(f"it does not hold beside {formula}, {formula}, {formula}", "judge more")
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
         decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
-        told = [sentence(decision, label, "nDCG@10", fewest) for label in (formula, "x" * NAMED)]
+        told = [sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]
         assert max(map(len, told)) <= LONGEST
         assert "weighted_sum" not in told[0]
 

@@ -444,9 +444,9 @@ def test_the_three_sentences():
     assert sentence(replace(attempt, gain=Gain.of(0.002, 0.01)), "bm25", "nDCG@10").startswith(
         "Try: perhaps better than your bm25 (2 in 5 that it is worse), not proven."
     )
-    assert sentence(ship, "mine", "nDCG@10", 100) == (
-        "Ship: better than your mine (1 in 50 that it is worse); by how much can be told "
-        "from 100 labelled queries on."
+    assert sentence(ship, "mine", "nDCG@10", 60, 100) == (
+        "Ship: better than your mine (1 in 50 that it is worse); it takes 100 different "
+        "labelled queries to say by how much (60 now)."
     )
     refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
     assert sentence(refused, "bm25", "nDCG@10") == "Try: not proven, because the search was broken off."
