@@ -105,6 +105,9 @@ def judge(
         data = load(dataset)
     given = contenders_of(contenders, ()) or None
     embedder = embedder_of(data, embedder, given or ())
+    if applies and not (given or second_to or from_log or data.by_pairs) and random is None:
+        random = any(one.drawn for one in judgments_of(data, folder / f"{name}.jsonl").values())
+        given = None if random else ["bm25"]  # answers on pairs are labels whoever is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,
@@ -131,7 +134,7 @@ def judge(
     document = desk(session)
     for text in judge_texts.notes(session, document):
         tell_user(text)
-    where = [*judge_texts.saved(document)] if document["given"] else []
+    where = [*judge_texts.saved(session, document)] if document["given"] else []
     put(document, as_json, "\n".join(judge_texts.ended(document, where)))
 
 
@@ -163,8 +166,6 @@ def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
-        if said := desk(session)["said"]:
-            tell_user(said)
     note = ""
     while session.next is not None:
         found = desk(session)
@@ -217,5 +218,5 @@ def _undo(session: Session) -> None:
     last, pool = [*session.given.values()][-1], session.pool
     session.undo()
     tell(f"taken back: {judge_texts.judged(last)}")
-    if session.pool is not pool and (command := judge_texts.applying()):
+    if session.pool is not pool and (command := judge_texts.applying(session)):
         tell(f"{labels_file(session.pool.dataset.path)} still holds it; to take it out: {command}")

@@ -50,13 +50,8 @@ def kind(session: Session) -> str:
 
 
 def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
-    """The next pairs below their queries, how far the work is, and how to begin."""
-    before = [None, *(pair["query"] for pair in pairs)]
-    for pair, last in zip(pairs, before, strict=False):
-        if pair["query"] != last:
-            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
-        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
-    yield from ["", *ended(found, said=True)] if pairs else ended(found)
+    """How far the work is, how to begin, and the next pairs below their queries."""
+    yield from ended(found)
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
     if pairs and open_ and not found["drawn"]:
         yield wrapped(
@@ -67,6 +62,12 @@ def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
         needed = open_ or found["drawn"] or not found["comparisons"]
         what = "label them, one key each" if needed else "to label them all the same, one key each"
         yield step_in_terminal({"what": what, "command": again()})
+        yield ""
+    before = [None, *(pair["query"] for pair in pairs)]
+    for pair, last in zip(pairs, before, strict=False):
+        if pair["query"] != last:
+            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
+        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
 
 
 def notes(session: Session, found: DeskDocument) -> Iterator[str]:
@@ -84,36 +85,44 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = (), *, said: bool = False) -> Iterator[str]:
-    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask.
-
-    `said` is whether to add what a session says once, when it begins.
-    """
-    yield wrapped(" ".join(filter(None, (found["counts"], found["said"] if said else "", found["sentence"]))))
+def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
+    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
+    yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
     yield from map(step_in_terminal, found["steps"])
 
 
-def saved(found: DeskDocument) -> Iterator[str]:
+def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
-    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(found)}"
+    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(session)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
-    yield wrapped(f"to change an answer: u while judging, or write another grade in {found['file']}")
+    yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
     unstated = found["state"] and not found["written"]
-    if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying()):
+    if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying(session)):
         yield step_in_terminal({"what": "to use them", "command": command})
+    yield from _singles(session)
 
 
-def _unlabelled(found: DeskDocument) -> str:
-    """How many judged pairs are no labels, and why."""
-    rest = found["given"] - found["own_labels"]
-    why = "no grade was given, or their query is not judged in full yet"
-    return f"; {counted(rest, 'judged pair is', 'judged pairs are')} no label: {why}" if rest else ""
+def _unlabelled(session: Session) -> str:
+    """How many answers are no labels, and why."""
+    without = sum(one.grade is None for one in session.given.values())
+    none = f"; {counted(without, 'answer has', 'answers have')} no grade" if without else ""
+    waiting = len(session.waiting)
+    wait = f"; {counted(waiting, 'answer waits', 'answers wait')} until the query is judged in full"
+    return f"{none}{wait if waiting else ''}"
+
+
+def _singles(session: Session) -> Iterator[str]:
+    """How answers become labels that nobody asked for while whole queries were judged."""
+    if any(not session.given[pair].drawn for pair in session.waiting):
+        what = "answers on single pairs count now as labels of a duel, under which a verdict is try at most"
+        yield step_in_terminal({"what": what, "command": f"{again(contenders=(), random=False)} --apply"})
 
 
 def applied(done: Applied, session: Session, found: DeskDocument, stated: Mapping[str, object]) -> Iterator[str]:
     """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
-    yield f"written: {', '.join(map(str, done.written))}"
+    if done.written:
+        yield f"written: {', '.join(map(str, done.written))}"
     if stated.get("sampled") == "duel" and any(path.name == MANIFEST for path in done.written):
         yield wrapped(
             f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
@@ -121,14 +130,17 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
         )
     kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
     counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
-    yield wrapped(f"labels: {counts}{_unlabelled(found)}")
-    if done.again and done.added:
-        yield wrapped(
-            "a label of yours that was deleted there since would be among the added; to keep it out, delete its "
-            f"line in {session.file}, too"
-        )
-    if _unlabelled(found) and not done.before:
+    file, own = labels_file(session.pool.dataset.path), found["own_labels"]
+    same = f"no label changed: {file} has your {counted(own, 'label')} already"
+    changed = f"labels: {counts}" if done.before else same if own else "none of your answers is a label yet"
+    yield wrapped(f"{changed}{_unlabelled(session)}")
+    if again_ := done.again:
+        what = f"{len(again_)} of the added had been added before, and {file} lost them since{_named(again_)}"
+        yield wrapped(f"{what}; to keep one out, delete its line in {session.file}, and apply again")
+    yield from _singles(session)
+    if session.waiting or not own:
         yield step_in_terminal({"what": "go on judging", "command": again()})
+    if not (own or done.before):
         return
     decide = deciding(session.pool.dataset)
     yield step_in_terminal({"what": decide.what, "command": decide.command})
@@ -150,20 +162,23 @@ def _named(pairs: Sequence[Pair]) -> str:
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
 
 
-def applying() -> str:
+def applying(session: Session) -> str:
     """The command by which the data set gets the labels; empty for one that keeps them in another form."""
-    folder = Path(click.get_current_context().params["dataset"])
-    return "" if labels_file(folder) is None else f"{again()} --apply"
+    if labels_file(session.pool.dataset.path) is None:
+        return ""
+    return f"{again() if session.random else again(contenders=())} --apply"
 
 
-def again() -> str:
-    """The command that opens this session again, with its contenders and options as they were typed."""
+def again(**other: object) -> str:
+    """The command that opens this session again, as it was typed but for `other` contenders and options."""
     ctx = click.get_current_context()
-    words = ["steelyard", "judge", word(Path(ctx.params["dataset"])), *ctx.params["contenders"]]
+    params = {**ctx.params, **other}
+    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contenders"]]
     for option in ctx.command.params:
-        typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if typed and option.name in OPENS:
-            value = ctx.params[option.name or ""]
+        name = option.name or ""
+        typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name in OPENS:
+            value = params[name]
             words.append(max(option.secondary_opts if value is False else option.opts, key=len))
             words += [] if isinstance(value, bool) else [str(value)]
     return shlex.join(words)
