@@ -780,6 +780,12 @@ class TestCommand:
         back = "\nelse restore the labels from version control, or from a copy that judge --apply kept\n"
         assert back in CliRunner().invoke(main, gate).stdout
 
+    def test_who_has_judged_is_named_where_another_name_is_applied(self, unstated):
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, [*words, "--judge", "ann"], input="2q")
+        found = CliRunner().invoke(main, [*words, "--apply"]).stderr
+        assert "has no labels to apply; here are those of --judge ann" in " ".join(found.split())
+
     @pytest.mark.parametrize("option", [(), ("--random",)])
     def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j"), *option, "--apply"]
@@ -901,12 +907,14 @@ class TestCommand:
         alone = ["judge", str(unstated), "--embedder", "none"]
         CliRunner().invoke(main, [*alone, "fts", "bm25"], input="222q")
         CliRunner().invoke(main, alone, input="1q")
+        pairs = CliRunner().invoke(main, [*alone, "fts", "bm25"], input="q").stdout
+        assert f"to use them: steelyard judge {unstated} fts bm25 --embedder none --apply" in pairs
         told = CliRunner().invoke(main, [*alone, "--apply"]).stdout
         given = read_judgments(unstated / "judgments" / "judge.jsonl").values()
         waiting = [one.drawn for one in given if one.query == "q1"]  # the labels of q2 gain theirs
         assert {*waiting} == {False, True}
         assert f"; {len(waiting)} answers wait until the query is judged in full" in told
-        taken = shlex.split(told.split("verdict is try at most: ")[1].splitlines()[0])[1:]
+        taken = shlex.split(told.split("try at most): ")[1].splitlines()[0])[1:]
         assert f"labels: {len(waiting)} added" in CliRunner().invoke(main, taken).stdout
 
     def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):

@@ -105,9 +105,15 @@ def judge(
         data = load(dataset)
     given = contenders_of(contenders, ()) or None
     embedder = embedder_of(data, embedder, given or ())
-    if applies and not (given or second_to or from_log or data.by_pairs) and random is None:
-        random = any(one.drawn for one in judgments_of(data, folder / f"{name}.jsonl").values())
-        given = None if random else ["bm25"]  # answers on pairs are labels whoever is compared
+    if applies and not (given or second_to or from_log) and random is None:
+        answers = judgments_of(data, folder / f"{name}.jsonl")
+        random = any(one.drawn for one in answers.values())
+        if random and data.by_pairs:
+            raise click.UsageError(
+                f"{data.called} has labels of a duel, and some of your answers are on queries drawn at random: "
+                "--random --apply puts these in the place of the others, --duel --apply adds all; name one"
+            )
+        given = None if random or data.by_pairs else ["bm25"]  # on pairs it matters not who is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,

@@ -115,8 +115,9 @@ def _unlabelled(session: Session) -> str:
 def _singles(session: Session) -> Iterator[str]:
     """How answers become labels that nobody asked for while whole queries were judged."""
     if any(not session.given[pair].drawn for pair in session.waiting):
-        what = "answers on single pairs count now as labels of a duel, under which a verdict is try at most"
-        yield step_in_terminal({"what": what, "command": f"{again(contenders=(), random=False)} --apply"})
+        command = again(contenders=(), random=False, from_log=False, feedback=None)
+        what = "to add the answers on single pairs, too, as labels of a duel (a verdict is then try at most)"
+        yield step_in_terminal({"what": what, "command": f"{command} --apply"})
 
 
 def applied(done: Applied, session: Session, found: DeskDocument, stated: Mapping[str, object]) -> Iterator[str]:
@@ -166,7 +167,8 @@ def applying(session: Session) -> str:
     """The command by which the data set gets the labels; empty for one that keeps them in another form."""
     if labels_file(session.pool.dataset.path) is None:
         return ""
-    return f"{again() if session.random else again(contenders=())} --apply"
+    whole = session.random or any(one.drawn for one in session.given.values())
+    return f"{again() if whole else again(contenders=())} --apply"
 
 
 def again(**other: object) -> str:
@@ -175,11 +177,11 @@ def again(**other: object) -> str:
     params = {**ctx.params, **other}
     words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contenders"]]
     for option in ctx.command.params:
-        name = option.name or ""
+        name, value = option.name or "", params.get(option.name or "")
         typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if typed and name in OPENS:
-            value = params[name]
-            words.append(max(option.secondary_opts if value is False else option.opts, key=len))
+        spellings = option.secondary_opts if value is False else option.opts
+        if typed and name in OPENS and spellings and value is not None:
+            words.append(max(spellings, key=len))
             words += [] if isinstance(value, bool) else [str(value)]
     return shlex.join(words)
 

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
+from steelyard.base.escape import visible
 from steelyard.base.files import canonical, spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.datasets.beir import is_beir
@@ -16,7 +17,7 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import Pair
-from steelyard_eval.notebook.label.session import Session, lines, qrels_text
+from steelyard_eval.notebook.label.session import QRELS, Session, lines, qrels_text
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,14 @@ def apply(session: Session) -> Applied:
         raise ConfigError(f"{dataset.called} is in BEIR's form, with labels in a folder qrels; add yours there")
     judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
     text = qrels_text(session.labels) if judged else ""
+    if not text and session.random and session.waiting:
+        return Applied([], [], [], [], None, [])
     if not text and (session.random or not judged):
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; judge first")
+        others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
+        remedy = (
+            f"here are those of --judge {', '.join(map(visible, sorted(others)[:3]))}" if others else "judge first"
+        )
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; {remedy}")
     held, now = _graded(session.held), _graded(session.labels)
     added = [pair for pair in now if pair not in held]
     changed = [pair for pair in now if held.get(pair, now[pair]) != now[pair]]

@@ -28,7 +28,7 @@ from steelyard_eval.notebook.label.pool import Pool
 JUDGE = "judge"
 UNSURE = -2
 """In place of a grade: asked, and the judge cannot say."""
-QUERIES = "queries.jsonl"
+QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
 
 
 class Session:
@@ -113,7 +113,7 @@ class Session:
     @property
     def qrels(self) -> Path:
         """The grades of the data set and of this judge, as a qrels file."""
-        return self.folder / f"{self.judge}.qrels.txt"
+        return self.folder / f"{self.judge}{QRELS}"
 
     @property
     def applied(self) -> Path:
@@ -241,7 +241,11 @@ class Session:
     def waiting(self) -> list[Pair]:
         """The pairs with a grade that is no label yet, because their query is not judged in full."""
         labels = self.labels
-        return [pair for pair, one in self.given.items() if None is not one.grade != _grade(labels, pair)]
+        return [
+            pair
+            for pair, one in self.given.items()
+            if one.grade not in (None, _grade(labels, pair), _grade(self.held, pair))
+        ]
 
     def _lost(self, given: Collection[Pair]) -> list[Pair]:
         """What the data set holds of judgments that are not given any more; of a query that was drawn, all."""
