@@ -21,6 +21,7 @@ from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.apply import apply
@@ -917,6 +918,22 @@ class TestCommand:
         taken = shlex.split(told.split("try at most): ")[1].splitlines()[0])[1:]
         assert f"labels: {len(waiting)} added" in CliRunner().invoke(main, taken).stdout
 
+    def test_which_answers_are_meant_is_asked_where_drawn_queries_would_replace_a_duel(self, unstated):
+        with (unstated / "corpus.jsonl").open("a") as corpus:
+            corpus.writelines(f'{{"id": "k{at}", "text": "rotate keys"}}\n' for at in range(4))
+        before = "q1 0 m1 1\n"
+        (unstated / "qrels.txt").write_text(before)
+        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "duel"}')
+        words = ["judge", str(unstated), "--embedder", "none"]
+        CliRunner().invoke(main, [*words, "--random"], input="1q")
+        found = CliRunner().invoke(main, [*words, "--apply"])
+        assert found.exit_code == 2
+        assert all(f"{option} --apply" in found.stderr for option in ("--random", "--duel"))
+        drawn = CliRunner().invoke(main, [*words, "--random", "--apply"]).stdout  # the query is not judged in full
+        assert drawn.startswith("none of your answers is a label yet; 1 answer waits")
+        assert (unstated / "qrels.txt").read_text() == before
+        assert "labels: 1 added" in CliRunner().invoke(main, [*words, "--duel", "--apply"]).stdout
+
     def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
         self.add(unstated)
@@ -1226,6 +1243,10 @@ class TestDrawn:
         assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
         said = [whole_queries.to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
         assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
+
+    def test_the_lists_of_the_first_session_stay_whichever_session_applies(self, session):
+        known = replace(session.pool, dataset=replace(session.pool.dataset, pool=JudgedPool(("fts", "bm25"), 10)))
+        assert whole_queries.to_state(known, False, [("q1", "m")]) == {"sampled": "duel"}
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()

@@ -127,7 +127,7 @@ def judge(
         stated = whole_queries.to_state(session.pool, session.random, session.given)
         done = apply(session)
         written = [str(path) for path in done.written]
-        lines = judge_texts.applied(done, session, desk(session), stated)
+        lines = judge_texts.applied(done, session, stated)
         counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
         put({"written": written, "stated": stated, **counts}, as_json, "\n".join(lines))
         return

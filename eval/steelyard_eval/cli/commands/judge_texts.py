@@ -116,11 +116,11 @@ def _singles(session: Session) -> Iterator[str]:
     """How answers become labels that nobody asked for while whole queries were judged."""
     if any(not session.given[pair].drawn for pair in session.waiting):
         command = again(contenders=(), random=False, from_log=False, feedback=None)
-        what = "to add the answers on single pairs, too, as labels of a duel (a verdict is then try at most)"
+        what = "to add the answers on single pairs, too (a verdict may then be try at most)"
         yield step_in_terminal({"what": what, "command": f"{command} --apply"})
 
 
-def applied(done: Applied, session: Session, found: DeskDocument, stated: Mapping[str, object]) -> Iterator[str]:
+def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> Iterator[str]:
     """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
     if done.written:
         yield f"written: {', '.join(map(str, done.written))}"
@@ -131,7 +131,8 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
         )
     kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
     counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
-    file, own = labels_file(session.pool.dataset.path), found["own_labels"]
+    graded = sum(one.grade is not None for one in session.given.values())
+    file, own = labels_file(session.pool.dataset.path), graded - len(session.waiting)
     same = f"no label changed: {file} has your {counted(own, 'label')} already"
     changed = f"labels: {counts}" if done.before else same if own else "none of your answers is a label yet"
     yield wrapped(f"{changed}{_unlabelled(session)}")
