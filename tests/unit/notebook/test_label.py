@@ -556,7 +556,7 @@ class TestCommand:
         assert found.startswith(
             f"0 pairs judged; the {count} without a label count as not relevant (pool: complete)."
         )
-        assert "to label them all the same, one key each: " in found
+        assert "to label pairs all the same, one key each: " in found
         assert not any(word in found for word in (" left", "more label", "wherever you stop"))
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
@@ -886,12 +886,15 @@ class TestCommand:
         CliRunner().invoke(main, [*words, "--apply"])
         file, whole = unstated / "j" / "judge.jsonl", load(unstated).qrels
         gone, kept = file.read_text().splitlines(keepends=True)
+        assert "to use" not in CliRunner().invoke(main, [*words, "--list"]).stdout
         file.unlink()
         CliRunner().invoke(main, [*words, "--apply"])
         assert load(unstated).qrels == whole
 
         file.write_text(kept)
         row = json.loads(gone)
+        listed = " ".join(CliRunner().invoke(main, [*words, "--list"]).stdout.split())
+        assert f"to use your answers: steelyard judge {unstated} --out {unstated / 'j'} --apply" in listed
         told = CliRunner().invoke(main, [*words, "--apply"]).stdout
         assert f"0 added, 0 changed, 1 taken out ({row['query']} {row['entry']})" in " ".join(told.split())
         assert sum(map(len, load(unstated).qrels.values())) == 2

@@ -133,7 +133,7 @@ def judge(
         return
     if lists:
         pairs, document = upcoming(session), desk(session)
-        put({**document, "next": pairs}, as_json, "\n".join(judge_texts.listed(pairs, document)))
+        put({**document, "next": pairs}, as_json, "\n".join(judge_texts.listed(pairs, session, document)))
         return
     if not as_json:
         _work(session)

@@ -49,9 +49,9 @@ def kind(session: Session) -> str:
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
 
 
-def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
+def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
-    yield from ended(found)
+    yield from ended(found, [*_to_use(session, found, "to use your answers")])
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
     if pairs and open_ and not found["drawn"]:
         yield wrapped(
@@ -60,7 +60,7 @@ def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
         )
     if pairs:
         needed = open_ or found["drawn"] or not found["comparisons"]
-        what = "label them, one key each" if needed else "to label them all the same, one key each"
+        what = "label them, one key each" if needed else "to label pairs all the same, one key each"
         yield step_in_terminal({"what": what, "command": again()})
         yield ""
     before = [None, *(pair["query"] for pair in pairs)]
@@ -86,7 +86,7 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
 
 
 def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
-    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask."""
+    """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
     yield from map(step_in_terminal, found["steps"])
@@ -97,10 +97,16 @@ def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(session)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
-    unstated = found["state"] and not found["written"]
-    if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying(session)):
-        yield step_in_terminal({"what": "to use them", "command": command})
+    yield from _to_use(session, found, "to use them")
     yield from _singles(session)
+
+
+def _to_use(session: Session, found: DeskDocument, what: str) -> Iterator[str]:
+    """How the data set gets the labels, where it lacks some, or holds some that were taken back."""
+    unstated = found["state"] and not found["written"]
+    new = found["own_labels"] and (found["new_labels"] or unstated)
+    if (new or session.pool.dataset.qrels != session.held) and (command := applying(session)):
+        yield step_in_terminal({"what": what, "command": command})
 
 
 def _unlabelled(session: Session) -> str:
