@@ -23,8 +23,9 @@ import msgspec
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, compact
-from steelyard_eval.common.markup import counted, spans
+from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.states import NAMED, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
@@ -199,27 +200,29 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
 def moved_since_last(dataset: Dataset) -> list[str]:
     """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told.
 
-    Where all is said to be judged, also what relevant labels that came or went say of that.
+    Where all is said to be judged, also what relevant labels that came or went say of that, unless the labels are
+    those that `judge --apply` had replaced.
     """
     with suppress(DataError):
         for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
             told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
-            return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if dataset.complete else ())]
+            undone = any(labels == dataset.qrels for _, labels in kept_labels(dataset))
+            doubtful = dataset.complete and not undone
+            return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
     return []
 
 
 def _incomplete(before: Labels, now: Labels) -> Iterator[str]:
     """What is doubtful where an entry without a label is said not to be relevant."""
-    lost, found = _relevant_alone(before, now), _relevant_alone(now, before)
-    remedy = 'take "pool" out of dataset.json'
-    if before and lost:
-        what = f"{counted(lost, 'entry', 'entries')} that lost a label"
-        yield f"pool: complete now calls {what} not relevant; {remedy} if that is wrong"
-    if before and found:
-        what = f"{counted(found, 'entry', 'entries')} that got a label"
-        yield f"pool: complete called {what} not relevant; {remedy} unless all is judged now"
+    counts = {"gone": _relevant_alone(before, now), "new": _relevant_alone(now, before)}
+    if before and any(counts.values()):
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        yield (
+            f"labels of relevant entries: {told}. dataset.json says that all is judged (pool: complete), so what "
+            'has no label counts as not relevant; if that is wrong, take "pool" out of it'
+        )
 
 
 def _relevant_alone(these: Labels, those: Labels) -> int:

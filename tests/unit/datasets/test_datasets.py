@@ -470,11 +470,17 @@ class TestAccepting:
         write(sealed, "dataset.json", manifest | {"pool": "complete"})
         keep(load(sealed), "compare", {"primary": "nDCG@10"})
         write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2\n", "") + "q2 0 e1 1\n")
-        remedy = 'take "pool" out of dataset.json'
-        assert self.accept(sealed)[1][2:] == [
-            f"pool: complete now calls 1 entry that lost a label not relevant; {remedy} if that is wrong",
-            f"pool: complete called 1 entry that got a label not relevant; {remedy} unless all is judged now",
-        ]
+        said = "labels of relevant entries: 1 gone, 1 new. dataset.json says that all is judged (pool: complete)"
+        assert [line.startswith(said) for line in self.accept(sealed)[1]] == [False, False, True]
+
+    def test_labels_that_an_undo_brought_back_are_not_doubted(self, sealed):
+        """The same change, back to the labels that judge --apply had kept."""
+        self.test_labels_that_show_that_not_all_is_judged(sealed)
+        keep(load(sealed), "compare", {"primary": "nDCG@10"})
+        (sealed / "judgments").mkdir()
+        for folder in ("judgments/qrels.before-1.txt", "qrels.txt"):
+            write(sealed, folder, QRELS)
+        assert [line.split(":")[0] for line in self.accept(sealed)[1]] == ["accepted", "labels since run 2"]
 
     def test_a_file_that_was_removed(self, sealed):
         write(sealed, "qrels.txt", None)

@@ -21,8 +21,10 @@ from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label import sampling, whole_queries
+from steelyard_eval.notebook.label.apply import apply
 from steelyard_eval.notebook.label.desk import _settled, desk
 from steelyard_eval.notebook.label.judgments import Judgment, read_judgments
 from steelyard_eval.notebook.label.kappa import agreement
@@ -263,7 +265,7 @@ class TestSession:
         assert lines[1] == {"query": lines[1]["query"], "entry": lines[1]["entry"], "grade": 3, "note": "because",
                             "at": "2026-09-21T14:13:20Z",  # date -u -d @1790000000
                             "dataset": session.pool.dataset.path.name, "asked": texts[1],
-                            "digest": lines[1]["digest"]}  # fmt: skip
+                            "digest": lines[1]["digest"], "drawn": False}  # fmt: skip
         assert session.qrels.read_text().splitlines()[1] == f"{lines[1]['query']} 0 {lines[1]['entry']} 3"
 
     def test_a_session_goes_on_where_it_was_left(self, session, blank):
@@ -451,7 +453,7 @@ class TestCommand:
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
-        assert "\n2 pairs judged, " in found.stdout
+        assert "\n2 pairs judged; " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
     def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
@@ -461,8 +463,8 @@ class TestCommand:
         before = len((starter() / "qrels.txt").read_text().splitlines())
 
         assert written == before + 2
-        assert "\n4 pairs judged, " in found.stdout
-        said = f": {written} labels, 2 of them yours; 2 judged pairs are no label: no grade was given"
+        assert "\n4 pairs judged; " in found.stdout
+        said = f": {written} labels, 2 of them yours; 2 answers have no grade"
         assert said in " ".join(found.stdout.split())
 
     def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
@@ -510,7 +512,7 @@ class TestCommand:
         shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
         again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
         assert "another search" not in said
-        replaces = "(another search replaces search-weights.json, and how to have that again is printed)"
+        replaces = "(if this replaces search-weights.json, it prints the command that undoes it)"
         assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
         words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
         assert words[1:] == ["echovault", "search-weights.json"]
@@ -540,22 +542,22 @@ class TestCommand:
         about = json.loads((folder / "dataset.json").read_text())
         (folder / "qrels.txt").write_text(text)
         (folder / "dataset.json").write_text(json.dumps({**about, "counts": {}, "files": {}}))
-        found = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
+        shown = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
+        found = " ".join(shown.split())
         listed = [query for query in usual if f"{query}: " in found]
         assert f" left. 0 of {59 - kept} drawn queries are judged in full; next: " in found
-        assert f"pairs of {found.partition(':')[0]}. {said}" in found
+        assert f"pairs of {shown.split(chr(10) * 2)[1].partition(':')[0]}. {said}" in found
         assert listed
         assert not set(listed) & set(usual[:kept])
 
     def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
         found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
-        assert "all that matters is labelled (pool: complete), so no pair needs a label." in found
-        assert "to label them all the same, one key each: " in found
-        assert "more label" not in found
-        asked = self.run("--out", tmp_path, keys="11q")
-        told = " ".join(f"{asked.stderr} {asked.stdout}".split())
-        assert told.count("so no pair needs a label.") == 1  # and not above each of the three pairs
-        assert "wherever you stop" not in found
+        count = json.loads(self.run("--out", tmp_path, "--json").stdout)["left"]
+        assert found.startswith(
+            f"0 pairs judged; the {count} without a label count as not relevant (pool: complete)."
+        )
+        assert "to label pairs all the same, one key each: " in found
+        assert not any(word in found for word in (" left", "more label", "wherever you stop"))
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
@@ -603,7 +605,9 @@ class TestCommand:
         assert len(listed) == 20  # as docs/commands.md says
         assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
         assert all(one["entry"] in shown for one in listed)
-        again = " ".join(shown.split()).split("all the same, one key each: steelyard ")[1]
+        said, _, pairs = shown.partition("\n\n")  # the conclusion stands first
+        assert pairs.startswith(f"{asked[0][0]}: ")
+        again = " ".join(said.split()).split("all the same, one key each: steelyard ")[1]
         assert shlex.split(again) == ["judge", str(starter()), "bm25", "rrf(bm25, vector)", "--out", str(tmp_path)]
 
     def of(self, *words):
@@ -669,7 +673,7 @@ class TestCommand:
         assert (unstated / "dataset.json").read_bytes() == before
 
         named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
-        assert named == ["steelyard", *words[:4], "--out", *words[5:], "--apply"]
+        assert named == ["steelyard", *words[:2], "--out", *words[5:], "--apply"]
         done = CliRunner().invoke(main, named[1:])
         written, _, told = done.stdout.partition("\n")
         kept = unstated / "j" / "qrels.before-1.txt"
@@ -723,7 +727,10 @@ class TestCommand:
         (unstated / "qrels.txt").write_text("")  # one of other hands, and the one that was judged
         again = CliRunner().invoke(main, [*words, "--apply"]).stdout
         assert "labels: 1 added (q1 m2), 0 changed" in again
-        assert f"delete its line in {unstated / 'j' / 'judge.jsonl'}, too" in " ".join(again.split())
+        said = (
+            f"1 of the added had been added before, and {unstated / 'qrels.txt'} lost them since (q1 m2); to keep "
+        )
+        assert f"{said}one out, delete its line in {unstated / 'j' / 'judge.jsonl'}, and apply again" in again
         assert (unstated / "qrels.txt").read_text() == "q1 0 m2 2\n"
 
     def test_the_counts_and_the_hash_of_dataset_json_are_those_of_the_labels(self, unstated):
@@ -774,6 +781,12 @@ class TestCommand:
         back = "\nelse restore the labels from version control, or from a copy that judge --apply kept\n"
         assert back in CliRunner().invoke(main, gate).stdout
 
+    def test_who_has_judged_is_named_where_another_name_is_applied(self, unstated):
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, [*words, "--judge", "ann"], input="2q")
+        found = CliRunner().invoke(main, [*words, "--apply"]).stderr
+        assert "has no labels to apply; here are those of --judge ann" in " ".join(found.split())
+
     @pytest.mark.parametrize("option", [(), ("--random",)])
     def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j"), *option, "--apply"]
@@ -792,7 +805,7 @@ class TestCommand:
         second = list(read_judgments(out / "judge.jsonl"))[1]
         found = CliRunner().invoke(main, words, input="uq")
 
-        command = shlex.join(["steelyard", *words, "--apply"])
+        command = shlex.join(["steelyard", *words[:2], *words[4:], "--apply"])
         assert f"taken back: {second[0]}, {second[1]}, grade 1\n" in found.stderr
         assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
         assert ": 1 label, 1 of them yours\n" in found.stdout
@@ -849,6 +862,81 @@ class TestCommand:
         assert "0 added, 1 changed (q1 m2), 0 taken" in CliRunner().invoke(main, [*words, "--apply"]).stdout
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
 
+    @pytest.mark.parametrize("sampled", [None, "random"])
+    def test_answers_on_pairs_are_applied_without_their_contenders(self, unstated, monkeypatch, sampled):
+        monkeypatch.setenv("COLUMNS", "400")
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        (unstated / "dataset.json").write_text(json.dumps({"name": "x", "sampled": sampled}))
+        CliRunner().invoke(main, ["judge", str(unstated), "fts", "bm25"], input="2q")
+        apply = ["judge", str(unstated), "--apply"]
+        assert "labels: 1 added (q1 m2), 0 changed" in CliRunner().invoke(main, apply).stdout
+        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
+
+        files = {path: path.read_bytes() for path in unstated.rglob("*") if path.is_file()}
+        again = CliRunner().invoke(main, apply).stdout
+        assert again.startswith(f"no label changed: {unstated / 'qrels.txt'} has your 1 label already\n")
+        assert "written" not in again
+        assert {path: path.read_bytes() for path in unstated.rglob("*") if path.is_file()} == files
+
+    def test_an_answer_whose_line_is_deleted_is_taken_out_and_a_file_that_is_gone_takes_nothing(self, unstated):
+        self.add(unstated)
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="22q")
+        CliRunner().invoke(main, [*words, "--apply"])
+        file, whole = unstated / "j" / "judge.jsonl", load(unstated).qrels
+        gone, kept = file.read_text().splitlines(keepends=True)
+        assert "to use" not in CliRunner().invoke(main, [*words, "--list"]).stdout
+        file.unlink()
+        CliRunner().invoke(main, [*words, "--apply"])
+        assert load(unstated).qrels == whole
+
+        file.write_text(kept)
+        row = json.loads(gone)
+        listed = " ".join(CliRunner().invoke(main, [*words, "--list"]).stdout.split())
+        assert f"to use your answers: steelyard judge {unstated} --out {unstated / 'j'} --apply" in listed
+        told = CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert f"0 added, 0 changed, 1 taken out ({row['query']} {row['entry']})" in " ".join(told.split())
+        assert sum(map(len, load(unstated).qrels.values())) == 2
+
+    def test_single_pairs_wait_beside_whole_queries_and_the_command_that_takes_them_is_named(
+        self, unstated, monkeypatch
+    ):
+        monkeypatch.setenv("COLUMNS", "400")
+        self.add(unstated)
+        with (unstated / "corpus.jsonl").open("a") as corpus:
+            corpus.writelines(f'{{"id": "k{at}", "text": "rotate keys"}}\n' for at in range(4))
+        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
+        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "random"}')
+        alone = ["judge", str(unstated), "--embedder", "none"]
+        CliRunner().invoke(main, [*alone, "fts", "bm25"], input="222q")
+        CliRunner().invoke(main, alone, input="1q")
+        pairs = CliRunner().invoke(main, [*alone, "fts", "bm25"], input="q").stdout
+        assert f"to use them: steelyard judge {unstated} fts bm25 --embedder none --apply" in pairs
+        told = CliRunner().invoke(main, [*alone, "--apply"]).stdout
+        given = read_judgments(unstated / "judgments" / "judge.jsonl").values()
+        waiting = [one.drawn for one in given if one.query == "q1"]  # the labels of q2 gain theirs
+        assert {*waiting} == {False, True}
+        assert f"; {len(waiting)} answers wait until the query is judged in full" in told
+        taken = shlex.split(told.split("try at most): ")[1].splitlines()[0])[1:]
+        assert f"labels: {len(waiting)} added" in CliRunner().invoke(main, taken).stdout
+
+    def test_which_answers_are_meant_is_asked_where_drawn_queries_would_replace_a_duel(self, unstated):
+        with (unstated / "corpus.jsonl").open("a") as corpus:
+            corpus.writelines(f'{{"id": "k{at}", "text": "rotate keys"}}\n' for at in range(4))
+        before = "q1 0 m1 1\n"
+        (unstated / "qrels.txt").write_text(before)
+        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "duel"}')
+        words = ["judge", str(unstated), "--embedder", "none"]
+        CliRunner().invoke(main, [*words, "--random"], input="1q")
+        found = CliRunner().invoke(main, [*words, "--apply"])
+        assert found.exit_code == 2
+        assert all(f"{option} --apply" in found.stderr for option in ("--random", "--duel"))
+        drawn = CliRunner().invoke(main, [*words, "--random", "--apply"]).stdout  # the query is not judged in full
+        assert drawn.startswith("none of your answers is a label yet; 1 answer waits")
+        assert (unstated / "qrels.txt").read_text() == before
+        assert "labels: 1 added" in CliRunner().invoke(main, [*words, "--duel", "--apply"]).stdout
+
     def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
         self.add(unstated)
@@ -857,8 +945,8 @@ class TestCommand:
         words = ["judge", str(unstated), "--embedder", "none"]
         CliRunner().invoke(main, words, input="2q")
         done = CliRunner().invoke(main, [*words, "--apply"]).stdout.splitlines()
-        assert done[1].startswith("labels: 0 added, 0 changed, 0 taken out; 1 judged pair is no label: ")
-        assert done[2:] == [f"go on judging: steelyard {shlex.join(words)}"]
+        assert done[0] == "none of your answers is a label yet; 1 answer waits until the query is judged in full"
+        assert done[1:] == [f"go on judging: steelyard {shlex.join(words)}"]
 
     def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
         found = self.run("--out", tmp_path, keys="q")  # starter states both
@@ -1032,6 +1120,18 @@ class TestDrawn:
         again.give(1)
         assert again.qrels.read_bytes() == (folder / "qrels.txt").read_bytes()
 
+    def test_a_query_of_which_a_line_is_deleted_is_asked_again(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        first, last = self.finish(session), self.finish(session)
+        apply(session)
+        rows = session.file.read_text().splitlines(keepends=True)
+        session.file.write_text("".join(rows[:-1]))
+        again = self.open(folder, tmp_path / "j")
+        assert again.next == tuple(json.loads(rows[-1])[name] for name in ("query", "entry"))
+
+        apply(again)
+        assert load(folder).qrels.keys() == {first} != {last}
+
     def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
         session = self.open(folder, tmp_path / "j")
         unsure = session.next
@@ -1146,6 +1246,10 @@ class TestDrawn:
         assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
         said = [whole_queries.to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
         assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
+
+    def test_the_lists_of_the_first_session_stay_whichever_session_applies(self, session):
+        known = replace(session.pool, dataset=replace(session.pool.dataset, pool=JudgedPool(("fts", "bm25"), 10)))
+        assert whole_queries.to_state(known, False, [("q1", "m")]) == {"sampled": "duel"}
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()

@@ -105,6 +105,15 @@ def judge(
         data = load(dataset)
     given = contenders_of(contenders, ()) or None
     embedder = embedder_of(data, embedder, given or ())
+    if applies and not (given or second_to or from_log) and random is None:
+        answers = judgments_of(data, folder / f"{name}.jsonl")
+        random = any(one.drawn for one in answers.values())
+        if random and data.by_pairs:
+            raise click.UsageError(
+                f"{data.called} has labels of a duel, and some of your answers are on queries drawn at random: "
+                "--random --apply puts these in the place of the others, --duel --apply adds all; name one"
+            )
+        given = None if random or data.by_pairs else ["bm25"]  # on pairs it matters not who is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,
@@ -118,20 +127,20 @@ def judge(
         stated = whole_queries.to_state(session.pool, session.random, session.given)
         done = apply(session)
         written = [str(path) for path in done.written]
-        lines = judge_texts.applied(done, session, desk(session), stated)
+        lines = judge_texts.applied(done, session, stated)
         counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
         put({"written": written, "stated": stated, **counts}, as_json, "\n".join(lines))
         return
     if lists:
         pairs, document = upcoming(session), desk(session)
-        put({**document, "next": pairs}, as_json, "\n".join(judge_texts.listed(pairs, document)))
+        put({**document, "next": pairs}, as_json, "\n".join(judge_texts.listed(pairs, session, document)))
         return
     if not as_json:
         _work(session)
     document = desk(session)
     for text in judge_texts.notes(session, document):
         tell_user(text)
-    where = [*judge_texts.saved(document)] if document["given"] else []
+    where = [*judge_texts.saved(session, document)] if document["given"] else []
     put(document, as_json, "\n".join(judge_texts.ended(document, where)))
 
 
@@ -163,8 +172,6 @@ def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
-        if said := desk(session)["said"]:
-            tell_user(said)
     note = ""
     while session.next is not None:
         found = desk(session)
@@ -217,5 +224,5 @@ def _undo(session: Session) -> None:
     last, pool = [*session.given.values()][-1], session.pool
     session.undo()
     tell(f"taken back: {judge_texts.judged(last)}")
-    if session.pool is not pool and (command := judge_texts.applying()):
+    if session.pool is not pool and (command := judge_texts.applying(session)):
         tell(f"{labels_file(session.pool.dataset.path)} still holds it; to take it out: {command}")

@@ -49,14 +49,9 @@ def kind(session: Session) -> str:
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
 
 
-def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
-    """The next pairs below their queries, how far the work is, and how to begin."""
-    before = [None, *(pair["query"] for pair in pairs)]
-    for pair, last in zip(pairs, before, strict=False):
-        if pair["query"] != last:
-            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
-        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
-    yield from ["", *ended(found, said=True)] if pairs else ended(found)
+def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> Iterator[str]:
+    """How far the work is, how to begin, and the next pairs below their queries."""
+    yield from ended(found, [*_to_use(session, found, "to use your answers")])
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
     if pairs and open_ and not found["drawn"]:
         yield wrapped(
@@ -65,8 +60,14 @@ def listed(pairs: Sequence[NextPair], found: DeskDocument) -> Iterator[str]:
         )
     if pairs:
         needed = open_ or found["drawn"] or not found["comparisons"]
-        what = "label them, one key each" if needed else "to label them all the same, one key each"
+        what = "label them, one key each" if needed else "to label pairs all the same, one key each"
         yield step_in_terminal({"what": what, "command": again()})
+        yield ""
+    before = [None, *(pair["query"] for pair in pairs)]
+    for pair, last in zip(pairs, before, strict=False):
+        if pair["query"] != last:
+            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
+        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
 
 
 def notes(session: Session, found: DeskDocument) -> Iterator[str]:
@@ -84,36 +85,51 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = (), *, said: bool = False) -> Iterator[str]:
-    """How far the work is, `where` the judgments are, and what to do where there is nothing left to ask.
-
-    `said` is whether to add what a session says once, when it begins.
-    """
-    yield wrapped(" ".join(filter(None, (found["counts"], found["said"] if said else "", found["sentence"]))))
+def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
+    """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
+    yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
     yield from map(step_in_terminal, found["steps"])
 
 
-def saved(found: DeskDocument) -> Iterator[str]:
+def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
-    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(found)}"
+    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(session)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
-    yield wrapped(f"to change an answer: u while judging, or write another grade in {found['file']}")
+    yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
+    yield from _to_use(session, found, "to use them")
+    yield from _singles(session)
+
+
+def _to_use(session: Session, found: DeskDocument, what: str) -> Iterator[str]:
+    """How the data set gets the labels, where it lacks some, or holds some that were taken back."""
     unstated = found["state"] and not found["written"]
-    if found["own_labels"] and (found["new_labels"] or unstated) and (command := applying()):
-        yield step_in_terminal({"what": "to use them", "command": command})
+    new = found["own_labels"] and (found["new_labels"] or unstated)
+    if (new or session.pool.dataset.qrels != session.held) and (command := applying(session)):
+        yield step_in_terminal({"what": what, "command": command})
 
 
-def _unlabelled(found: DeskDocument) -> str:
-    """How many judged pairs are no labels, and why."""
-    rest = found["given"] - found["own_labels"]
-    why = "no grade was given, or their query is not judged in full yet"
-    return f"; {counted(rest, 'judged pair is', 'judged pairs are')} no label: {why}" if rest else ""
+def _unlabelled(session: Session) -> str:
+    """How many answers are no labels, and why."""
+    without = sum(one.grade is None for one in session.given.values())
+    none = f"; {counted(without, 'answer has', 'answers have')} no grade" if without else ""
+    waiting = len(session.waiting)
+    wait = f"; {counted(waiting, 'answer waits', 'answers wait')} until the query is judged in full"
+    return f"{none}{wait if waiting else ''}"
 
 
-def applied(done: Applied, session: Session, found: DeskDocument, stated: Mapping[str, object]) -> Iterator[str]:
+def _singles(session: Session) -> Iterator[str]:
+    """How answers become labels that nobody asked for while whole queries were judged."""
+    if any(not session.given[pair].drawn for pair in session.waiting):
+        command = again(contenders=(), random=False, from_log=False, feedback=None)
+        what = "to add the answers on single pairs, too (a verdict may then be try at most)"
+        yield step_in_terminal({"what": what, "command": f"{command} --apply"})
+
+
+def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> Iterator[str]:
     """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
-    yield f"written: {', '.join(map(str, done.written))}"
+    if done.written:
+        yield f"written: {', '.join(map(str, done.written))}"
     if stated.get("sampled") == "duel" and any(path.name == MANIFEST for path in done.written):
         yield wrapped(
             f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
@@ -121,14 +137,18 @@ def applied(done: Applied, session: Session, found: DeskDocument, stated: Mappin
         )
     kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
     counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
-    yield wrapped(f"labels: {counts}{_unlabelled(found)}")
-    if done.again and done.added:
-        yield wrapped(
-            "a label of yours that was deleted there since would be among the added; to keep it out, delete its "
-            f"line in {session.file}, too"
-        )
-    if _unlabelled(found) and not done.before:
+    graded = sum(one.grade is not None for one in session.given.values())
+    file, own = labels_file(session.pool.dataset.path), graded - len(session.waiting)
+    same = f"no label changed: {file} has your {counted(own, 'label')} already"
+    changed = f"labels: {counts}" if done.before else same if own else "none of your answers is a label yet"
+    yield wrapped(f"{changed}{_unlabelled(session)}")
+    if again_ := done.again:
+        what = f"{len(again_)} of the added had been added before, and {file} lost them since{_named(again_)}"
+        yield wrapped(f"{what}; to keep one out, delete its line in {session.file}, and apply again")
+    yield from _singles(session)
+    if session.waiting or not own:
         yield step_in_terminal({"what": "go on judging", "command": again()})
+    if not (own or done.before):
         return
     decide = deciding(session.pool.dataset)
     yield step_in_terminal({"what": decide.what, "command": decide.command})
@@ -150,21 +170,25 @@ def _named(pairs: Sequence[Pair]) -> str:
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
 
 
-def applying() -> str:
+def applying(session: Session) -> str:
     """The command by which the data set gets the labels; empty for one that keeps them in another form."""
-    folder = Path(click.get_current_context().params["dataset"])
-    return "" if labels_file(folder) is None else f"{again()} --apply"
+    if labels_file(session.pool.dataset.path) is None:
+        return ""
+    whole = session.random or any(one.drawn for one in session.given.values())
+    return f"{again() if whole else again(contenders=())} --apply"
 
 
-def again() -> str:
-    """The command that opens this session again, with its contenders and options as they were typed."""
+def again(**other: object) -> str:
+    """The command that opens this session again, as it was typed but for `other` contenders and options."""
     ctx = click.get_current_context()
-    words = ["steelyard", "judge", word(Path(ctx.params["dataset"])), *ctx.params["contenders"]]
+    params = {**ctx.params, **other}
+    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contenders"]]
     for option in ctx.command.params:
-        typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if typed and option.name in OPENS:
-            value = ctx.params[option.name or ""]
-            words.append(max(option.secondary_opts if value is False else option.opts, key=len))
+        name, value = option.name or "", params.get(option.name or "")
+        typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        spellings = option.secondary_opts if value is False else option.opts
+        if typed and name in OPENS and spellings and value is not None:
+            words.append(max(spellings, key=len))
             words += [] if isinstance(value, bool) else [str(value)]
     return shlex.join(words)
 

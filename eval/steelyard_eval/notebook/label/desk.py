@@ -89,13 +89,9 @@ class DeskState(TypedDict):
 
 
 class DeskDocument(DeskState):
-    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes.
-
-    `said` is what dataset.json says that makes more labels needless; empty elsewhere.
-    """
+    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes."""
 
     counts: str
-    said: str
     sentence: str
     steps: list[StepRecord]
 
@@ -126,7 +122,7 @@ def desk(session: Session) -> DeskDocument:
     }
     steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
     told = sentence(record)
-    return {**record, "counts": _counts(record), "said": _said(record), "sentence": told, "steps": steps}
+    return {**record, "counts": _counts(record), "sentence": told, "steps": steps}
 
 
 def _complete(pool: Pool) -> bool:
@@ -136,13 +132,9 @@ def _complete(pool: Pool) -> bool:
 
 def _counts(record: DeskState) -> str:
     left = f", {record['left']} left" if record["card"] else ""
+    if left and record["complete"] and not (record["agreement"] is not None or record["duel"] or record["drawn"]):
+        left = f"; the {record['left']} without a label count as not relevant (pool: complete)"
     return f"{counted(record['given'], 'pair')} judged{left}."
-
-
-def _said(record: DeskState) -> str:
-    other = record["agreement"] is not None or record["duel"] or record["drawn"]
-    whole = "dataset.json says that all that matters is labelled (pool: complete), so no pair needs a label."
-    return whole if record["complete"] and not other else ""
 
 
 def _to_do(session: Session, record: DeskState) -> Iterator[Step]:

@@ -30,8 +30,7 @@ function render({ model, el }) {
     problem.textContent = found.error;
     counts.textContent = found.counts;
     root.dataset.given = found.given;
-    const said = [found.said, found.sentence].filter(Boolean).join(" ");
-    sentence.textContent = [said, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
+    sentence.textContent = [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
     file.textContent = found.given ? `Saved in ${found.qrels}` : "";
     note.value = "";
     for (const node of [card, keys, note]) node.hidden = !shown;

@@ -29,7 +29,8 @@ class Judgment:
     """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC).
 
     `dataset` (the name of its folder), `asked` (the query's text) and `digest` (of the entry's text) tell sets
-    apart whose ids are the same; they are empty in files of earlier versions.
+    apart whose ids are the same; they are empty in files of earlier versions. `drawn` is whether the query was
+    drawn at random: its grades are labels once it is judged in full.
     """
 
     query: str
@@ -40,6 +41,7 @@ class Judgment:
     dataset: str = ""
     asked: str = ""
     digest: str = ""
+    drawn: bool = False
 
 
 def text_digest(entry: Entry) -> str:
@@ -127,7 +129,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
 def _sound(one: Judgment) -> bool:
     """Whether a judgment has the types that it says, and can be written as a line of qrels."""
     texts = (one.query, one.entry, one.note, one.at, one.dataset, one.asked, one.digest)
-    if not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str) for text in texts) or type(one.drawn) is not bool:
         return False
     "".join(texts).encode()  # ValueError for what is no Unicode
     graded = one.grade is None or (type(one.grade) is int and one.grade in GRADES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
@@ -28,7 +28,7 @@ from steelyard_eval.notebook.label.pool import Pool
 JUDGE = "judge"
 UNSURE = -2
 """In place of a grade: asked, and the judge cannot say."""
-QUERIES = "queries.jsonl"
+QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
 
 
 class Session:
@@ -37,8 +37,8 @@ class Session:
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
     set and these, ready to replace its qrels.txt; where whole queries are drawn, see `fair_labels`. Where queries
     were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are written
-    whole after every judgment. ``<judge>.taken-back.jsonl`` has what was taken back while the data set still holds
-    its label, so that no later session gives it again.
+    whole after every judgment. ``<judge>.applied.jsonl`` has the judgments whose labels the data set was given:
+    the label of one that was taken back since, or whose line was deleted, is given by no later session.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ class Session:
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
         self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
-        taken = judgments_of(pool.dataset, self.taken)
-        self._taken = {pair: judgment for pair, judgment in taken.items() if self._holds(judgment)}
-        self.pool = pool.without(self._taken) if self._taken else pool
+        kept = judgments_of(pool.dataset, self.applied) if self.file.exists() else {}  # all is judged anew
+        self.merged = kept | self.own(self.held)
+        self.pool = pool.without(lost) if (lost := self._lost(self.given)) else pool
         self.order = self._order()
         self._asked = {pool.pair(place) for place in self.order.tolist()}
         self._at = 0
@@ -113,12 +113,12 @@ class Session:
     @property
     def qrels(self) -> Path:
         """The grades of the data set and of this judge, as a qrels file."""
-        return self.folder / f"{self.judge}.qrels.txt"
+        return self.folder / f"{self.judge}{QRELS}"
 
     @property
-    def taken(self) -> Path:
-        """What this judge took back and the data set still holds."""
-        return self.folder / f"{self.judge}.taken-back.jsonl"
+    def applied(self) -> Path:
+        """The judgments whose labels the data set was given."""
+        return self.folder / f"{self.judge}.applied.jsonl"
 
     @property
     def next(self) -> Pair | None:
@@ -196,7 +196,7 @@ class Session:
         query, read = self.shown(pair)
         name, when = self.pool.dataset.path.name, format_time(self._now())
         digest = "" if entry == NOTHING else text_digest(read)
-        return Judgment(pair[0], entry, grade, note, when, name, query.text, digest)
+        return Judgment(pair[0], entry, grade, note, when, name, query.text, digest, self.random)
 
     def _wanted(self, pair: Pair | None) -> Pair:
         """The next pair, if that is the one that was shown."""
@@ -215,9 +215,8 @@ class Session:
         if not self.given:
             return None
         *kept, last = self.given
-        if copied := self._copied(last):
-            self._taken |= {pair: self.given[pair] for pair in copied}
-            self.pool = self.pool.without(copied)
+        if lost := {*self._lost(kept)} - {*self._lost(self.given)}:
+            self.pool = self.pool.without(lost)
             order = self._order()
             self.order = order[np.argsort(order != self.pool.places.get(last, -1), kind="stable")]
             self._asked = {self.pool.pair(place) for place in order.tolist()}
@@ -229,15 +228,34 @@ class Session:
         self._back += [again] if again in self.pool.places else []
         return last
 
-    def _copied(self, last: Pair) -> list[Pair]:
-        """What the data set holds of a judgment: its label; where queries are drawn whole, those of its query."""
-        asked = [pair for pair in self.given if pair == last or (self.random and pair[0] == last[0])]
-        return [pair for pair in asked if self._is_own(pair)]
+    def own(self, labels: whole_queries.Grades) -> dict[Pair, Judgment]:
+        """Judgments whose grade is among these labels and not also a first judge's, and those without a grade."""
+        firsts = {pair: one.grade for pair, one in self.first.items()}
+        return {
+            pair: one
+            for pair, one in self.given.items()
+            if one.grade is None or (one.grade == _grade(labels, pair) != firsts.get(pair))
+        }
 
-    def _is_own(self, pair: Pair) -> bool:
-        """Whether the data set has the grade that this judge gave, and that no first judge gave as well."""
-        judgment, first = self.given[pair], self.first.get(pair)
-        return self._holds(judgment) and (first is None or first.grade != judgment.grade)
+    @property
+    def waiting(self) -> list[Pair]:
+        """The pairs with a grade that is no label yet, because their query is not judged in full."""
+        labels = self.labels
+        return [
+            pair
+            for pair, one in self.given.items()
+            if one.grade not in (None, _grade(labels, pair), _grade(self.held, pair))
+        ]
+
+    def _lost(self, given: Collection[Pair]) -> list[Pair]:
+        """What the data set holds of judgments that are not given any more; of a query that was drawn, all."""
+        gone = {pair for pair in self.merged if pair not in given}
+        queries = {query for query, entry in gone if self.merged[query, entry].drawn}
+        return [
+            pair
+            for pair, one in self.merged.items()
+            if self._holds(one) and (pair in gone or (one.drawn and pair[0] in queries))
+        ]
 
     def _holds(self, one: Judgment) -> bool:
         """Whether the data set holds the grade of a judgment."""
@@ -273,11 +291,11 @@ class Session:
         return order
 
     def _save(self, given: dict[Pair, Judgment]) -> None:
-        taken = {self.taken: _lines(self._taken)} if self._taken or self.taken.exists() else {}
+        applied = {self.applied: lines(self.merged)} if self.merged or self.applied.exists() else {}
         merged = self._labels(given)
         said = self.statement() if merged else {}
         write_texts(
-            {self.file: _lines(given), self.qrels: qrels_text(merged), **taken, **said, **self._marked(given)}
+            {self.file: lines(given), self.qrels: qrels_text(merged), **applied, **said, **self._marked(given)}
         )
         self.given = given
 
@@ -315,7 +333,8 @@ def qrels_text(labels: whole_queries.Grades) -> str:
     return "".join(f"{query} 0 {id_} {grade}\n" for query, row in labels.items() for id_, grade in row.items())
 
 
-def _lines(given: Mapping[Pair, Judgment]) -> str:
+def lines(given: Mapping[Pair, Judgment]) -> str:
+    """A file of judgments, a line each."""
     return "".join(json.dumps(asdict(judgment), ensure_ascii=False) + "\n" for judgment in given.values())
 
 

@@ -62,12 +62,12 @@ def judged_whole(pool: Pool, grades: Indices) -> Indices:
 
 
 def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
-    """The labels of drawn queries, beside those that the data set has where these were drawn fairly, too."""
+    """The labels of drawn queries, and of those that have some already where these were drawn fairly, too."""
     known = pool.dataset.qrels
-    ids = [pool.queries[query].id for query in judged_whole(pool, grades).tolist()]
-    labels = {query: dict(known[query]) for query in (known if fair(pool) else ids) if query in known}
+    ids = {pool.queries[query].id for query in judged_whole(pool, grades).tolist()}
+    labels = {query: dict(row) for query, row in known.items() if fair(pool) or query in ids}
     for (query, entry), grade in given.items():
-        if query in ids:
+        if query in ids or query in labels:
             labels.setdefault(query, {})[entry] = grade
     return labels
 
@@ -86,8 +86,12 @@ def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) ->
     if dataset.qrels and not random:
         return {"sampled": collected["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
     first = mixed and not dataset.qrels
-    untrue = (random and not fair(pool)) or (first and (dataset.complete or not random))
-    return {name: value for name, value in collected.items() if said[name] is None or untrue}
+    unfair = random and not fair(pool)
+    untrue = {
+        "sampled": unfair or (first and (dataset.complete or not random)),
+        "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
+    }
+    return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
 
 
 def statement(pool: Pool, random: bool) -> dict[Path, str]:
