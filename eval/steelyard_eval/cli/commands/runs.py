@@ -8,14 +8,13 @@ import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import find_run, forget, kept
-from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.show.runs_kept import Runs, printed
 from steelyard_eval.tune.replaced import write_weights
 
 
@@ -62,10 +61,11 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         put(document, as_json, "\n".join([*written, *steps]) or history.one(run))
     else:
         changes = history.changed(run, other)
+        rows = [find_run(history.runs, one).facts.get("rows", []) for one in (run, other)]
         put(
-            {"before": run, "after": other, "changes": changes},
+            {"before": run, "after": other, "changes": changes, "rows": rows},
             as_json,
-            "\n".join(wrapped(line, 4) for line in changes),
+            "\n".join(map(printed, changes)),
         )
 
 
