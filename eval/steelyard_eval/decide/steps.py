@@ -102,9 +102,9 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
 
 
 def deciding(dataset: Dataset) -> Step:
-    """Decide by labels that are new; `recommend` says itself how what it replaces is had again."""
+    """Decide by labels that are new."""
     file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), "")
-    replaces = f" (another search replaces {file}, and how to have that again is printed)" if file else ""
+    replaces = f" (if that replaces {file}, it prints how to undo it)" if file else ""
     return Step(f"decide by these labels{replaces}", spelled("recommend", dataset, options={}) or "")
 
 

@@ -131,8 +131,8 @@ class Gate:
     ) -> tuple[Gating | None, list[Path], str]:
         """Write a new baseline of these contenders, or of all that the old one names, and continue its history.
 
-        Returns the result of gating it, None without a comparable old baseline, the files, and how to have again
-        what was replaced, which is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
+        Returns the result of gating it, None without a comparable old baseline, the files, and how to undo
+        it: what was replaced is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
         when nobody says why, or `accept_worse` is false and it is worse than the old one, drops a contender, or
         changes one while the data changed, too.
         """

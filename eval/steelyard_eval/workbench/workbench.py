@@ -581,7 +581,7 @@ class Workbench:
         Returns
         -------
         list of Path
-            The baseline and its history; the log says how to have again what they replaced.
+            The baseline and its history; the log says how to undo it.
 
         Raises
         ------

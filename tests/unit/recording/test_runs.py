@@ -510,8 +510,8 @@ def test_changed_labels_are_told_from_a_change_of_search(folder):
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
         "Too few queries to tell whether run 2 is better than run 1 (labels changed): a, on the 2 queries with "
-        "the same labels in both, is +0.200 nDCG@10 against that of run 1, and so few queries say nothing of others. "
-        "Over all: 0.633 to 0.500.",
+        "the same labels in both, is +0.200 nDCG@10 against that of run 1, and so few queries say nothing of "
+        "others. Over all: 0.633 to 0.500.",
         f"what to label for that: steelyard judge {folder} --list",
         "run 1: a 0.633, -",
         "run 2: a 0.500, -",
@@ -613,14 +613,13 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     again = f"steelyard runs {folder} 1 --out {out}"
     assert said("2") == [
         f"written: {out}, with bm25",
-        f"{out}: replaced, it held what run 1 chose; to have it again: {again}",
+        f"{out}: replaced; to undo: {again}",
     ]
     assert json.loads(out.read_text()) == one
     for number in (1, 2):
         out.write_text(f"mine {number}")
         copy = folder / f"w.before-{number}.json"
-        told = f"is now in {copy}; to have it again: cp {copy} {out}"
-        assert said("1")[1:] == [f"{out}: replaced, what it held {told}"]
+        assert said("1")[1:] == [f"{out}: replaced; to undo: cp {copy} {out}"]
         assert copy.read_text() == f"mine {number}"
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}, with fts"]
@@ -631,10 +630,10 @@ def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatc
     """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
     monkeypatch.chdir(folder)
     data, file = sy.load(folder).dataset, Path("search-weights.json")
-    for name, said in (("other", "it was of the data set 'other', and "), ("mine", ""), ("", "")):
+    for name, said in (("other", ", it was of the data set 'other'"), ("mine", ""), ("", "")):
         replace(weights("fts"), provenance={"dataset": name}).save(file)
         (line,) = keep_back(data, {file: weights("bm25")})
-        assert line.startswith(f"{file}: replaced, {said}what it held is now in")
+        assert line.startswith(f"{file}: replaced{said}; to undo: cp search-weights.before-")
 
 
 def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
@@ -648,21 +647,17 @@ def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, mon
     for file, name in zip(files, ("fts", "vector", "bm25"), strict=True):
         weights(name).save(file)
     assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
-        f"run.json: removed, it held what run 1 chose; to have it again: steelyard runs {folder} 1 --out run.json",
-        "none.json: removed, what it held is now in none.before-1.json; "
-        "to have it again: cp none.before-1.json none.json",
+        f"run.json: removed; to undo: steelyard runs {folder} 1 --out run.json",
+        "none.json: removed; to undo: cp none.before-1.json none.json",
         "same.json: removed, it was of an earlier run",
     ]
     assert SearchConfig.load("none.before-1.json") == weights("vector")
     used = Path("w.current.json")  # of a try the file beside it has what was run
     weights("vector").save(used)
-    assert (
-        f"it held what was used at run 1; to have it again: steelyard runs {folder} 1"
-        in keep_back(data, {used: None})[0]
-    )
+    assert keep_back(data, {used: None})[0].endswith(f"to undo: steelyard runs {folder} 1 --out {used}")
     assert sy.load(folder).runs().file(1, used) == weights("vector")
     (folder / FOLDER / FILE).write_bytes(b"no database")
-    assert "now in run.before-1.json" in keep_back(data, {files[0]: None})[0]
+    assert "cp run.before-1.json run.json" in keep_back(data, {files[0]: None})[0]
 
 
 def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkeypatch, caplog):
@@ -672,11 +667,11 @@ def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkey
     weights("bm25").save(out)
     assert sy.load(folder).runs().save_weights(1, out) == out
     assert SearchConfig.load("w.before-1.json") == weights("bm25")
-    assert "is now in w.before-1.json" in caplog.text
+    assert "to undo: cp w.before-1.json w.json" in caplog.text
     weights("vector").save(out)
     ended = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(out), "--json"])
     (line,) = json.loads(ended.stdout)["replaced"]
-    assert "is now in w.before-2.json" in line
+    assert line.endswith("to undo: cp w.before-2.json w.json")
 
 
 def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
@@ -690,7 +685,7 @@ def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(fold
     said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
     assert said in ended.stderr
     for copy in (tmp_path / "w.before-1.json", tmp_path / "w.try.before-1.json"):
-        assert f"is now in {copy}" in ended.stdout
+        assert f"to undo: cp {copy}" in ended.stdout
         assert SearchConfig.load(copy) == weights("bm25")
     named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
     assert (named.exit_code, "tuned from" in named.stderr) == (0, False)

@@ -25,21 +25,22 @@ from steelyard_eval.tune.replaced import write_weights
 @click.option(
     "--out",
     type=click.Path(),
-    help="Write the weights that RUN chose, or says to try, to PATH; to *.current.json those used then.",
+    help="Write the weights that RUN chose or compared to PATH; to *.current.json those used then.",
 )
 @click.option("--delete", is_flag=True, help="Delete RUN.")
 @json_option
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, and say whether the last is better.
 
-    Nothing is measured: after a change compare the same weights again first. A run is held against the newest
-    one before it that measured the same under the same --for, --latency and --embedding-calls. `result lists`: the
-    same weights and labels found other entries. With RUN that run alone. With RUN and OTHER whether OTHER is
-    better, by how much, and what changed. Runs are kept in .steelyard/runs.db beside the data set, with ids and
-    numbers and without texts; STEELYARD_RUNS=off keeps none.
+    Nothing is measured: after a change compare the same weights again first. `of` is what a run chose, else its
+    weights file, else its best contender, and `value` its metric. A run is held against the newest one before it
+    that measured the same under the same --for, --latency and --embedding-calls. `result lists`: the same weights
+    and labels found other entries. With RUN that run alone. With RUN and OTHER whether OTHER is better, by how
+    much, and what changed. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and
+    without texts; STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):
-        raise click.UsageError("--out writes what one run chose; name that run")
+        raise click.UsageError("--out writes the weights of one run; name that run")
     if delete and (run is None or other is not None or out):
         raise click.UsageError("--delete deletes one run; name that run alone")
     data = _as_it_is(dataset)
