@@ -33,8 +33,13 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun, runs: Sequence[KeptR
 def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
     """Whether the last run of which an earlier one measured the same is better than that one.
 
-    Where nothing changed since, also than the last one before something did.
+    Where nothing changed since, also than the last one before something did. Where none did before the last
+    run, the command that holds it against the run before.
     """
+    *_, before, last = [None, None, *(run for run in runs if run.facts.get("rows"))]
+    if before and last and not any(alike(last, runs[: runs.index(last)])):
+        command = spelled("runs", dataset, str(before.id), str(last.id), options={})
+        yield f"Run {last.id} is the first of its kind; against run {before.id}: {command}"
     for at in range(len(runs) - 1, 0, -1):
         found = [Between(dataset, before, runs[at], runs) for before in alike(runs[at], runs[:at])]
         changed = next((between for between in found if between.causes), None)
@@ -89,15 +94,20 @@ class Between:
             if self._verdict == TOO_FEW:
                 yield f"what to label for that: {spelled('judge', self.dataset, '--list', options={})}"
             return
-        steps, names = [], []
-        for run in self._runs:
-            row = own_of(run) or run.today or run.best
-            file = f"run-{run.id}.json" if run.chosen else ""
-            names.append(file or (row["label"] if row else ""))
-            steps += [spelled("runs", self.dataset, str(run.id), options={"--out": file})] if file else []
-        if all(names) and names[0] != names[1]:
-            steps.append(spelled("compare", self.dataset, *names, options={"--baseline": names[0]}))
-            yield f"to tell, compare both in one run: {' && '.join(map(str, steps))}"
+        rows = [own_of(run) or run.today or run.best for run in self._runs]
+        files = {run.id: f"run-{run.id}.json" for run in self._runs if run.chosen}
+        names = [
+            files.get(run.id) or (row or {"label": ""})["label"] for run, row in zip(self._runs, rows, strict=True)
+        ]
+        if not all(names) or names[0] == names[1]:
+            return
+        steps = [("runs", [str(id_)], {"--out": file}) for id_, file in files.items()]
+        if len(files) == 2:  # one after the other, for each may need vectors of its own
+            steps += [*(("compare", [name], {}) for name in names), ("runs", [], {})]
+        else:
+            steps += [("compare", names, {"--baseline": names[0]})]
+        lines = (spelled(job, self.dataset, *words, options=options) for job, words, options in steps)
+        yield f"to tell, measure both alike: {' && '.join(map(str, lines))}"
 
     def lines(self) -> Iterator[str]:
         """What was compared, and all that differs."""
@@ -178,10 +188,10 @@ class Between:
     @cached_property
     def _untold(self) -> str:
         """Why nothing can be told; empty where something can."""
-        kinds = [(name, *(run.facts.get(name, "none") for run in self._runs)) for name in ("metric", "split")]
-        apart = [f"{name} {a} to {b}" for name, a, b in kinds if a != b]
-        if apart or not self._pair:
-            return "; ".join(apart) or "no contender is in both"
+        if {"metric", "split"} & {*self.causes}:
+            return "they did not measure the same"
+        if not self._pair:
+            return "no contender is in both"
         then, now = (row["mean"] for row in self._pair)
         if self._values or (not self._data and round(now - then, 9) == 0):
             return ""
@@ -192,7 +202,7 @@ class Between:
     def _optimism(self) -> str:
         """Whose weights were tuned on these very queries, where those of the other were not."""
         rows = [row for run in self.runs for row in run.facts.get("rows", ())]
-        tuned = {configuration(row) for row in rows if row["label"].endswith("tuned")} - {()}
-        ids = [run.id for run, row in zip(self._runs, self._pair, strict=True) if configuration(row) in tuned]
+        tuned = {row.get("strategy") for row in rows if row["label"].endswith("tuned")} - {None}
+        ids = [run.id for run, row in zip(self._runs, self._pair, strict=True) if row.get("strategy") in tuned]
         said = "weights were tuned on these queries, so its value is optimistic"
         return f" Run {ids[0]}'s {said}." if len(ids) == 1 else ""

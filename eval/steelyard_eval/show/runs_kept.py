@@ -125,7 +125,7 @@ class Runs(Result):
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for at, run in enumerate(self.runs):
-            row = own_of(run) or run.best
+            row = own_of(run) or (run.today if run.facts.get("verdict") == "keep" else run.best)
             before = next(alike(run, self.runs[:at]), None)
             restriction = run.facts.get("restriction")
             first = f"the first{f' with {restriction}' if restriction else ''}" if row else "-"

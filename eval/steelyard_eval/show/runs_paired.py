@@ -9,6 +9,8 @@ from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun
 
 DATA = ("entries", "queries", "labels")
 """The parts that are not the search."""
+ALIKE = ("metric", "split", "restriction")
+"""What runs that are held against each other share."""
 SETTINGS = {"tool": "tool", "code": "commit", "model": "model", "limit": "limit"}
 
 
@@ -34,7 +36,7 @@ def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
     """The runs before it that measured the same in the same way, the newest first."""
     own = own_of(run)
     for before in reversed(earlier):
-        if all(before.facts.get(name) == run.facts.get(name) for name in ("metric", "split", "restriction")):
+        if all(before.facts.get(name) == run.facts.get(name) for name in ALIKE):
             pair = pair_of(before, run)
             if pair and pair[1] == (own or pair[1]):
                 yield before
@@ -61,9 +63,10 @@ def settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
         a, b = one.facts.get(name), other.facts.get(name)
         if a and b and a != b:
             yield f"{what}: {_short(a)} to {_short(b)}"
-    then, now = (run.facts.get("restriction") for run in (one, other))
-    if then != now:
-        yield f"restriction: {then or 'none'} to {now or 'none'}"
+    for name in ALIKE:
+        a, b = one.facts.get(name), other.facts.get(name)
+        if a != b:
+            yield f"{name}: {a or 'none'} to {b or 'none'}"
 
 
 def configuration(row: KeptRow) -> tuple[object, ...]:

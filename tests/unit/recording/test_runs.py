@@ -36,7 +36,7 @@ def untold(later, earlier):
 def both(folder, *labels):
     """The command that measures both in one run."""
     words = f"compare {folder} {' '.join(labels)} --baseline {labels[0]}"
-    return f"to tell, compare both in one run: steelyard {words}"
+    return f"to tell, measure both alike: steelyard {words}"
 
 
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
@@ -334,12 +334,18 @@ def test_what_two_runs_cannot_tell_they_say_how_to_tell(folder):
     found = {"config": weights("bm25").to_json()}
     keep(sy.load(folder).dataset, "compare", of_means({"a": 0.3}) | {"split": "dev"}, found, now=lambda: NOW)
     assert sy.load(folder).runs().changed(3, 4) == [
-        f"{untold(4, 3)} (labels changed): split none to dev.",
+        f"{untold(4, 3)} (labels, split changed): they did not measure the same.",
         both(folder, "new", "run-4.json").replace(
             "steelyard compare", f"steelyard runs {folder} 4 --out run-4.json && steelyard compare"
         ),
         "labels: 1 added ('q1 m2')",
+        "split: none to dev",
     ]
+    keep(sy.load(folder).dataset, "tune", of_means({"a": 0.3}), found, now=lambda: NOW)  # the same without a split
+    files = [f"steelyard runs {folder} {run} --out run-{run}.json" for run in (4, 5)]
+    measured = [f"steelyard compare {folder} run-{run}.json" for run in (4, 5)]
+    chain = " && ".join([*files, *measured, f"steelyard runs {folder}"])
+    assert sy.load(folder).runs().changed(4, 5)[1] == f"to tell, measure both alike: {chain}"
 
 
 def gated(strategy, mean):
@@ -398,7 +404,7 @@ def test_the_same_weights_are_compared_whatever_they_are_called(folder):
     keep(data.dataset, "gate", gated("weighted_sum(1*fts)", 0.75), now=lambda: NOW)
     assert data.runs().changed(1, 2) == [
         f"{untold(2, 1)}: no values by query are kept; over all w.json went from 0.500 to 0.750.",
-        f"to tell, compare both in one run: steelyard runs {folder} 1 --out run-1.json && "
+        f"to tell, measure both alike: steelyard runs {folder} 1 --out run-1.json && "
         f"steelyard compare {folder} run-1.json w.json --baseline run-1.json",
         "run 1: weighted sum, tuned 0.500, weighted_sum(1*fts)",
         "run 2: w.json 0.750, weighted_sum(1*fts)",
@@ -749,7 +755,8 @@ def test_the_headline_is_of_the_newest_run_that_measured_the_same_under_the_same
     keep(sy.load(folder).dataset, "recommend", restricted, {"config": weights("fts").to_json()}, now=lambda: NOW)
     runs = sy.load(folder).runs()
     start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10"
-    assert str(runs).split("\n\n")[1].startswith(start)
+    first = f"Run 3 is the first of its kind; against run 2: steelyard runs {folder} 2 3"
+    assert str(runs).split("\n\n")[1].startswith(f"{first}\n{start}")
     assert list(runs.to_frame()["changed since run"])[1:] == ["1: weights", "the first with --embedding-calls 0"]
     assert "restriction changed)" in runs.changed(2, 3)[0]
     keep(sy.load(folder).dataset, "compare", of_means({"z": 0.9}), now=lambda: NOW)
