@@ -11,9 +11,9 @@ from steelyard_eval.common.markup import number
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
-from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
-from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, Paired, compare_paired
+from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, compare_paired
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRow, KeptRun, states_of
 from steelyard_eval.show.runs_paired import DATA, alike, causes, configuration, own_of, pair_of, settings, written
@@ -42,7 +42,7 @@ def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
         yield f"Run {last.id} is the first of its kind; against run {before.id}: {command}"
     for at in range(len(runs) - 1, 0, -1):
         found = [Between(dataset, before, runs[at], runs) for before in alike(runs[at], runs[:at])]
-        changed = next((between for between in found if between.causes), None)
+        changed = next((between for between in found if {*between.causes} - {"tool", "commit"}), None)
         for between in dict.fromkeys((found[0], changed or found[0])) if found else ():
             yield between.sentence
             yield from between.steps()
@@ -73,10 +73,10 @@ class Between:
         why = f" ({', '.join(self.causes)} changed)" if self.causes else ""
         if self._untold or not self._pair:
             return f"Whether {now} is better than {then} cannot be told{why}: {self._untold}."
-        (old, new), metric = self._pair, str(self.other.facts.get("metric"))
+        (old, new), (verdict, gain), metric = self._pair, self._tested, str(self.other.facts.get("metric"))
         on = f", on the {len(self._values)} queries with the same labels in both," if self._data else ""
         over = f" Over all: {number(old['mean'])} to {number(new['mean'])}." if self._data else ""
-        if self._verdict == SAME:
+        if verdict == SAME:
             has = f"has {SAME}" if self._data else f"has {number(new['mean'])} {metric}"
             return f"R{now[1:]} is as good as {then}{why}: {new['label']}{on} {has}.{over}"
         told = {
@@ -84,22 +84,20 @@ class Between:
             "worse": f"R{now[1:]} is worse than {then}",
             TOO_FEW: f"Too few queries to tell whether {now} is better than {then}",
         }
-        head = told.get(self._verdict, f"R{now[1:]} is no different from {then} by {MARGIN} or more")
+        head = told.get(verdict, f"R{now[1:]} is no different from {then} by {MARGIN} or more")
         against = f"against {'that' if old['label'] == new['label'] else old['label']} of {then}"
-        return f"{head}{why}: {new['label']}{on} is {in_words(self._gain, metric, against)}.{over}{self._optimism}"
+        return f"{head}{why}: {new['label']}{on} is {in_words(gain, metric, against)}.{over}{self._optimism}"
 
     def steps(self) -> Iterator[str]:
         """The commands that tell what the two runs cannot."""
         if not self._untold:
-            if self._verdict == TOO_FEW:
+            if self._tested[0] == TOO_FEW:
                 yield f"what to label for that: {spelled('judge', self.dataset, '--list', options={})}"
             return
-        rows = [own_of(run) or run.today or run.best for run in self._runs]
         files = {run.id: f"run-{run.id}.json" for run in self._runs if run.chosen}
-        names = [
-            files.get(run.id) or (row or {"label": ""})["label"] for run, row in zip(self._runs, rows, strict=True)
-        ]
-        if not all(names) or names[0] == names[1]:
+        rows = {run.id: own_of(run) or run.today or run.best for run in self._runs}
+        names = [files.get(id_) or (row["label"] if row else "") for id_, row in rows.items()]
+        if len({*names} - {""}) < 2:
             return
         steps = [("runs", [str(id_)], {"--out": file}) for id_, file in files.items()]
         if len(files) == 2:  # one after the other, for each may need vectors of its own
@@ -111,8 +109,8 @@ class Between:
 
     def lines(self) -> Iterator[str]:
         """What was compared, and all that differs."""
-        rows = zip(self._runs, self._pair, strict=False)
-        yield from (f"run {run.id}: {row['label']} {number(row['mean'])}, {written(row)}" for run, row in rows)
+        for run, row in zip(self._runs, self._pair, strict=False):
+            yield f"run {run.id}: {row['label']} {number(row['mean'])}, {written(row)}"
         before, after = self._states
         for name in self._data:
             known = name in before and name in after
@@ -164,26 +162,17 @@ class Between:
         }
 
     @cached_property
-    def _units(self) -> list[object]:
-        """What each of these queries varies with."""
+    def _tested(self) -> tuple[str, Gain]:
+        """The verdict on these values, and by how much they rose."""
+        if not self._values:
+            return SAME, NO_GAIN
         queries = self.dataset.queries
-        units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
-        return [units.get(query, query) for query in self._values]
-
-    @cached_property
-    def _paired(self) -> Paired:
+        numbers = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
+        units = [numbers.get(query, query) for query in self._values]
         old, new = zip(*self._values.values(), strict=True)
-        return compare_paired(new, old, self._units)
-
-    @property
-    def _verdict(self) -> str:
-        values = self._values and self._paired.wins + self._paired.losses
-        return self._paired.verdict if values else SAME
-
-    @property
-    def _gain(self) -> Gain:
-        paired = self._paired
-        return Gain.within(Interval(paired.delta, paired.low, paired.high), len({*self._units}))
+        paired = compare_paired(new, old, units)
+        gain = Gain.within(Interval(paired.delta, paired.low, paired.high), len({*units}))
+        return paired.verdict if paired.wins + paired.losses else SAME, gain
 
     @cached_property
     def _untold(self) -> str:

@@ -11,7 +11,7 @@ DATA = ("entries", "queries", "labels")
 """The parts that are not the search."""
 ALIKE = ("metric", "split", "restriction")
 """What runs that are held against each other share."""
-SETTINGS = {"tool": "tool", "code": "commit", "model": "model", "limit": "limit"}
+SETTINGS = {"tool": "tool", "code": "commit", "model": "model", "limit": "limit", **{name: name for name in ALIKE}}
 
 
 def own_of(run: KeptRun) -> KeptRow | None:
@@ -61,12 +61,8 @@ def settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
     """A line for each setting that differs; a gate keeps no model and no limit."""
     for name, what in SETTINGS.items():
         a, b = one.facts.get(name), other.facts.get(name)
-        if a and b and a != b:
+        if a != b and (name in ALIKE or (a and b)):
             yield f"{what}: {_short(a)} to {_short(b)}"
-    for name in ALIKE:
-        a, b = one.facts.get(name), other.facts.get(name)
-        if a != b:
-            yield f"{name}: {a or 'none'} to {b or 'none'}"
 
 
 def configuration(row: KeptRow) -> tuple[object, ...]:
@@ -89,5 +85,5 @@ def _same(run: KeptRun, row: KeptRow) -> KeptRow | None:
 
 
 def _short(value: object) -> str:
-    text = str(value)
+    text = str(value or "none")
     return text[:12] if len(text) == 40 else text

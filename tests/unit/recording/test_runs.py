@@ -842,3 +842,30 @@ def test_a_weights_file_that_was_compared_can_be_had_again(folder, monkeypatch):
     weights("bm25").save(file)
     assert CliRunner().invoke(main, ["compare", *words]).exit_code == 0
     assert str(sy.load(folder).runs()).split("\n\n")[1].startswith("Run 3 is as good as run 2 (weights")
+
+
+def test_a_weights_file_has_its_values_kept_beside_nine_others(folder):
+    for value, strategy in ((0.5, "bm25"), (0.3, "fts")):
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        others = [{"label": f"other {number}", "queries": {}} for number in range(9)]
+        found["rankings"]["lists"] = [*others, *found["rankings"]["lists"]]
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    assert (
+        sy.load(folder).runs().changed(1, 2)[0].startswith("Run 2 is worse than run 1 (weights changed): w.json")
+    )
+
+
+def test_another_commit_hides_no_change_of_weights(folder, monkeypatch):
+    for commit, value, strategy in (("a", 0.5, "bm25"), ("a", 0.3, "fts"), ("b", 0.3, "fts")):
+        monkeypatch.setattr("steelyard_eval.recording.runs.revision", lambda _, commit=commit: commit)
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        keep(sy.load(folder).dataset, "compare", found)
+    first, second, _ = str(sy.load(folder).runs()).split("\n\n")[1].splitlines()
+    assert first.startswith("Run 3 is as good as run 2 (commit changed)")
+    assert second.startswith("Run 3 is worse than run 1 (weights, commit changed)")
+
+
+def test_python_keeps_the_file_that_it_compared(folder, tmp_path):
+    weights("fts").save(tmp_path / "w.json")
+    sy.load(folder).compare([str(tmp_path / "w.json"), "bm25"], timed=False)
+    assert sy.load(folder).runs().chosen(1) == weights("fts")
