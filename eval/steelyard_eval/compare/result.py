@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,14 @@ class Comparison(Reported[ResultsDocument]):
     """The result of a comparison; `record` is the JSON document of the command line.
 
     `values` has every metric of every query: label -> metric name -> float64[Q], in the order of
-    `queries`.
+    `queries`; `weights` the only weights file, for a kept run.
     """
 
     TEXT = "comparison_text"
 
     values: Mapping[str, Mapping[str, Floats]]
     queries: tuple[str, ...]
+    weights: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -102,9 +102,9 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
 
 
 def deciding(dataset: Dataset) -> Step:
-    """Decide by labels that are new; `recommend` prints how to undo what it replaces."""
+    """Decide by labels that are new."""
     file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), "")
-    replaces = f" (if this replaces {file}, it prints the command that undoes it)" if file else ""
+    replaces = f" (if that replaces {file}, it prints how to undo it)" if file else ""
     return Step(f"decide by these labels{replaces}", spelled("recommend", dataset, options={}) or "")
 
 

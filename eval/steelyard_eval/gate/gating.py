@@ -14,6 +14,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together
 from steelyard.base.files import write_texts
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import only_weights
 from steelyard_eval.common.documents.gate import HistoryRecord, KeptMeans
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
@@ -118,9 +119,8 @@ class Gate:
         pairs = [_kept(baseline, contender) for contender in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(now, kept, baseline) for now, kept in zip(answers, pairs, strict=True)]
-        return Gating(
-            document(self._setup(baseline, history), contests), by_query(answers, self.queries(baseline))
-        )
+        found = document(self._setup(baseline, history), contests)
+        return Gating(found, by_query(answers, self.queries(baseline)), only_weights(one.one for one in asked))
 
     def update(
         self,
@@ -131,8 +131,8 @@ class Gate:
     ) -> tuple[Gating | None, list[Path], str]:
         """Write a new baseline of these contenders, or of all that the old one names, and continue its history.
 
-        Returns the result of gating it, None without a comparable old baseline, the files, and how to have again
-        what was replaced, which is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
+        Returns the result of gating it, None without a comparable old baseline, the files, and how to undo
+        it: what was replaced is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
         when nobody says why, or `accept_worse` is false and it is worse than the old one, drops a contender, or
         changes one while the data changed, too.
         """

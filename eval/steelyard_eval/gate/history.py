@@ -83,7 +83,7 @@ def kept_back(baseline: Path) -> dict[Path, bytes]:
 def to_have_again(copies: Iterable[Path], files: Iterable[Path]) -> str:
     """The commands that bring back what was kept, in the order of the files; empty where nothing was."""
     commands = [shlex.join(["cp", word(copy), word(file)]) for copy, file in zip(copies, files, strict=False)]
-    return f"the baseline before is kept; to have it again: {' && '.join(commands)}" if commands else ""
+    return f"the baseline before is kept; to undo: {' && '.join(commands)}" if commands else ""
 
 
 def author() -> str:

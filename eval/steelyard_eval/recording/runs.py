@@ -52,6 +52,8 @@ PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
 """What the content of a part may be, where it is not a hash by id."""
 _ROWS = 40
+LISTED = 8
+"""Contenders whose values by query are kept."""
 CURRENT = ".current.json"
 """How the file ends that has what is run while another one is tried."""
 
@@ -107,16 +109,15 @@ class KeptRun:
         return next((row for row in self.facts.get("rows", ()) if row["label"] == label), None)
 
     @property
-    def chosen(self) -> dict[str, object] | None:
-        """The weights file of what it chose: under try what to try, else what to run; None of other jobs."""
-        weights = self.facts.get("weights") or {}
-        return weights.get("attempt") or weights.get("config") or None
+    def today(self) -> KeptRow | None:
+        """What was used then, or what the others were tested against."""
+        return self.row(str(self.facts.get("baseline")))
 
     @property
-    def answer(self) -> dict[str, object] | None:
-        """The weights file of what it says to use or try: under keep what is used, whatever else may be chosen."""
-        keep = self.facts.get("verdict") == "keep"
-        return (self.facts.get("weights") or {}).get("config") if keep else self.chosen
+    def chosen(self) -> dict[str, object] | None:
+        """The weights of what it chose, under try what to try; of compare and gate those of the only file."""
+        weights = self.facts.get("weights") or {}
+        return weights.get("attempt") or weights.get("config") or None
 
     def file(self, path: Path) -> dict[str, object] | None:
         """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
@@ -335,14 +336,20 @@ def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
 
 
 def _ranked(document: Written) -> dict[str, Any]:
-    """The value of every query and the hash of its list, of the first two contenders that the document lists."""
-    lists = {row["label"]: row["queries"] for row in (document.get("rankings") or {}).get("lists", ())[:2]}
+    """The value of every query and the hash of its list, of weights files and of the first in the document."""
+    lists = {row["label"]: row["queries"] for row in (document.get("rankings") or {}).get("lists", ())}
+    rows = document.get("per_query") or ()
+    labels = dict.fromkeys([*lists, *(rows[0]["values"] if rows else ())])
+    first = sorted(labels, key=lambda label: not label.endswith(".json"))[:LISTED]
     return {
         label: {
-            query["id"]: [query["values"].get(label), hashed(ranked.get(query["id"], {}).get("entries"))[:8]]
-            for query in document.get("per_query") or ()
+            query["id"]: [
+                query["values"].get(label),
+                hashed(lists.get(label, {}).get(query["id"], {}).get("entries"))[:8],
+            ]
+            for query in rows
         }
-        for label, ranked in lists.items()
+        for label in first
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.markup import ends, number
 from steelyard_eval.common.results import Result, frame_html
@@ -16,8 +17,8 @@ from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept, moved_since_last
 from steelyard_eval.show.plots import trend
-from steelyard_eval.show.runs_between import changes, moved_parts, newest
-from steelyard_eval.show.runs_paired import alike, written
+from steelyard_eval.show.runs_between import changes, newest
+from steelyard_eval.show.runs_paired import alike, causes, own_of, written
 from steelyard_eval.show.spans import Span
 from steelyard_eval.tune.replaced import write_and_log
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = {
-    "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "best": "best",
-    "label": "best contender", "verdict": "verdict", "data": "changed since run",
+    "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "value": "value",
+    "label": "of", "verdict": "verdict", "data": "changed since run",
 }  # fmt: skip
 
 
@@ -58,13 +59,12 @@ class Runs(Result):
         if not self.runs:
             return "nothing was measured yet"
         one = len({run.facts.get("metric") for run in self.runs} - {None}) < 2
-        columns = {name: head for name, head in COLUMNS.items() if name != "metric" or not one}
+        columns = {
+            name: head for name, head in COLUMNS.items() if name != "verdict" and (name != "metric" or not one)
+        }
+        rows = [{**row, "kind": f"{row['kind']}: {row['verdict']}".removesuffix(": -")} for row in self._rows()]
         last = [*newest(self.dataset, self.runs), *self._since()]
-        return "\n\n".join(
-            filter(
-                None, [table(self._rows(), columns, folded=FOLDED), "\n".join(wrapped(line, 4) for line in last)]
-            )
-        )
+        return "\n\n".join(filter(None, [table(rows, columns, folded=FOLDED), "\n".join(map(printed, last))]))
 
     def _since(self) -> list[str]:
         """What changed since the last run, and how to measure again: the list cannot tell what that did."""
@@ -91,10 +91,10 @@ class Runs(Result):
         head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
         head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
         head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
-        rows = [{**row, "mean": _shown(row), "strategy": brief(written(row))} for row in facts.get("rows", ())]
+        rows = [{**row, "mean": _shown(row), "strategy": written(row)} for row in facts.get("rows", ())]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
         file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
-        steps = [wrapped(f"as a file: {file}", 4)] if file else []
+        steps = [printed(f"as a file: {file}")] if file else []
         return "\n\n".join(["\n".join(head), *steps, *([table(rows, columns)] if rows else [])])
 
     def chosen(self, run: int) -> SearchConfig:
@@ -106,9 +106,11 @@ class Runs(Result):
         past = find_run(self.runs, run)
         record = past.file(path)
         if record is None:
-            which = ", ".join(str(other.id) for other in self.runs if other.chosen is not None)
-            known = f"; kept are those of {which}" if which else ""
-            raise ConfigError(f"run {run}, {past.kind}, keeps no weights; name one of recommend or tune{known}")
+            ids = [str(other.id) for other in self.runs if other.file(path)]
+            command = ("runs", ids[-1:], {"--out": path}) if ids else ("recommend", [], {})
+            which = f"those of {', '.join(ids)} are kept" if ids else "no run does yet"
+            step = spelled(command[0], self.dataset, *command[1], options=command[2])
+            raise ConfigError(f"run {run}, {past.kind}, has no weights file; {which}: {step}")
         return SearchConfig.from_json(record, f"run {run} of {self.dataset.name}")
 
     def save_weights(self, run: int, path: str | Path) -> Path:
@@ -116,27 +118,27 @@ class Runs(Result):
         return write_and_log({Path(path): self.file(run, Path(path))})[0]
 
     def changed(self, before: int, after: int) -> list[str]:
-        """What changed between two runs, a line each: data, labels, code, weights, means, result lists."""
+        """Whether the later of two runs is better, then a line for all that differs."""
         old, new = find_run(self.runs, before), find_run(self.runs, after)
         return list(changes(self.dataset, old, new, self.runs)) or ["nothing changed"]
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for at, run in enumerate(self.runs):
-            today, best = run.row(str(run.facts.get("baseline"))), run.best
+            row = own_of(run) or (run.today if run.facts.get("verdict") == "keep" else run.best)
             before = next(alike(run, self.runs[:at]), None)
             restriction = run.facts.get("restriction")
-            first = f"the first{f' with {restriction}' if restriction else ''}" if best else "-"
-            moved = f"{before.id}: {', '.join(moved_parts(before, run)) or 'nothing'}" if before else first
+            first = f"the first{f' with {restriction}' if restriction else ''}" if row else "-"
+            moved = f"{before.id}: {', '.join(causes(before, run)) or 'nothing'}" if before else first
             rows.append(
                 {
                     "run": run.id,
-                    "at": run.at.replace("T", " ").rstrip("Z"),
+                    "at": run.at[:16].replace("T", " "),
                     "kind": run.kind,
                     "metric": run.facts.get("metric"),
-                    "today": number(today["mean"]) if today else "-",
-                    "best": number(best["mean"]) if best else "-",
-                    "label": best["label"] if best else "-",
+                    "today": number(run.today["mean"]) if run.today else "-",
+                    "value": number(row["mean"]) if row else "-",
+                    "label": row["label"] if row else "-",
                     "verdict": run.facts.get("verdict", "-"),
                     "data": moved,
                 }
@@ -164,10 +166,18 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     lines: Lines = {"best": [], "today": []}
     for run in same:
         when = run.at[5:16].replace("T", " ")
-        for name, row in (("best", run.best), ("today", run.row(str(run.facts.get("baseline"))))):
+        for name, row in (("best", run.best), ("today", run.today)):
             span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
             lines[name].append(span or None)
     return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
+
+
+def printed(line: str) -> str:
+    """A line of text; a command at its end is on one line, because a folded one cannot be pasted."""
+    what, found, command = line.partition(": steelyard ")
+    if not found:
+        return wrapped(line, 4)
+    return step_in_terminal({"what": what, "command": f"steelyard {command}"})
 
 
 def _shown(row: KeptRow) -> str:

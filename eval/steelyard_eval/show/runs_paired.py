@@ -1,73 +1,68 @@
-"""Which contenders of two kept runs are the same, and what of their search differs."""
+"""Which contender of two kept runs is compared, and what differs between them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from steelyard_eval.recording.runs import KeptRow, KeptRun
+from steelyard_eval.common.console import brief
+from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun
 
-Pairs = dict[str, tuple[KeptRow, KeptRow]]
-"""A contender of two runs, before and after, by its newer name."""
-
-
-def weights(pairs: Pairs) -> Iterator[str]:
-    """A line for each contender whose weights or settings differ."""
-    for label, (old, row) in pairs.items():
-        for name, what in (("strategy", "weights"), ("settings", "settings")):
-            if old.get(name) != row.get(name):
-                usual = "none" if name == "strategy" else "the usual ones"
-                yield f"{what} of {label}: {old.get(name) or usual} to {row.get(name) or usual}"
+DATA = ("entries", "queries", "labels")
+"""The parts that are not the search."""
+ALIKE = ("metric", "split", "restriction")
+"""What runs that are held against each other share."""
+SETTINGS = {"tool": "tool", "code": "commit", "model": "model", "limit": "limit", **{name: name for name in ALIKE}}
 
 
-def pairs_of(one: KeptRun, other: KeptRun) -> Pairs:
-    """Both rows of each contender of both runs, the worst change first.
-
-    It is the same by name and configuration, else by configuration, whatever it was called, else by name. What a
-    run chose goes with the one weights file of another.
-    """
-    before, after = (list(run.facts.get("rows", ())) for run in (one, other))
-    pairs = []
-    for same in (lambda row: (row["label"], configuration(row)), configuration, lambda row: (row["label"],)):
-        olds, news = Counter(map(same, before)), Counter(map(same, after))
-        alike = [key for key in news if key and news[key] == olds[key] == 1]
-        for key in alike:
-            old, new = (next(row for row in rows if same(row) == key) for rows in (before, after))
-            before.remove(old)
-            after.remove(new)
-            pairs.append((old, new))
-    then, now = (_new_search(run) for run in (one, other))
-    pairs += [(then, now)] if then and now and then in before and now in after else []
-    return {new["label"]: (old, new) for old, new in sorted(pairs, key=lambda pair: gain_of(*pair))}
-
-
-def answer_of(run: KeptRun) -> KeptRow | None:
-    """The row of what a run says to use or try; else of its only weights file."""
-    rows, answer = run.facts.get("rows", ()), run.answer
-    own = [row for row in rows if answer and row.get("strategy") == answer.get("strategy")]
+def own_of(run: KeptRun) -> KeptRow | None:
+    """What a run is about: what it chose, else its only weights file; under keep nothing was chosen."""
+    rows, keep = run.facts.get("rows", ()), run.facts.get("verdict") == "keep"
+    strategy = None if keep else (run.chosen or {}).get("strategy")
     files = [row for row in rows if row["label"].endswith(".json")]
-    return own[0] if own else files[0] if len(files) == 1 else None
+    chosen = [row for row in [*files, *rows] if strategy and row.get("strategy") == strategy]
+    return chosen[0] if chosen else files[0] if len(files) == 1 else None
 
 
-def _new_search(run: KeptRun) -> KeptRow | None:
-    """What a run chose, or its weights file; under keep a system that is used was neither chosen nor edited."""
-    row = answer_of(run)
-    keep = run.facts.get("verdict") == "keep"
-    return row if row and (row["label"].endswith(".json") or not keep) else None
+def pair_of(one: KeptRun, other: KeptRun) -> tuple[KeptRow, KeptRow] | None:
+    """What both runs are about, else the first search that is in both: of either, of today, the best."""
+    then, now = own_of(one), own_of(other)
+    if then and now:
+        return then, now
+    later = [now, then and _same(other, then), other.today, *other.facts.get("rows", ())]
+    return next(((old, new) for new in later if new and (old := _same(one, new))), None)
 
 
 def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
-    """The runs before it that measured the same, the newest first.
-
-    That is what it says to use or try, else what is used today, else anything, by the same metric and under the
-    same restriction.
-    """
-    subject = answer_of(run) or run.row(str(run.facts.get("baseline")))
+    """The runs before it that measured the same in the same way, the newest first."""
+    own = own_of(run)
     for before in reversed(earlier):
-        if all(before.facts.get(name) == run.facts.get(name) for name in ("metric", "split", "restriction")):
-            both = [new for _, new in pairs_of(before, run).values()]
-            if subject in both if subject else both:
+        if all(before.facts.get(name) == run.facts.get(name) for name in ALIKE):
+            pair = pair_of(before, run)
+            if pair and pair[1] == (own or pair[1]):
                 yield before
+
+
+def causes(one: KeptRun, other: KeptRun) -> list[str]:
+    """What differs, in a word each.
+
+    Lists are named where nothing else explains that they differ: the contenders and the labels are the same.
+    """
+    found = [name for name in DATA if one.states.get(name) != other.states.get(name)]
+    if pair := pair_of(one, other):
+        search = {"strategy": "weights", "settings": "settings"}
+        found += [what for name, what in search.items() if pair[0].get(name) != pair[1].get(name)]
+    found += [line.partition(":")[0] for line in settings(one, other)]
+    lists = [run.states.get("ranked") for run in (one, other)]
+    rows = [{(row["label"], *configuration(row)) for row in run.facts.get("rows", ())} for run in (one, other)]
+    return found or ([PARTS["ranked"]] if all(lists) and lists[0] != lists[1] and rows[0] == rows[1] else [])
+
+
+def settings(one: KeptRun, other: KeptRun) -> Iterator[str]:
+    """A line for each setting that differs; a gate keeps no model and no limit."""
+    for name, what in SETTINGS.items():
+        a, b = one.facts.get(name), other.facts.get(name)
+        if a != b and (name in ALIKE or (a and b)):
+            yield f"{what}: {_short(a)} to {_short(b)}"
 
 
 def configuration(row: KeptRow) -> tuple[object, ...]:
@@ -78,9 +73,17 @@ def configuration(row: KeptRow) -> tuple[object, ...]:
 
 def written(row: KeptRow) -> str:
     """Its strategy and settings."""
-    return " with ".join(filter(None, [row.get("strategy"), row.get("settings")])) or "-"
+    return brief(" with ".join(filter(None, [row.get("strategy"), row.get("settings")])) or "-")
 
 
-def gain_of(old: KeptRow, new: KeptRow) -> float:
-    """By how much its mean rose."""
-    return round(new["mean"] - old["mean"], 9)  # what differs by less is how sums were rounded
+def _same(run: KeptRun, row: KeptRow) -> KeptRow | None:
+    """The same search in another run, whatever it is called there; else what has the same name."""
+    rows = run.facts.get("rows", ())
+    by_search = [one for one in rows if configuration(row) and configuration(one) == configuration(row)]
+    by_name = [one for one in by_search or rows if one["label"] == row["label"]]
+    return next(iter([*by_name, *by_search]), None)
+
+
+def _short(value: object) -> str:
+    text = str(value or "none")
+    return text[:12] if len(text) == 40 else text

@@ -17,7 +17,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.runs import CURRENT, KeptRun, kept
+from steelyard_eval.recording.runs import KeptRun, kept
 
 Files = Mapping[Path, SearchConfig | None]
 """What each file is to hold; None for one that is to be removed."""
@@ -44,7 +44,7 @@ def write_and_log(files: Files) -> list[Path]:
 
 
 def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
-    """Say of each of these files that is replaced, or removed where it is None, how to have it again.
+    """Say of each of these files that is replaced, or removed where it is None, how to undo that.
 
     What no kept run of the data set has is copied beside it, without one all. A file that is replaced by the same
     search is passed over.
@@ -54,7 +54,7 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     for file in filter(Path.is_file, files):
         record, done = _record(file), "removed" if files[file] is None else "replaced"
         if _search(record) not in new:
-            lines.append(f"{file}: {done}, {_of_another(dataset, record)}{_again(dataset, file, record)}")
+            lines.append(f"{file}: {done}{_of_another(dataset, record)}; to undo: {_undo(dataset, file, record)}")
         elif files[file] is None:
             lines.append(f"{file}: {done}, it was of an earlier run")
     return lines
@@ -63,22 +63,19 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
 def _of_another(dataset: Dataset | None, record: object) -> str:
     """Whose file it was, where its provenance names another data set."""
     name = chosen_on(record)
-    return f"it was of the data set {shown(name)}, and " if dataset and name not in ("", dataset.name) else ""
+    return f", it was of the data set {shown(name)}" if dataset and name not in ("", dataset.name) else ""
 
 
-def _again(dataset: Dataset | None, file: Path, record: object) -> str:
-    """How to have a file again: by the last kept run that wrote it, else from a copy that is made."""
+def _undo(dataset: Dataset | None, file: Path, record: object) -> str:
+    """The command that writes a file again: of the last kept run that has it, else from a copy that is made."""
     run = next((run.id for run in reversed(_runs(dataset)) if run.file(file) == record), None)
     if run is not None and dataset is not None:
-        command = spelled("runs", dataset, str(run), options={"--out": file})
-        what = f"what was used at run {run}" if file.name.endswith(CURRENT) else f"what run {run} chose"
-        return f"it held {what}; to have it again: {command}"
+        return str(spelled("runs", dataset, str(run), options={"--out": file}))
     held = read_bytes(file)
     copy = spare(file, held)
     if not os.path.lexists(copy):
         write_text(copy, held)
-    command = shlex.join(["cp", word(copy), word(file)])
-    return f"what it held is now in {copy}; to have it again: {command}"
+    return shlex.join(["cp", word(copy), word(file)])
 
 
 def _runs(dataset: Dataset | None) -> list[KeptRun]:

@@ -41,7 +41,6 @@ from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune import Tuning, tune
-from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.floor import FloorFound, find_floor
 from steelyard_eval.tune.recommendation import Recommendation, recommend
 
@@ -582,7 +581,7 @@ class Workbench:
         Returns
         -------
         list of Path
-            The baseline and its history; the log says how to have again what they replaced.
+            The baseline and its history; the log says how to undo it.
 
         Raises
         ------
@@ -614,7 +613,7 @@ class Workbench:
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
         document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
-        keep(self.dataset, kind, document, found.weights if isinstance(found, ChosenWeights) else None)
+        keep(self.dataset, kind, document, getattr(found, "weights", None))
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

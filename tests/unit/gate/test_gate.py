@@ -360,7 +360,7 @@ def test_a_replaced_baseline_can_be_had_again_with_its_history(data, baseline, c
         capsys.readouterr()
         assert run("gate", STARTER, "--baseline", baseline.name, "--update", "--because", f"oops {number}") == 0
         told = capsys.readouterr().out.splitlines()[-1]
-        assert told.startswith("the baseline before is kept; to have it again: cp ")
+        assert told.startswith("the baseline before is kept; to undo: cp ")
         assert f"{baseline.stem}.before-{number}.json" in told
     assert run("gate", STARTER, "--baseline", f"{baseline.stem}.before-1.json") == 0
     subprocess.run(["sh", "-c", told.partition(": ")[2].replace("before-2", "before-1")], check=True)

@@ -512,7 +512,7 @@ class TestCommand:
         shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
         again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
         assert "another search" not in said
-        replaces = "(if this replaces search-weights.json, it prints the command that undoes it)"
+        replaces = "(if that replaces search-weights.json, it prints how to undo it)"
         assert f"decide by these labels {replaces}: steelyard recommend {folder}" in again
         words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
         assert words[1:] == ["echovault", "search-weights.json"]

@@ -27,11 +27,16 @@ from steelyard_eval.show.runs_kept import trends
 from steelyard_eval.tune.replaced import keep_back
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
-NOISE = "which may be noise, as no values by query are kept; `steelyard compare` with the weights of both tells."
 
 
 def untold(later, earlier):
     return f"Whether run {later} is better than run {earlier} cannot be told"
+
+
+def both(folder, *labels):
+    """The command that measures both in one run."""
+    words = f"compare {folder} {' '.join(labels)} --baseline {labels[0]}"
+    return f"to tell, measure both alike: steelyard {words}"
 
 
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
@@ -71,7 +76,7 @@ def test_a_comparison_is_kept_and_the_data_set_stays_what_it_was(folder):
     data = sy.load(folder)
     assert [(one.id, one.kind) for one in data.runs().runs] == [(1, "compare"), (2, "compare")]
     assert data.dataset.sha256 == before
-    assert list(data.runs().to_frame()["best"]) == ["1.000", "1.000"]
+    assert list(data.runs().to_frame()["value"]) == ["1.000", "1.000"]
     assert data.runs().plot().axes
 
 
@@ -91,24 +96,21 @@ def test_what_changed_is_told_by_part(folder, monkeypatch):
     changed = document(0.75, "rrf(bm25, vector)", ("m2", "m1"))
     keep(sy.load(folder).dataset, "compare", changed, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        f"{untold(2, 1)} (entries, labels, weights changed): of 2 contenders in both runs 1 rose (a by 0.2500), "
-        f"{NOISE}",
-        "changed: entries 1 added ('m3'), 1 changed ('m2'); labels 1 added ('q1 m3'), 1 changed ('q1 m1')",
-        "weights of b: bm25 to rrf(bm25, vector)",
-        "weights of a: bm25 to rrf(bm25, vector)",
-        "b, on the 0 of 1 query with the same labels in both runs: nothing to compare",
-        "a, on the 0 of 1 query with the same labels in both runs: nothing to compare",
-        "a, over all queries and labels of each run: 0.5000 to 0.7500 (+0.2500)",
-        "a: 1 of 1 lists changed, most q1 +0.250",
-        "b: 1 of 1 lists changed",
+        f"{untold(2, 1)} (entries, labels, weights changed): no query has the same labels in both; over all b "
+        "went from 0.400 to 0.400.",
+        "run 1: b 0.400, bm25",
+        "run 2: b 0.400, rrf(bm25, vector)",
+        "entries: 1 added ('m3'), 1 changed ('m2')",
+        "labels: 1 added ('q1 m3'), 1 changed ('q1 m1')",
+        "lists: 1 of 1 changed",
     ]
     assert sy.load(folder).runs().changed(1, 1) == ["nothing changed"]
     with pytest.raises(ConfigError, match="there is no run 9; kept are 1 to 2"):
         sy.load(folder).runs().changed(1, 9)
     listed = CliRunner().invoke(command, [str(folder)]).output
     assert "entries, labels" in listed
-    assert "2026-11-23 17:40:00" in listed
-    assert "labels 1 added ('q1 m3')" in CliRunner().invoke(command, [str(folder), "1", "2"]).output
+    assert "2026-11-23 17:40" in listed
+    assert "labels: 1 added ('q1 m3')" in CliRunner().invoke(command, [str(folder), "1", "2"]).output
 
 
 def test_a_folder_that_cannot_be_written_has_its_runs_in_the_cache(folder, tmp_path):
@@ -155,9 +157,9 @@ def test_a_query_without_a_value_counts_as_0_where_lists_changed(folder):
     before, now = document(), document(0.75, entries=("m2", "m1"))
     before["per_query"][0]["values"] = {"a": None, "b": None}
     for one in (before, now):
-        keep(sy.load(folder).dataset, "compare", one, now=lambda: NOW)
-    assert "a: 1 of 1 lists changed, most q1 +0.750" in sy.load(folder).runs().changed(1, 2)
-    assert "a: 1 of 1 lists changed, most q1 -0.750" in sy.load(folder).runs().changed(2, 1)
+        keep(sy.load(folder).dataset, "compare", one | {"baseline": "a"}, now=lambda: NOW)
+    assert "lists: 1 of 1 changed, most q1 +0.750" in sy.load(folder).runs().changed(1, 2)
+    assert "lists: 1 of 1 changed, most q1 -0.750" in sy.load(folder).runs().changed(2, 1)
 
 
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
@@ -315,34 +317,35 @@ def of_means(means):
     }
 
 
-def test_on_the_same_data_the_first_line_says_what_moved_and_the_most_moved_follow_worst_first(folder):
-    """By hand: c to h rise by 0.01 to 0.06, of which h is most; a and b fall by 0.1 and 0.2; five moved most."""
-    before = dict.fromkeys("abcdefgh", 0.5) | {"only then": 0.1}
-    after = {"a": 0.4, "b": 0.3} | {name: 0.5 + place / 100 for place, name in enumerate("cdefgh", 1)}
-    for means in (before, after, {"new": 0.5}):
+def test_what_two_runs_cannot_tell_they_say_how_to_tell(folder):
+    """Without values by query a mean may move by chance; without a search in both there is none."""
+    for means in ({"a": 0.4, "b": 0.5}, {"a": 0.3, "b": 0.6}, {"new": 0.5}):
         keep(sy.load(folder).dataset, "compare", of_means(means), now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        f"{untold(2, 1)}: of 8 contenders in both runs 2 fell (most b by 0.2000) "
-        f"and 6 rose (most h by 0.0600), {NOISE}",
-        "only run 1 has only then",
-        "b: 0.5000 to 0.3000 (-0.2000)",
-        "a: 0.5000 to 0.4000 (-0.1000)",
-        "f: 0.5000 to 0.5400 (+0.0400)",
-        "g: 0.5000 to 0.5500 (+0.0500)",
-        "h: 0.5000 to 0.5600 (+0.0600)",
-        "3 more moved less",
+        f"{untold(2, 1)}: no values by query are kept; over all b went from 0.500 to 0.600.",
+        "run 1: b 0.500, -",
+        "run 2: b 0.600, -",
     ]
     assert sy.load(folder).runs().changed(2, 3) == [
         f"{untold(3, 2)}: no contender is in both.",
-        "only run 2 has h; g; f; e; d; 3 more",  # rows are kept best first
-        "only run 3 has new",
+        both(folder, "b", "new"),
     ]
     (folder / "qrels.txt").write_text("q1 0 m1 2\nq1 0 m2 1\n")
-    keep(sy.load(folder).dataset, "compare", of_means(after) | {"split": "dev"}, now=lambda: NOW)
-    assert sy.load(folder).runs().changed(2, 4) == [
-        f"{untold(4, 2)} (labels changed): split none to dev.",
-        "changed: split none to dev; labels 1 added ('q1 m2')",
+    found = {"config": weights("bm25").to_json()}
+    keep(sy.load(folder).dataset, "compare", of_means({"a": 0.3}) | {"split": "dev"}, found, now=lambda: NOW)
+    assert sy.load(folder).runs().changed(3, 4) == [
+        f"{untold(4, 3)} (labels, split changed): they did not measure the same.",
+        both(folder, "new", "run-4.json").replace(
+            "steelyard compare", f"steelyard runs {folder} 4 --out run-4.json && steelyard compare"
+        ),
+        "labels: 1 added ('q1 m2')",
+        "split: none to dev",
     ]
+    keep(sy.load(folder).dataset, "tune", of_means({"a": 0.3}), found, now=lambda: NOW)  # the same without a split
+    files = [f"steelyard runs {folder} {run} --out run-{run}.json" for run in (4, 5)]
+    measured = [f"steelyard compare {folder} run-{run}.json" for run in (4, 5)]
+    chain = " && ".join([*files, *measured, f"steelyard runs {folder}"])
+    assert sy.load(folder).runs().changed(4, 5)[1] == f"to tell, measure both alike: {chain}"
 
 
 def gated(strategy, mean):
@@ -352,7 +355,7 @@ def gated(strategy, mean):
 
 
 def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
-    """By hand: 0.737 - 0.456 = 0.281; runs 2 and 4 share w.json and the labels, run 3 has nothing of theirs."""
+    """Run 2 has the search of run 1, under another name; run 3 has nothing of theirs."""
     data = sy.load(folder)
     keep(data.dataset, "compare", document(), now=lambda: NOW)
     keep(data.dataset, "gate", gated("bm25", 0.456), now=lambda: NOW)
@@ -361,48 +364,50 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     keep(data.dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
     assert list(data.runs().to_frame()["changed since run"]) == [
         "the first",
-        "the first",
+        "1: nothing",
         "-",
         "2: weights",
         "4: weights",
     ]
     lines = str(data.runs()).splitlines()
-    told = "cannot be told (weights changed): w.json, the only contender in both runs,"
-    assert lines[-2] == f"Whether run 5 is better than run 4 {told} fell by 0.2370, {NOISE}"
+    told = "cannot be told (weights changed): no values by query are kept; over all w.json went from"
+    assert lines[-2] == f"Whether run 5 is better than run 4 {told} 0.737 to 0.500."
     assert lines[-1] == f"more: steelyard runs {folder} 4 5"
     assert "\N{EN DASH}" not in "\n".join(lines)
     CliRunner().invoke(main, ["runs", str(folder), "5", "--delete"])
-    assert f"Whether run 4 is better than run 2 {told} rose by 0.2810" in str(data.runs())
+    assert f"Whether run 4 is better than run 2 {told} 0.456 to 0.737" in str(data.runs())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
     assert f"{untold(6, 4)} (labels, weights changed)" in str(sy.load(folder).runs())
 
 
 def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
-    """By hand: 0.737 - 0.456 = 0.281, over run 1, which had other weights; run 3 ran other contenders."""
+    """Run 1 had other weights; run 3 ran other contenders."""
     data = sy.load(folder)
     for found in (gated("bm25", 0.456), gated("fts", 0.737), of_means({"z": 0.9}), gated("fts", 0.737)):
         keep(data.dataset, "gate", found, now=lambda: NOW)
     assert str(data.runs()).split("\n\n")[1].splitlines() == [
         "Run 4 is as good as run 2: w.json has 0.737 nDCG@10.",
-        f"{untold(4, 1)} (weights changed): w.json, the only contender in both runs, rose by 0.2810, {NOISE}",
+        f"{untold(4, 1)} (weights changed): no values by query are kept; over all w.json went "
+        "from 0.456 to 0.737.",
         f"more: steelyard runs {folder} 1 4",
     ]
 
 
 def test_the_same_weights_are_compared_whatever_they_are_called(folder):
-    """By hand: 0.75 - 0.5 = 0.25 of what is called w.json later, beside another that had that name and 0.2."""
+    """What was chosen is called w.json later, beside another that had that name and 0.2."""
     data = sy.load(folder)
     means = {"weighted sum, tuned": ("weighted_sum(1*fts)", 0.5), "w.json": ("bm25", 0.2)}
     before = of_means({label: mean for label, (_, mean) in means.items()})
     before["configurations"] = [{"label": label, "strategy": own} for label, (own, _) in means.items()]
-    keep(data.dataset, "recommend", before, now=lambda: NOW)
+    keep(data.dataset, "recommend", before, {"config": weights("weighted_sum(1*fts)").to_json()}, now=lambda: NOW)
     keep(data.dataset, "gate", gated("weighted_sum(1*fts)", 0.75), now=lambda: NOW)
     assert data.runs().changed(1, 2) == [
-        f"{untold(2, 1)}: w.json, the only contender in both runs, rose by 0.2500, {NOISE}",
-        "only run 1 has w.json",
-        "w.json was called weighted sum, tuned in run 1",
-        "w.json: 0.5000 to 0.7500 (+0.2500)",
+        f"{untold(2, 1)}: no values by query are kept; over all w.json went from 0.500 to 0.750.",
+        f"to tell, measure both alike: steelyard runs {folder} 1 --out run-1.json && "
+        f"steelyard compare {folder} run-1.json w.json --baseline run-1.json",
+        "run 1: weighted sum, tuned 0.500, weighted_sum(1*fts)",
+        "run 2: w.json 0.750, weighted_sum(1*fts)",
     ]
 
 
@@ -430,12 +435,15 @@ def test_two_runs_end_in_one_sentence_with_the_interval_of_the_paired_difference
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     runs = sy.load(folder).runs()
     first, *rest = runs.changed(1, 2)
-    start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against it, "
+    start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against that of run 1, "
     assert first.startswith(f"{start}95% sure of -0.233 to -0.167;")
-    assert "w.json: 0.5000 to 0.3000 (-0.2000 [-0.233, -0.167])" in rest
+    assert rest == ["run 1: w.json 0.500, bm25", "run 2: w.json 0.300, fts"]
     assert runs.changed(2, 1)[0].startswith("Run 1 is better than run 2 (weights changed): w.json is +0.200")
     assert runs.changed(2, 3) == ["nothing changed"]
-    assert f"{untold(4, 3)} (result lists changed): w.json is 0.000" in runs.changed(3, 4)[0]
+    few = "Too few queries to tell whether run 4 is better than run 3 (result lists changed): w.json is 0.000"
+    told, step, *_ = runs.changed(3, 4)
+    assert told.startswith(few)
+    assert step == f"what to label for that: steelyard judge {folder} --list"
 
 
 def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folder):
@@ -448,12 +456,9 @@ def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folde
     keep(sy.load(folder).dataset, "compare", edited, now=lambda: NOW)
     told = sy.load(folder).runs().changed(1, 2)
     assert told[0].startswith(
-        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against its tuned,"
+        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against tuned of run 1,"
     )
-    assert told[1:3] == [
-        "w.json against tuned of run 1: bm25 to fts",
-        "w.json: 0.5000 to 0.3000 (-0.2000 [-0.233, -0.167])",
-    ]
+    assert told[1:] == ["run 1: tuned 0.500, bm25", "run 2: w.json 0.300, fts"]
 
 
 def test_contenders_of_other_depths_are_told_apart(folder):
@@ -461,7 +466,7 @@ def test_contenders_of_other_depths_are_told_apart(folder):
         found = of_queries(folder, [0.5] * 20, strategy="bm25", **deep)
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     runs = sy.load(folder).runs()
-    assert "settings of w.json: the usual ones to bm25.depth=5" in runs.changed(1, 2)
+    assert "run 2: w.json 0.500, bm25 with bm25.depth=5" in runs.changed(1, 2)
     assert list(runs.to_frame()["changed since run"]) == ["the first", "1: settings"]
     assert "bm25 with bm25.depth=5" in runs.one(2)
 
@@ -510,14 +515,15 @@ def test_changed_labels_are_told_from_a_change_of_search(folder):
         found["rankings"] = {"lists": [{"label": "a", "queries": {}}]}
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
     assert sy.load(folder).runs().changed(1, 2) == [
-        f"{untold(2, 1)} (labels changed): a, on the 2 queries with the same labels "
-        "in both, is +0.200 nDCG@10 against it, and so few queries say nothing of others.",
-        "changed: labels 1 changed ('q1 m1')",
-        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 to 0.7000 (+0.2000 [too few queries])",
-        "of 1 other contender no values by query are kept",
-        "a, over all queries and labels of each run: 0.6333 to 0.5000 (-0.1333)",
+        "Too few queries to tell whether run 2 is better than run 1 (labels changed): a, on the 2 queries with "
+        "the same labels in both, is +0.200 nDCG@10 against that of run 1, and so few queries say nothing of "
+        "others. Over all: 0.633 to 0.500.",
+        f"what to label for that: steelyard judge {folder} --list",
+        "run 1: a 0.633, -",
+        "run 2: a 0.500, -",
+        "labels: 1 changed ('q1 m1')",
     ]
-    assert "is +0.200 nDCG@10 against it" in str(sy.load(folder).runs())
+    assert "is +0.200 nDCG@10 against that of run 1" in str(sy.load(folder).runs())
 
 
 def test_lists_are_named_as_changed_where_the_contenders_and_labels_are_the_same(folder):
@@ -552,9 +558,9 @@ def test_the_list_fits_a_terminal_of_100_columns(folder, monkeypatch):
         }
         keep(sy.load(folder).dataset, "recommend", found, now=lambda: NOW)
     lines = str(sy.load(folder).runs()).split("\n\n")[0].splitlines()
-    assert "verdict   changed since run" in lines[0]
+    assert "recommend: mismatch" in lines[2]
     assert max(map(len, lines)) <= 100
-    assert len(lines) == 6  # the head, a line, the first run in three lines and the second
+    assert len(lines) == 5  # the head, a line, the first run in two lines and the second
 
 
 def weights(strategy):
@@ -613,14 +619,13 @@ def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
     again = f"steelyard runs {folder} 1 --out {out}"
     assert said("2") == [
         f"written: {out}, with bm25",
-        f"{out}: replaced, it held what run 1 chose; to have it again: {again}",
+        f"{out}: replaced; to undo: {again}",
     ]
     assert json.loads(out.read_text()) == one
     for number in (1, 2):
         out.write_text(f"mine {number}")
         copy = folder / f"w.before-{number}.json"
-        told = f"is now in {copy}; to have it again: cp {copy} {out}"
-        assert said("1")[1:] == [f"{out}: replaced, what it held {told}"]
+        assert said("1")[1:] == [f"{out}: replaced; to undo: cp {copy} {out}"]
         assert copy.read_text() == f"mine {number}"
     out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
     assert said("1") == [f"written: {out}, with fts"]
@@ -631,10 +636,10 @@ def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatc
     """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
     monkeypatch.chdir(folder)
     data, file = sy.load(folder).dataset, Path("search-weights.json")
-    for name, said in (("other", "it was of the data set 'other', and "), ("mine", ""), ("", "")):
+    for name, said in (("other", ", it was of the data set 'other'"), ("mine", ""), ("", "")):
         replace(weights("fts"), provenance={"dataset": name}).save(file)
         (line,) = keep_back(data, {file: weights("bm25")})
-        assert line.startswith(f"{file}: replaced, {said}what it held is now in")
+        assert line.startswith(f"{file}: replaced{said}; to undo: cp search-weights.before-")
 
 
 def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
@@ -648,21 +653,17 @@ def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, mon
     for file, name in zip(files, ("fts", "vector", "bm25"), strict=True):
         weights(name).save(file)
     assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
-        f"run.json: removed, it held what run 1 chose; to have it again: steelyard runs {folder} 1 --out run.json",
-        "none.json: removed, what it held is now in none.before-1.json; "
-        "to have it again: cp none.before-1.json none.json",
+        f"run.json: removed; to undo: steelyard runs {folder} 1 --out run.json",
+        "none.json: removed; to undo: cp none.before-1.json none.json",
         "same.json: removed, it was of an earlier run",
     ]
     assert SearchConfig.load("none.before-1.json") == weights("vector")
     used = Path("w.current.json")  # of a try the file beside it has what was run
     weights("vector").save(used)
-    assert (
-        f"it held what was used at run 1; to have it again: steelyard runs {folder} 1"
-        in keep_back(data, {used: None})[0]
-    )
+    assert keep_back(data, {used: None})[0].endswith(f"to undo: steelyard runs {folder} 1 --out {used}")
     assert sy.load(folder).runs().file(1, used) == weights("vector")
     (folder / FOLDER / FILE).write_bytes(b"no database")
-    assert "now in run.before-1.json" in keep_back(data, {files[0]: None})[0]
+    assert "cp run.before-1.json run.json" in keep_back(data, {files[0]: None})[0]
 
 
 def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkeypatch, caplog):
@@ -672,11 +673,11 @@ def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkey
     weights("bm25").save(out)
     assert sy.load(folder).runs().save_weights(1, out) == out
     assert SearchConfig.load("w.before-1.json") == weights("bm25")
-    assert "is now in w.before-1.json" in caplog.text
+    assert "to undo: cp w.before-1.json w.json" in caplog.text
     weights("vector").save(out)
     ended = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(out), "--json"])
     (line,) = json.loads(ended.stdout)["replaced"]
-    assert "is now in w.before-2.json" in line
+    assert line.endswith("to undo: cp w.before-2.json w.json")
 
 
 def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
@@ -690,7 +691,7 @@ def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(fold
     said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
     assert said in ended.stderr
     for copy in (tmp_path / "w.before-1.json", tmp_path / "w.try.before-1.json"):
-        assert f"is now in {copy}" in ended.stdout
+        assert f"to undo: cp {copy}" in ended.stdout
         assert SearchConfig.load(copy) == weights("bm25")
     named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
     assert (named.exit_code, "tuned from" in named.stderr) == (0, False)
@@ -715,8 +716,8 @@ def test_a_run_can_be_made_a_file_again(folder, monkeypatch):
     }
 
     refused = CliRunner().invoke(main, ["runs", "mine", "2", "--out", str(weights)])
-    assert (refused.exit_code, "run 2, compare, keeps no weights" in refused.output) == (2, True)
-    assert "name one of recommend or tune; kept are those of 1" in refused.output
+    assert (refused.exit_code, "run 2, compare, has no weights file" in refused.output) == (2, True)
+    assert f"those of 1 are kept: steelyard runs mine 1 --out {weights}" in refused.output
     assert CliRunner().invoke(main, ["runs", "mine", "--out", str(weights)]).exit_code == 2
 
 
@@ -737,14 +738,6 @@ def test_damaged_weights_of_a_run_are_refused(folder):
     assert "run 1 of mine" in found.output
 
 
-def test_what_two_runs_chose_is_told_and_nothing_of_one_that_chooses_nothing(folder):
-    for formula in ("bm25 with graph.seeds=3", "fts", None):
-        chosen = {"chosen": {"strategy": formula}, "formula": formula} if formula else {}
-        keep(sy.load(folder).dataset, "compare", document() | chosen, now=lambda: NOW)
-    assert sy.load(folder).runs().changed(1, 2)[1:] == ["chosen: bm25 with graph.seeds=3 to fts"]
-    assert sy.load(folder).runs().changed(2, 3) == ["nothing changed"]
-
-
 def recommended(folder, value, strategy="bm25", **more):
     """What `recommend` keeps that measured one row, `fts, tuned`, beside what is run today."""
     found = of_queries(folder, [value] * 20, strategy=strategy)
@@ -762,7 +755,8 @@ def test_the_headline_is_of_the_newest_run_that_measured_the_same_under_the_same
     keep(sy.load(folder).dataset, "recommend", restricted, {"config": weights("fts").to_json()}, now=lambda: NOW)
     runs = sy.load(folder).runs()
     start = "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10"
-    assert str(runs).split("\n\n")[1].startswith(start)
+    first = f"Run 3 is the first of its kind; against run 2: steelyard runs {folder} 2 3"
+    assert str(runs).split("\n\n")[1].startswith(f"{first}\n{start}")
     assert list(runs.to_frame()["changed since run"])[1:] == ["1: weights", "the first with --embedding-calls 0"]
     assert "restriction changed)" in runs.changed(2, 3)[0]
     keep(sy.load(folder).dataset, "compare", of_means({"z": 0.9}), now=lambda: NOW)
@@ -790,45 +784,88 @@ def test_two_searches_are_not_one_that_was_renamed_and_a_tuned_value_is_said_to_
     keep(sy.load(folder).dataset, "compare", of_queries(folder, [0.3] * 20, strategy="fts"), now=lambda: NOW)
     keep(sy.load(folder).dataset, "compare", of_queries(folder, [0.5] * 20, strategy="bm25"), now=lambda: NOW)
     runs = sy.load(folder).runs()
-    first, second, *_ = runs.changed(1, 2)
+    first = runs.changed(1, 2)[0]
     assert first.startswith(
-        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against its fts, tuned,"
+        "Run 2 is worse than run 1 (weights changed): w.json is -0.200 nDCG@10 against fts, tuned of run 1,"
     )
     flatters = " Run {}'s weights were tuned on these queries, so its value is optimistic."
     assert first.endswith(flatters.format(1))
-    assert second == "w.json against fts, tuned of run 1: bm25 to fts"
     assert runs.changed(2, 3)[0].endswith(flatters.format(3))
-    assert runs.changed(1, 3)[1:] == ["w.json was called fts, tuned in run 1"]
+    assert runs.changed(1, 3)[1:] == ["run 1: fts, tuned 0.500, bm25", "run 3: w.json 0.500, bm25"]
 
 
-def test_where_labels_and_weights_changed_the_labels_alone_are_told(folder):
-    """By hand: with bm25 other labels cost q00 0.6, of 20 queries, so 0.03; the other 19 have what they had."""
-    for values, strategy in (([0.5] * 20, "bm25"), ([0.3] * 20, "fts"), ([-0.1] + [0.5] * 19, "bm25")):
-        found = of_queries(folder, values, strategy=strategy)
+def test_where_only_labels_changed_the_values_are_the_same_and_the_mean_is_told(folder):
+    """By hand: other labels cost q00 0.6, of 20 queries, so 0.03; the other 19 have what they had."""
+    for values in ([0.5] * 20, [-0.1] + [0.5] * 19):
+        found = of_queries(folder, values, strategy="bm25")
         if values[0] < 0:
             lines = (folder / "qrels.txt").read_text().replace("q00 0 m1 1", "q00 0 m2 1")
             (folder / "qrels.txt").write_text(lines)
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
-    told = sy.load(folder).runs().changed(2, 3)
-    assert "Run 3 is better than run 2 (labels, weights changed): w.json, on the 19 queries" in told[0]
-    assert told[1] == (
-        "the labels alone, run 1 to run 3: w.json 0.0000 on the 19 queries with the same labels, -0.0300 over all"
+    assert sy.load(folder).runs().changed(1, 2)[0] == (
+        "Run 2 is as good as run 1 (labels changed): w.json, on the 19 queries with the same labels in both, "
+        "has the same values. Over all: 0.500 to 0.470."
     )
 
 
-def test_a_mean_that_stayed_while_queries_moved_says_so(folder):
-    """By hand: q2 rises by 0.1 and q3 falls by 0.1; z has the same value twice, of which nothing is said."""
-    for grade, values in ((2, (0.9, 0.4, 0.6)), (1, (0.1, 0.5, 0.5))):
-        (folder / "queries.jsonl").write_text(
-            "".join(f'{{"id": "q{n}", "text": "query {n}"}}\n' for n in (1, 2, 3))
-        )
-        (folder / "qrels.txt").write_text(f"q1 0 m1 {grade}\nq2 0 m1 1\nq3 0 m2 1\n")
-        found = of_means({"a": 0.5, "z": 0.5})
-        found["per_query"] = [{"id": f"q{at}", "values": {"a": own, "z": 0.5}} for at, own in enumerate(values, 1)]
-        found["rankings"] = {"lists": [{"label": label, "queries": {}} for label in "az"]}
+def test_what_two_recommendations_chose_is_compared_and_shown_in_the_list(folder):
+    """By hand: moltnet, tuned had 0.5 and 0.6; chosen was the other row, with 0.4 then, and moltnet now."""
+    for value, name, best in ((0.4, "sum, tuned", 0.5), (0.6, "moltnet, tuned", 0.6)):
+        found = of_queries(folder, [value] * 20, strategy=f"weighted_sum({value}*fts)")
+        found = json.loads(json.dumps(found).replace("w.json", name))
+        rest = "moltnet, tuned" if name[0] == "s" else "sum, tuned"
+        found["results"].append({"label": rest, "metric": "nDCG@10", "mean": best})
+        found["configurations"].append({"label": rest, "strategy": "bm25"})
+        chosen = {"config": weights(f"weighted_sum({value}*fts)").to_json()}
+        keep(sy.load(folder).dataset, "recommend", found | {"verdict": "ship"}, chosen, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    assert list(runs.to_frame()["of"]) == ["sum, tuned", "moltnet, tuned"]
+    assert runs.changed(1, 2)[0].startswith(
+        "Run 2 is better than run 1 (weights changed): moltnet, tuned is +0.200 nDCG@10 against sum, tuned of run"
+    )
+
+
+def test_a_weights_file_that_was_compared_can_be_had_again(folder, monkeypatch):
+    """Compared beside a better contender, and edited by hand afterwards; so is one that was gated."""
+    monkeypatch.chdir(folder.parent)
+    file = Path("w.json")
+    weights("fts").save(file)
+    first = file.read_bytes()
+    words = ["mine", "w.json", "bm25", "fts", "--embedder", "none"]
+    assert CliRunner().invoke(main, ["compare", *words]).exit_code == 0
+    assert CliRunner().invoke(main, ["gate", "mine", "w.json", "--update", "--because", "first"]).exit_code == 0
+    assert CliRunner().invoke(main, ["gate", "mine"]).exit_code == 0
+    for run in ("1", "2"):
+        weights("vector").save(file)
+        assert CliRunner().invoke(main, ["runs", "mine", run, "--out", "w.json"]).exit_code == 0
+        assert file.read_bytes() == first
+    weights("bm25").save(file)
+    assert CliRunner().invoke(main, ["compare", *words]).exit_code == 0
+    assert str(sy.load(folder).runs()).split("\n\n")[1].startswith("Run 3 is as good as run 2 (weights")
+
+
+def test_a_weights_file_has_its_values_kept_beside_nine_others(folder):
+    for value, strategy in ((0.5, "bm25"), (0.3, "fts")):
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        others = [{"label": f"other {number}", "queries": {}} for number in range(9)]
+        found["rankings"]["lists"] = [*others, *found["rankings"]["lists"]]
         keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
-    told = sy.load(folder).runs().changed(1, 2)
     assert (
-        "a, on the 2 of 3 queries with the same labels in both runs: 0.5000 in both, 1 query rose and 1 fell"
-    ) in told
-    assert not [line for line in told if line.startswith("z")]
+        sy.load(folder).runs().changed(1, 2)[0].startswith("Run 2 is worse than run 1 (weights changed): w.json")
+    )
+
+
+def test_another_commit_hides_no_change_of_weights(folder, monkeypatch):
+    for commit, value, strategy in (("a", 0.5, "bm25"), ("a", 0.3, "fts"), ("b", 0.3, "fts")):
+        monkeypatch.setattr("steelyard_eval.recording.runs.revision", lambda _, commit=commit: commit)
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        keep(sy.load(folder).dataset, "compare", found)
+    first, second, _ = str(sy.load(folder).runs()).split("\n\n")[1].splitlines()
+    assert first.startswith("Run 3 is as good as run 2 (commit changed)")
+    assert second.startswith("Run 3 is worse than run 1 (weights, commit changed)")
+
+
+def test_python_keeps_the_file_that_it_compared(folder, tmp_path):
+    weights("fts").save(tmp_path / "w.json")
+    sy.load(folder).compare([str(tmp_path / "w.json"), "bm25"], timed=False)
+    assert sy.load(folder).runs().chosen(1) == weights("fts")

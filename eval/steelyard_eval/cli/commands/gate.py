@@ -97,7 +97,7 @@ def gate(
             _update(gate_, named, because, accept_worse, as_json)
             return
         gating = gate_.check(named)
-        keep(data, "gate", {**gating.to_json(), **gating.by_query})
+        keep(data, "gate", {**gating.to_json(), **gating.by_query}, gating.weights)
     for notice in gating.record["notices"]:
         note(notice)
     faces.write(gating.record, strict=strict)

@@ -8,14 +8,13 @@ import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import find_run, forget, kept
-from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.show.runs_kept import Runs, printed
 from steelyard_eval.tune.replaced import write_weights
 
 
@@ -26,21 +25,22 @@ from steelyard_eval.tune.replaced import write_weights
 @click.option(
     "--out",
     type=click.Path(),
-    help="Write the weights that RUN chose, or says to try, to PATH; to *.current.json those used then.",
+    help="Write the weights that RUN chose or compared to PATH; to *.current.json those used then.",
 )
 @click.option("--delete", is_flag=True, help="Delete RUN.")
 @json_option
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, and say whether the last is better.
 
-    Nothing is measured: after a change compare the same weights again first. A run is held against the newest
-    one before it that measured the same under the same --for, --latency and --embedding-calls. `result lists`: the
-    same weights and labels found other entries. With RUN that run alone. With RUN and OTHER whether OTHER is
-    better, by how much, and what changed. Runs are kept in .steelyard/runs.db beside the data set, with ids and
-    numbers and without texts; STEELYARD_RUNS=off keeps none.
+    Nothing is measured: after a change compare the same weights again first. `of` is what a run chose, else its
+    weights file, else its best contender, and `value` its metric. A run is held against the newest one before it
+    that measured the same under the same --for, --latency and --embedding-calls. `result lists`: the same weights
+    and labels found other entries. With RUN that run alone. With RUN and OTHER whether OTHER is better, by how
+    much, and what changed. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and
+    without texts; STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):
-        raise click.UsageError("--out writes what one run chose; name that run")
+        raise click.UsageError("--out writes the weights of one run; name that run")
     if delete and (run is None or other is not None or out):
         raise click.UsageError("--delete deletes one run; name that run alone")
     data = _as_it_is(dataset)
@@ -62,10 +62,11 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
         put(document, as_json, "\n".join([*written, *steps]) or history.one(run))
     else:
         changes = history.changed(run, other)
+        rows = [find_run(history.runs, one).facts.get("rows", []) for one in (run, other)]
         put(
-            {"before": run, "after": other, "changes": changes},
+            {"before": run, "after": other, "changes": changes, "rows": rows},
             as_json,
-            "\n".join(wrapped(line, 4) for line in changes),
+            "\n".join(map(printed, changes)),
         )
 
 
