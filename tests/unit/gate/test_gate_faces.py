@@ -134,6 +134,21 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
     assert html.count("<summary>") == 1
 
 
+def test_the_table_is_one_at_80_columns_and_what_decided_stands_below(found, monkeypatch):
+    """The width of a label, a verdict, a value, a signed change with its ends, a count, and gaps of two."""
+    monkeypatch.setenv("COLUMNS", "80")
+    record = copy.deepcopy(found["fail"].record)
+    other = found["inconclusive"].record["contenders"][0]
+    record["contenders"].append({**other, "label": "new-weights-2026-11.json", "text": "why so"})
+    record["contenders"][0]["label"] = "mine"
+    lines = text(record).splitlines()
+
+    assert sum(bool(re.fullmatch("-+(  -+)+", line)) for line in lines) == 1
+    assert "new-weights-2026-11.json: why so" in lines
+    assert "<code>new-weights-2026-11.json</code>: why so." in markdown_page(record).splitlines()
+    assert next(line for line in lines if line.startswith("mine ")).endswith(" 12")  # every list is reversed
+
+
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
