@@ -19,6 +19,7 @@ from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.base.inputs import inside
 from steelyard.config.search_config import read_json
 from steelyard.net.secret import MASK
 from steelyard_eval.compare.contenders import Given, read
@@ -30,9 +31,10 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.named import FILES
+from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.decide.provenance import chosen_on
+from steelyard_eval.gate.answers import read_asked
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.history import history_path
@@ -107,7 +109,8 @@ def start(
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, for a path or an endpoint that a workflow cannot hold, for the baseline of another
+        When it has no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of
+        another folder, which a baseline may not name, for the baseline of another
         data set, and when dataset.json says otherwise how the labels came about.
     MachineError
         When a file cannot be written.
@@ -115,6 +118,8 @@ def start(
     place = find_dataset(Path()) if folder is None else Path(folder)
     asked = _asked(current)
     _check_plain(place, baseline)
+    if current is not None:
+        _check_within(current, baseline)
     for path in (place / MANIFEST, baseline, workflow):
         regular_target(path)
     written: list[Path] = []
@@ -193,6 +198,21 @@ def _check_plain(*paths: Path) -> None:
             raise ConfigError(
                 f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
             )
+
+
+def _check_within(given: Given, baseline: Path) -> None:
+    """ConfigError for a file that the workflow could not open, since a baseline names those of its folder alone."""
+    folder = Naming.of_baseline(baseline).folder
+    for asked in read_asked(given):
+        if asked.kind in FILES.values():
+            try:
+                inside(folder, asked.written)
+            except ValueError:
+                place = shown(str(folder.resolve()), PATH_WIDTH)
+                raise ConfigError(
+                    f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there "
+                    "alone; copy it there, or run steelyard init in a folder that holds both"
+                ) from None
 
 
 def _asked(current: Given | None) -> str:

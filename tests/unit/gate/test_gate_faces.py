@@ -405,6 +405,16 @@ class TestStart:
 
         assert start().gated == "search-weights.json"
 
+    def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
+        find_system("moltnet").config(10).save("w.json")
+        monkeypatch.chdir(folder / "memory")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(
+            ConfigError, match=r"'\.\./w\.json' lies outside .*; copy it there, or run steelyard init"
+        ):
+            start(folder=".", current="../w.json")
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
     def test_dataset_json_names_what_is_gated(self, folder):
         (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
 
