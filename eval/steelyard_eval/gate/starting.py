@@ -39,7 +39,7 @@ from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.history import history_path
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace, embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
 TEMPLATE = "relevance.yml.txt"
@@ -100,7 +100,7 @@ def start(
     baseline, workflow : Path
         Where they go.
     embedder : str
-        See `Workspace.open`.
+        See `Workspace.open`; for auto that of the vectors that weights were tuned with.
     sampled, pool : str, JudgedPool
         How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
 
@@ -126,6 +126,8 @@ def start(
     kept: list[Path] = []
     (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
+    given, others = (current, "") if current is not None else _current(dataset)
+    embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
     gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
     notices = [*unstated(dataset.sampled, dataset.pool), *_misplaced(place)]
     if baseline.exists():
@@ -138,7 +140,6 @@ def start(
             stays = f"{baseline} is kept, and gates nothing else"
             notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
     else:
-        given, others = (current, "") if current is not None else _current(dataset)
         notices += [others] if others else []
         gated = [str(given)]
         written += gate.update(given, because=BECAUSE)[1]
@@ -201,7 +202,7 @@ def _check_plain(*paths: Path) -> None:
 
 
 def _check_within(given: Given, baseline: Path) -> None:
-    """ConfigError for a file that the workflow could not open, since a baseline names those of its folder alone."""
+    """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
     folder = Naming.of_baseline(baseline).folder
     for asked in read_asked(given):
         if asked.kind in FILES.values():
