@@ -294,6 +294,7 @@ class Contest:
         return {
             **about(self.now),
             "strategy_before": self.kept.strategy,
+            "settings_before": self.kept.settings,
             "check": self.check,
             "verdict": self.verdict,
             "reason": first["kind"],

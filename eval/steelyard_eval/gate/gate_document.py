@@ -235,10 +235,10 @@ def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
 def _formula_before(contest: Contest) -> str:
     """The formula that the baseline was written with, where that is another one and all that differs.
 
-    Lists have none; and a formula alone has no settings, which a baseline does not keep.
+    Lists have none; and a formula alone has no settings.
     """
     before, config = contest.kept.strategy, contest.now.config
-    if config is None or settings(config):
+    if config is None or settings(config) or contest.kept.settings:
         return ""
     try:
         parse_strategy(before)

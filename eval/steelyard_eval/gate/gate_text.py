@@ -69,9 +69,11 @@ def _details(row: GatedRecord, record: GateDocument) -> str:
 
 
 def rewritten(row: GatedRecord) -> tuple[str, str] | None:
-    """The formula of the baseline and today's, where they differ."""
-    before, now = row.get("strategy_before"), row.get("strategy")
-    return (brief(before), brief(now)) if before and now and before != now else None
+    """The formula of the baseline and today's, each with its settings where both are known, if they differ."""
+    known = row.get("settings_before") is not None
+    sides = (row.get("strategy_before"), row.get("settings_before")), (row.get("strategy"), row.get("settings"))
+    texts = [brief(f"{formula} with {more}" if known and more else formula or "") for formula, more in sides]
+    return (texts[0], texts[1]) if all(texts) and texts[0] != texts[1] else None
 
 
 def fall(part: SliceRecord) -> str:

@@ -26,7 +26,7 @@ from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gate_text import text
+from steelyard_eval.gate.gate_text import rewritten, text
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
@@ -217,6 +217,12 @@ def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
     (step,) = data.gate(tmp_path / "w.json", baseline=path).record["steps"]
     assert "--against" not in step["command"]
+    # Settings alone may be what changed; a baseline of an earlier version keeps none.
+    data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
+    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
+    (row,) = data.gate(tmp_path / "w.json", baseline=path).record["contenders"]
+    assert rewritten(row) == ("graph with graph.seeds=1", "graph with graph.seeds=2")
+    assert rewritten({**row, "settings_before": None}) is None
 
 
 def test_a_figure_shows_every_contender(found):

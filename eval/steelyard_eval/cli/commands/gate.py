@@ -24,6 +24,7 @@ from steelyard_eval.cli.commands.options import (
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.init_from_store import begin, is_store
 from steelyard_eval.common.configurations import separate
+from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import Gate
@@ -115,7 +116,7 @@ def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool
     gating, files, again = own.update(named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
     document |= {"replaced": again} if again else {}
-    lines = [gating.sentence] if gating else []
+    lines = [wrapped(gating.sentence)] if gating else []
     put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}", *filter(None, [again])]))
 
 
