@@ -163,7 +163,7 @@ class TestBadFiles:
         "odd", ["\ud800", b"x", {1: 2}, {"x"}, reduce(lambda inner, _: [inner], range(300), [])]
     )
     def test_what_is_no_json_value(self, odd):
-        with pytest.raises(ConfigError, match=r"the file: is not JSON \("):
+        with pytest.raises(ConfigError, match=r": is not JSON \("):
             SearchConfig.from_json(changed("provenance", value={"odd": odd}))
 
     def test_a_compressed_file_is_read_as_it_is_written(self, tmp_path):
