@@ -707,6 +707,18 @@ def test_what_elasticsearch_searches_is_mapped_with_the_length_of_the_vectors(mo
     assert ("(sentence-transformers/all-MiniLM-L6-v2), so use that model there" in found.notes[0]) == bool(dims)
 
 
+@pytest.mark.parametrize(
+    ("to", "needs"), [("opensearch", "dimension 384, space_type"), ("qdrant", "size 384, dist")]
+)
+def test_the_length_of_the_vectors_is_told_where_their_field_needs_it(to, needs) -> None:
+    """As above, by the names of OpenSearch's knn_vector and of Qdrant's vectors."""
+    told = [
+        any(needs in note for note in export(find_system("vector").config(10, model), to).notes)
+        for model in ("minilm", "other")
+    ]
+    assert told == [True, False]
+
+
 # The command
 
 
