@@ -225,6 +225,11 @@ def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     assert rewritten({**row, "settings_before": None}) is None
 
 
+def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):
+    kinds = [one["kind"] for one in found["fail"].record["findings"]]
+    assert ("baseline" in kinds, "anchor" in kinds) == (True, False)
+
+
 def test_a_figure_shows_every_contender(found):
     (axes,) = found["fail"].plot().axes
 
