@@ -19,7 +19,6 @@ from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
-from steelyard.base.inputs import inside
 from steelyard.config.search_config import read_json
 from steelyard.net.secret import MASK
 from steelyard_eval.compare.contenders import Given, read
@@ -203,17 +202,14 @@ def _check_plain(*paths: Path) -> None:
 
 def _check_within(given: Given, baseline: Path) -> None:
     """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
-    folder = Naming.of_baseline(baseline).folder
+    naming = Naming.of_baseline(baseline)
     for asked in read_asked(given):
-        if asked.kind in FILES.values():
-            try:
-                inside(folder, asked.written)
-            except ValueError:
-                place = shown(str(folder.resolve()), PATH_WIDTH)
-                raise ConfigError(
-                    f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there "
-                    "alone; copy it there, or run steelyard init in a folder that holds both"
-                ) from None
+        if asked.kind in FILES.values() and not naming.holds(asked.written):
+            place = shown(str(naming.folder.resolve()), PATH_WIDTH)
+            raise ConfigError(
+                f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there alone; "
+                "copy it there, or run steelyard init in a folder that holds both"
+            )
 
 
 def _asked(current: Given | None) -> str:
