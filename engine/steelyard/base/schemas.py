@@ -37,8 +37,9 @@ class Violation:
     rule: str
 
     def __str__(self) -> str:
-        value = f" = {self.value}" if self.value else ""
-        return f"{shown(self.place)}{value}: {self.rule}"
+        place = "" if self.place == WHOLE else shown(self.place)  # whoever reads a file names it
+        named = " = ".join(filter(None, (place, self.value)))
+        return f"{named}: {self.rule}" if named else self.rule
 
 
 class Schema:

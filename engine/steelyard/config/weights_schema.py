@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.base.errors import shown
 from steelyard.base.files import STRICT_JSON
-from steelyard.base.schemas import WHOLE, Schema
+from steelyard.base.schemas import Schema
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverKind
 
 SCHEMA_VERSION = 1
@@ -63,4 +63,4 @@ def problems_of(record: object) -> list[str]:
     try:
         return list(map(str, _checker().violations(record)))
     except ValueError as error:
-        return [f"{WHOLE}: is not JSON ({error})"]
+        return [f"is not JSON ({error})"]

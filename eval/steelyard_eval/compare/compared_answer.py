@@ -52,10 +52,11 @@ def answer(
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
     model = record.get("model") or ""
     tuned = bool(row and row.get("tuned") and not row.get("edited"))
-    shown = formula if verdict != "worse" and formula != label else ""
+    lists = bool(row and row.get("kind") == "lists")
+    shown = formula if verdict != "worse" and formula != label and not lists else ""
     return Conclusion(
         sentence,
-        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, model=model),
+        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, lists=lists, model=model),
         shown,
         top.get("why") or "",
     )
@@ -86,6 +87,7 @@ def _steps(
     wanted: int,
     *,
     tuned: bool,
+    lists: bool,
     model: str,
 ) -> tuple[Step, ...]:
     if dataset is None:
@@ -100,5 +102,9 @@ def _steps(
     if verdict == "better" and tuned and other:
         search = Step("its weights are tuned already; search with them", using(Path(parted(other)[1]), dataset))
         return (*indexing(dataset, model), search)
+    if verdict == "better" and lists:
+        known = "it has lists alone, so there are no weights to tune"
+        command = spelled("recommend", dataset, options={"--current": other}) if other else ""
+        return (Step(f"{known}; look for something better still" if command else known, command or ""),)
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
     return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()

@@ -33,6 +33,7 @@ from steelyard_eval.compare.list_contenders import (
     ListContender,
     Search,
     Transformer,
+    is_run,
     of_frame,
     of_run,
     of_scores,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = (
     "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender "
-    "| pd.DataFrame | Transformer | HasScores"
+    "| pd.DataFrame | Transformer | HasScores | Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
@@ -98,6 +99,8 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         raise ConfigError(f"{shown(given)} is a class; give one of its objects")
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
+    if isinstance(given, Mapping):
+        return of_scores(label or "run", given)
     if isinstance(given, HasScores):  # before transformers: a column of a table has both
         return of_scores(label or str(getattr(given, "name", None) or "run"), given)
     if isinstance(given, Transformer):
@@ -119,18 +122,20 @@ def read_config(given: Given, lists: Collection[str] = ()) -> Named:
     raise refuse_lists(named.label, named.kind)
 
 
+def labelled(many: GivenMany) -> list[tuple[Given, str]]:
+    """Each of several contenders, with the label that a mapping gives it, else an empty one."""
+    if isinstance(many, Mapping) and not (many and is_run(many)):
+        return [(cast("Given", given), label) for label, given in many.items()]
+    if isinstance(many, Sequence):
+        texts = [many] if isinstance(many, str) else many
+        parts = (separate(given) if isinstance(given, str) else [given] for given in texts)
+        return [(part, "") for part in itertools.chain.from_iterable(parts)]
+    return [(cast("Given", many), "")]
+
+
 def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
     """Make a reader for each contender, so that the faults of all of them can be reported together."""
-    if many is None:
-        return []
-    if isinstance(many, Mapping):
-        return [partial(read, given, label, lists) for label, given in many.items()]
-    if isinstance(many, str):
-        return [partial(read, part, "", lists) for part in separate(many)]
-    if isinstance(many, Sequence):
-        parts = (separate(given) if isinstance(given, str) else [given] for given in many)
-        return [partial(read, part, "", lists) for part in itertools.chain.from_iterable(parts)]
-    return [partial(read, many, "", lists)]
+    return [] if many is None else [partial(read, given, label, lists) for given, label in labelled(many)]
 
 
 def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Named | ListContender]:

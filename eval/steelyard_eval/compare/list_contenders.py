@@ -169,16 +169,27 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     return lists_of(label, "frame", "a table of lists", {q: best_first(places) for q, places in lists.items()})
 
 
-def of_scores(label: str, run: HasScores) -> ListContender:
-    """A run of ranx, or anything else whose `to_dict` gives the scores of documents by query."""
-    scores = run.to_dict()
-    if not isinstance(scores, Mapping) or not all(isinstance(hits, Mapping) for hits in scores.values()):
-        raise ConfigError(f"{label} is a run of {shown(scores)}; to_dict() gives the scores of documents by query")
-    lists = {
-        _id(label, query): best_first([(_id(label, id_), _score(label, score)) for id_, score in hits.items()])
-        for query, hits in scores.items()
-    }
+def is_run(given: object) -> bool:
+    """Whether it maps queries to scores of documents, as pytrec_eval has runs, or to ids; not labels to others."""
+    return isinstance(given, Mapping) and all(
+        all(map(np.isscalar, hits.values())) if isinstance(hits, Mapping) else isinstance(hits, list | tuple)
+        for hits in given.values()
+    )
+
+
+def of_scores(label: str, run: HasScores | Mapping[Any, Any]) -> ListContender:
+    """A run of ranx, or anything else that is, or whose `to_dict` gives, scores of documents, or ids, by query."""
+    found = run if isinstance(run, Mapping) else run.to_dict()
+    if not is_run(found):
+        raise ConfigError(f"{label} is a run of {shown(found)}; give the scores of documents by query")
+    lists = {_id(label, query): _hits(label, hits) for query, hits in found.items()}
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
+
+
+def _hits(label: str, hits: Mapping[Any, Any] | Sequence[Any]) -> list[Scored]:
+    if not isinstance(hits, Mapping):
+        return _read_answer(label, hits)
+    return best_first([(_id(label, id_), _score(label, score)) for id_, score in hits.items()])
 
 
 def of_transformer(label: str, transformer: Transformer) -> ListContender:
@@ -252,7 +263,7 @@ def _read_answer(label: str, answer: object) -> list[Scored]:
     if all(isinstance(item, str | int) for item in items):
         return [(_id(label, item), float(len(items) - i)) for i, item in enumerate(items)]
     if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
-        return [(_id(label, id_), _score(label, score)) for id_, score in items]
+        return [(_id(label, id_), _score(label, score, "correct it, or leave scores out")) for id_, score in items]
     wrong = next(item for item in items if not isinstance(item, str | int))
     raise ConfigError(f"{label} returned {shown(wrong)} in a list; return ids, or pairs of id and score")
 
@@ -266,11 +277,11 @@ def _id(label: str, value: object) -> str:
     return text
 
 
-def _score(label: str, value: object) -> float:
+def _score(label: str, value: object, remedy: str = "correct it") -> float:
     try:
         score = float(value)  # type: ignore[arg-type]  # whatever the other side gave
     except (TypeError, ValueError, OverflowError):  # an integer beyond floats
         score = float("nan")
     if not np.isfinite(score):
-        raise DataError(f"{label}: score {shown(value)} is not a finite number; correct it, or leave scores out")
+        raise DataError(f"{label}: score {shown(value)} is not a finite number; {remedy}")
     return score

@@ -71,6 +71,14 @@ class Naming:
             raise ConfigError(f"{gone}; put it back, or {self.instead}")
         return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
 
+    def holds(self, text: str) -> bool:
+        """Whether a file lies, and leads, inside the folder, so that it may be named."""
+        try:
+            inside(self.folder, text)
+        except ValueError:
+            return False
+        return True
+
     def embedder(self, name: str) -> str:
         """An embedder that asks nobody; ConfigError for the others."""
         if name == "api":

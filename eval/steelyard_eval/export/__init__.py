@@ -42,6 +42,8 @@ TARGETS: dict[str, Target] = {
     )
 }
 
+ELSEWHERE = dict.fromkeys(("minilm", "minilm-int8"), "sentence-transformers/all-MiniLM-L6-v2")
+"""What others call our models; the int8 one has nearly the same directions."""
 ALIKE = 0.85
 """How alike, from 0 to 1, a name is to a target that it is taken for."""
 
@@ -127,4 +129,5 @@ def _vectors(config: SearchConfig) -> list[str]:
         else "so use that model there, or tune again"
     )
     name = model if re.fullmatch(r"[A-Za-z0-9._/:-]+", model) else "one model"  # it may be anybody's file
+    name += f" ({ELSEWHERE[model]})" if model in ELSEWHERE else ""
     return [f"tuned with the vectors of {name}, {there} with the vectors of the model that you use there"]

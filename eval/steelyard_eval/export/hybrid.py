@@ -205,12 +205,10 @@ def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
     return {"multi_match": {"query": QUERY_TEXT, "type": "most_fields", "fields": boosted(config, name)}}
 
 
-def dims(config: SearchConfig) -> str:
-    """How long the vectors are, as a mapping needs it; in words where the model is not one of ours."""
-    model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
-    embedder = LOCAL.get(model)
-    named = f"those of {shown(model)}" if model else "yours"
-    return f"dims {embedder.dimensions}" if embedder else f"as many dims as {named} have"
+def dims(config: SearchConfig) -> int | None:
+    """How long the vectors are; None where the model is not one of ours."""
+    embedder = LOCAL.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
+    return embedder.dimensions if embedder else None
 
 
 def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:

@@ -21,6 +21,7 @@ from steelyard_eval.export.hybrid import (
     KEYWORDS,
     QUERY_VECTOR,
     Fusion,
+    dims,
     hybrid,
     index_notes,
     multi_match,
@@ -50,7 +51,10 @@ def write(config: SearchConfig) -> Parts:
     queries = [_query(config, name, depth) for name in fusion.weights]
     notes += index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
-        notes.append("the field embedding needs space_type cosinesimil")
+        size = f"dimension {dims(config)}, " if dims(config) else ""
+        notes.append(
+            f"the field embedding is a knn_vector with {size}space_type cosinesimil, its index has index.knn"
+        )
     if fusion.kind == "alone":
         sent = "send only what stands under search: POST /INDEX/_search"
         return {"search": {"size": config.limit, "query": queries[0]}}, [sent, *notes]

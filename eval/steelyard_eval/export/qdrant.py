@@ -21,6 +21,7 @@ from steelyard_eval.export.hybrid import (
     QUERY_VECTOR,
     Fusion,
     depth_of,
+    dims,
     hybrid,
     index_notes,
     is_raw_sum,
@@ -119,7 +120,8 @@ def _prior(expr: Expr) -> tuple[list[object], dict[str, object]]:
 def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
     notes = index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
-        notes.append("the vector named embedding needs distance Cosine")
+        size = f"size {dims(config)}, " if dims(config) else ""
+        notes.append(f"the vector named embedding needs {size}distance Cosine")
     if set(KEYWORDS) & set(fusion.weights):
         notes.append("the sparse vector named keywords needs modifier idf")
     if fusion.kind == RECIPROCAL:

@@ -17,9 +17,9 @@ from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted, separate
+from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.common.documents.gate import GatedConfiguration
-from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, read, usable
+from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
@@ -84,13 +84,7 @@ def _is_weights(file: str) -> bool:
 
 def read_asked(many: GivenMany) -> list[Asked]:
     """Read contenders; ConfigError lists every fault at once, a label that two of them have among them."""
-    if isinstance(many, Mapping):
-        pairs = [(given, label) for label, given in many.items()]
-    elif isinstance(many, Sequence):
-        pairs = [(given, "") for given in (separate(many) if isinstance(many, str) else many)]
-    else:
-        pairs = [(many, "")]
-    asked = together(*(partial(Asked.of, given, label) for given, label in pairs))
+    asked = together(*(partial(Asked.of, given, label) for given, label in labelled(many)))
     distinct([partial(read, each.one) for each in asked])
     return asked
 

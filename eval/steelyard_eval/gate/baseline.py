@@ -23,6 +23,7 @@ from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard.base.schemas import Schema
 from steelyard_eval.datasets.states import State, hashed
+from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.ties import Run, runs, settled_hash
@@ -65,7 +66,8 @@ class KeptList:
 class KeptContender:
     """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash.
 
-    `answered` are the queries that nothing answers and that showed something all the same.
+    `answered` are the queries that nothing answers and that showed something all the same, `settings` what else
+    than its strategy the search had; older baselines have none.
     """
 
     label: str
@@ -79,6 +81,7 @@ class KeptContender:
     anchor_deep: bool
     lists: tuple[KeptList, ...]
     answered: tuple[str, ...] = ()
+    settings: str | None = None
 
     @property
     def named(self) -> tuple[str, str, str]:
@@ -127,6 +130,7 @@ class KeptContender:
             anchor_deep=deep,
             lists=lists,
             answered=answers.answered,
+            settings=settings(config).get("settings", "") if config else "",
         )
 
     def anchored(self, older: KeptContender) -> KeptContender:

@@ -212,8 +212,8 @@ class Contest:
 
     def _drift(self) -> list[FindingRecord]:
         """What the anchor adds: a decline that no single step showed."""
-        ruling = self.against_anchor
-        if not ruling.fails:
+        ruling, own = self.against_anchor, all(kept.anchor is None for kept in self.kept.lists)
+        if not ruling.fails or own:  # the baseline is its own anchor until a later one is not better
             return []
         text = self._told(ruling, self.kept.anchor, f"the anchor of {self.kept.anchor_date}")
         return [_finding("anchor", "fail", text)]
@@ -294,6 +294,7 @@ class Contest:
         return {
             **about(self.now),
             "strategy_before": self.kept.strategy,
+            "settings_before": self.kept.settings,
             "check": self.check,
             "verdict": self.verdict,
             "reason": first["kind"],

@@ -21,6 +21,8 @@ from steelyard_eval.common.documents.gate import (
 )
 from steelyard_eval.common.markup import clip
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
 from steelyard_eval.decide.provenance import tuned_here
@@ -31,6 +33,7 @@ from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.gate.power import Power, power_of
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.select import intents_of
 
 COUNTED = {"false answers": "questions that nothing answers", "stale": "queries"}
@@ -132,7 +135,11 @@ def _way_back(gate: GateSetup, copy: Path | None) -> Step:
     """How to have the labels of the baseline again."""
     if copy is not None:
         return Step("to have the labels of the baseline again", labelled_as(copy, gate.dataset))
-    return Step("else restore the labels from version control, or from a copy that judge --apply kept")
+    place = gate.dataset.path
+    file = None if gate.dataset.in_memory else place / qrels_file(FolderReader(place))
+    what = word(file) if file and file.is_file() else "the labels"
+    kept = "no kept copy has the labels of the baseline"
+    return Step(f"else undo the change of {what}, by hand or from version control: {kept}")
 
 
 def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> str:
@@ -228,10 +235,10 @@ def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
 def _formula_before(contest: Contest) -> str:
     """The formula that the baseline was written with, where that is another one and all that differs.
 
-    Lists have none; and a formula alone has no settings, which a baseline does not keep.
+    Lists have none; and a formula alone has no settings.
     """
     before, config = contest.kept.strategy, contest.now.config
-    if config is None or settings(config):
+    if config is None or settings(config) or contest.kept.settings:
         return ""
     try:
         parse_strategy(before)

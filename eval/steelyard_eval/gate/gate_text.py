@@ -19,32 +19,26 @@ def text(record: GateDocument) -> str:
     """The sentence, the table, what is behind it, and how far the gate can be trusted."""
     parts = [in_terminal(record)]
     if record["contenders"]:
-        parts += [contenders(record), *map(_details, record["contenders"]), wrapped(trust(record))]
+        details = [_details(row, record) for row in record["contenders"]]
+        parts += [table([*rows_of(record)]), *details, wrapped(trust(record))]
     else:
         parts += ["\n".join(wrapped(finding["text"], 2) for finding in record["findings"])]
     return "\n\n".join(part for part in parts if part)
 
 
-def contenders(record: GateDocument) -> str:
-    """A row a contender."""
-    return table([*rows_of(record)])
-
-
-def rows_of(record: GateDocument) -> Iterator[dict[str, str]]:
-    """A row a contender, head to cell; there is a column of reasons where any row needs one."""
-    reasons = [_why(row, record) for row in record["contenders"]]
-    for row, why in zip(record["contenders"], reasons, strict=True):
-        cells = {
+def rows_of(record: GateDocument) -> Iterator[dict[str, object]]:
+    """A row a contender, head to cell."""
+    for row in record["contenders"]:
+        yield {
             "": row["label"],
             "verdict": row["verdict"],
             "nDCG@10": f"{row['metrics'][0]['now']:.3f}",
             "change [95%]": change(row) if row["lists_changed"] else "same lists",
-            "top 10 changed": f"{row['touched']:.0%} of {row['queries']}",
+            f"moved of {row['queries']}": round(row["touched"] * row["queries"]),
         }
-        yield {**cells, "why": why} if any(reasons) else cells
 
 
-def _why(row: GatedRecord, record: GateDocument) -> str:
+def reason(row: GatedRecord, record: GateDocument) -> str:
     """What decided, where neither the sentence above nor the change says it."""
     told = (row["reason"] in SEEN and row["verdict"] == "pass") or row["text"] in record["sentence"]
     return "" if told else row["text"]
@@ -56,13 +50,13 @@ def change(row: GatedRecord) -> str:
     return f"{against['delta']:+.3f} {ends(against['low'], against['high'], '+.3f')}"
 
 
-def _details(row: GatedRecord) -> str:
-    """What to look at first, where something is not fine."""
+def _details(row: GatedRecord, record: GateDocument) -> str:
+    """What decided, and what to look at first, where something is not fine."""
+    parts = [wrapped(f"{row['label']}: {why}", 2)] if (why := reason(row, record)) else []
     if row["verdict"] == "pass" and not any(part["worse"] for part in row["slices"]):
-        return ""
-    parts = (
-        [f"{row['label']}, the {min(len(row['worst']), SHOWN)} queries that lost most:"] if row["worst"] else []
-    )
+        return "\n".join(parts)
+    if row["worst"]:
+        parts += [f"{row['label']}, the {min(len(row['worst']), SHOWN)} queries that lost most:"]
     for query in row["worst"][:SHOWN]:
         parts += [wrapped(f"  {query['id']} ({query['before']:.2f} to {query['now']:.2f}): {query['text']}", 4)]
         parts += [wrapped(f"    before: {', '.join(query['list_before'][:5])}", 12)]
@@ -75,9 +69,11 @@ def _details(row: GatedRecord) -> str:
 
 
 def rewritten(row: GatedRecord) -> tuple[str, str] | None:
-    """The formula of the baseline and today's, where they differ."""
-    before, now = row.get("strategy_before"), row.get("strategy")
-    return (brief(before), brief(now)) if before and now and before != now else None
+    """The formula of the baseline and today's, each with its settings where both are known, if they differ."""
+    known = row.get("settings_before") is not None
+    sides = (row.get("strategy_before"), row.get("settings_before")), (row.get("strategy"), row.get("settings"))
+    texts = [brief(f"{formula} with {more}" if known and more else formula or "") for formula, more in sides]
+    return (texts[0], texts[1]) if all(texts) and texts[0] != texts[1] else None
 
 
 def fall(part: SliceRecord) -> str:

@@ -380,6 +380,8 @@ def _kept(baseline: Baseline, asked: Asked) -> KeptContender:
     if kept is not None:
         return kept
     labels = [other.label for other in baseline.contenders]
+    such = shown(f"{labels[0]}={asked.written or label}", PATH_WIDTH)
     raise ConfigError(
-        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write LABEL=, what it replaces, before it"
+        f"{shown(label)} is not in the baseline{nearest(label, labels)}; write the one that it is to be held "
+        f"against before it, as in {such}"
     )

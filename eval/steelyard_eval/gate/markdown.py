@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from steelyard_eval.common.answer import below_in_markdown
 from steelyard_eval.common.documents.gate import GateDocument, GatedRecord
 from steelyard_eval.common.markup import clip, markdown, verbatim
-from steelyard_eval.gate.gate_text import SHOWN, fall, rewritten, rows_of, trust
+from steelyard_eval.gate.gate_text import SHOWN, fall, reason, rewritten, rows_of, trust
 
 CLIPPED = 160
 """Characters of a query that are shown beside its rankings."""
@@ -26,8 +26,10 @@ def markdown_page(record: GateDocument) -> str:
     blocks = [f"{MARKS[record['verdict']]} **{markdown(record['sentence'])}**", "\n".join(filter(None, said))]
     if rows:
         rankings = ", and both rankings of the queries that lost most" if open_ else ""
-        inside = ("\n".join(_table(record)), markdown(trust(record)), *_slices(record), *map(_rankings, open_))
-        blocks += [f"<details><summary>the numbers{rankings}</summary>", *inside, "</details>"]
+        why = (f"{code(row['label'])}: {markdown(text)}." for row in rows if (text := reason(row, record)))
+        inside = [*why, markdown(trust(record)), *_slices(record), *map(_rankings, open_)]
+        numbers = f"<details><summary>the numbers{rankings}</summary>"
+        blocks += [numbers, "\n".join(_table(record)), *inside, "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -55,8 +57,9 @@ def _table(record: GateDocument) -> Iterator[str]:
     yield f"| {' | '.join(rows[0])} |"
     yield f"|{'---|' * len(rows[0])}"
     for row in rows:
-        marked = {"": code(row[""]), "verdict": f"{MARKS[row['verdict']]} {row['verdict']}"}
-        cells = {head: markdown(cell) for head, cell in row.items()} | marked
+        verdict = str(row["verdict"])
+        marked = {"": code(str(row[""])), "verdict": f"{MARKS[verdict]} {verdict}"}
+        cells = {head: markdown(str(cell)) for head, cell in row.items()} | marked
         yield f"| {' | '.join(cells.values())} |"
 
 

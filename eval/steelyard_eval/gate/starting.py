@@ -30,14 +30,15 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.named import FILES
+from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.decide.provenance import chosen_on
+from steelyard_eval.gate.answers import read_asked
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.history import history_path
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace, embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
 TEMPLATE = "relevance.yml.txt"
@@ -98,7 +99,7 @@ def start(
     baseline, workflow : Path
         Where they go.
     embedder : str
-        See `Workspace.open`.
+        See `Workspace.open`; for auto that of the vectors that weights were tuned with.
     sampled, pool : str, JudgedPool
         How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
 
@@ -107,7 +108,8 @@ def start(
     DataError
         When there is no data set, or it has faults; nothing is written then.
     ConfigError
-        When it has no labels, for a path or an endpoint that a workflow cannot hold, for the baseline of another
+        When it has no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of
+        another folder, which a baseline may not name, for the baseline of another
         data set, and when dataset.json says otherwise how the labels came about.
     MachineError
         When a file cannot be written.
@@ -115,12 +117,16 @@ def start(
     place = find_dataset(Path()) if folder is None else Path(folder)
     asked = _asked(current)
     _check_plain(place, baseline)
+    if current is not None:
+        _check_within(current, baseline)
     for path in (place / MANIFEST, baseline, workflow):
         regular_target(path)
     written: list[Path] = []
     kept: list[Path] = []
     (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
     dataset = load(place)
+    given, others = (current, "") if current is not None else _current(dataset)
+    embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
     gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
     notices = [*unstated(dataset.sampled, dataset.pool), *_misplaced(place)]
     if baseline.exists():
@@ -133,7 +139,6 @@ def start(
             stays = f"{baseline} is kept, and gates nothing else"
             notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
     else:
-        given, others = (current, "") if current is not None else _current(dataset)
         notices += [others] if others else []
         gated = [str(given)]
         written += gate.update(given, because=BECAUSE)[1]
@@ -192,6 +197,18 @@ def _check_plain(*paths: Path) -> None:
         if not _PLAIN.fullmatch(str(path)):
             raise ConfigError(
                 f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
+            )
+
+
+def _check_within(given: Given, baseline: Path) -> None:
+    """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
+    naming = Naming.of_baseline(baseline)
+    for asked in read_asked(given):
+        if asked.kind in FILES.values() and not naming.holds(asked.written):
+            place = shown(str(naming.folder.resolve()), PATH_WIDTH)
+            raise ConfigError(
+                f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there alone; "
+                "copy it there, or run steelyard init in a folder that holds both"
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, shown, visible
 from steelyard_eval.gate.answers import GateAnswers
 from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.result import Gating
@@ -15,7 +15,7 @@ def refuse_worse(answers: Sequence[GateAnswers], old: Baseline | None, gating: G
     """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
     labels = {answer.label for answer in answers}
     gone = [kept.label for kept in old.contenders if kept.label not in labels] if old else []
-    reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
+    reasons = [f"{', '.join(map(visible, gone))} would no longer be gated"] if gone else []
     rows = gating.record["contenders"] if gating else []
     reasons += [
         f"{row['label']}: {row['text']}"
@@ -24,7 +24,7 @@ def refuse_worse(answers: Sequence[GateAnswers], old: Baseline | None, gating: G
     ]
     if reasons:
         raise ConfigError(
-            f"the new baseline is worse than the old one ({'; '.join(reasons)}); nothing was written. "
+            f"{'; '.join(reasons)}: the update would hide that, so nothing was written. "
             "Add --accept-worse if that is meant"
         )
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, EmbedderError, RerankError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import KINDS, open_embedder
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
+from steelyard.embedders.kinds import installed
+from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
 from steelyard.live.search import Searcher
@@ -26,6 +28,7 @@ from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
 from steelyard_eval.recording.select import only
@@ -204,3 +207,21 @@ def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
     """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
     labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
     return tuple(query for query in labelled if query.split != LOGGED)
+
+
+def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:
+    """The embedder that was asked for; for auto that of the vectors that the named weights files were tuned with.
+
+    Where these are several, or cannot be had here, it stays auto, and the job says what is wrong.
+    """
+    if asked != "auto":
+        return asked
+    files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
+    try:
+        models = {model for path in files for model in SearchConfig.load(path).models}
+    except SteelyardError:  # the job says it
+        return asked
+    if len(models) != 1 or models & dataset.query_vectors.keys():
+        return asked
+    (model,) = models
+    return model if model in [*installed(), LSA] else asked

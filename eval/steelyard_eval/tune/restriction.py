@@ -258,14 +258,12 @@ class Toll:
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""
-        steps = answer.steps
+        steps, kept_out = answer.steps, verdict == "keep" and bool(self.lost)  # what is used cannot be written
         if to := self.restriction.target:
-            used = verdict == "ship" or (
-                verdict == "keep" and not self.lost
-            )  # else what is used cannot be written
-            path = WEIGHTS if used else beside(WEIGHTS)
-            steps = (Step(f"write it for {to}", exporting(path, to)), *steps)
-        instead = verdict == "keep" and self.lost and answer.formula
+            path = beside(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
+            what = f"if it has to be {to}, write the best that it expresses" if kept_out else f"write it for {to}"
+            steps = (Step(what, exporting(path, to)), *steps)
+        instead = kept_out and answer.formula
         above = "The formula above is the best that may be chosen." if instead else ""
         return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, above, self.sentence()))))
 

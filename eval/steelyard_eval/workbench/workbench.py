@@ -115,7 +115,8 @@ class Workbench:
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
             - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns qid
               and query to one with qid, docno and score;
-            - a run in memory: a DataFrame with the columns qid, docno and score, or a run of ranx.
+            - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
+              from queries to the scores of documents, or to ids, best first.
         baseline : str, int or any contender
             What the others are tested against, such as what you run today: by its label, by its place from 0, or
             any contender; by default the `system` of dataset.json where it is compared, else the first one.

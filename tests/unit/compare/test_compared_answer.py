@@ -38,6 +38,23 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert "prove them" in str(step)
 
 
+def test_lists_that_are_better_have_no_weights_to_look_for():
+    row = {"challenger": "mine", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
+    lists = [{"label": "mine", "strategy": "a Pipeline", "kind": "lists"}]
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": lists, "dataset": {"judged": 59}}
+    for words, command in (
+        ({"bm25": "bm25"}, ""),
+        ({"bm25": "bm25", "mine": "mine=a.run"}, "--current mine=a.run"),
+    ):
+        found = answer(record | {"comparisons": [row]}, load(starter()), words)
+        (step,) = found.steps
+        assert (found.formula, "no weights to tune" in step.what) == ("", True)
+        assert step.command.endswith(command)
+        assert bool(step.command) == bool(command)
+    mine = compare(starter(), {"mine": lambda query: ["infra-k3s"]}, timed=False)
+    assert mine.record["configurations"][-1]["kind"] == "lists"
+
+
 def test_as_many_new_queries_are_asked_for_as_the_difference_needs():
     row = {
         "challenger": "fts",

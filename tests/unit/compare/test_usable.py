@@ -117,17 +117,20 @@ def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedd
         data.compare([file, "bm25"], timed=False)
 
 
-@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init"])
+@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
 def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, job):
     monkeypatch.chdir(tmp_path)
     folder = shutil.copytree(starter(), "mine")
     find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save(tmp_path / "w.json")
+    shutil.copy("w.json", "search-weights.json")  # which init takes where nothing is named
     words = {
         "compare": ["fts", tmp_path / "w.json"],
         "explain": [tmp_path / "w.json"],
         "judge": ["fts", tmp_path / "w.json", "--list"],
         "recommend": ["--current", tmp_path / "w.json", "-o", tmp_path / "new.json"],
         "init": ["--current", "w.json", "--baseline", "b.json", "--workflow", "w.yml"],
+        "gate": ["w.json", "--update", "--because", "first"],
+        "init today": ["--baseline", "b.json", "--workflow", "w.yml"],
     }[job]
-    found = CliRunner().invoke(main, [job, folder, *map(str, words)])
+    found = CliRunner().invoke(main, [job.split()[0], folder, *map(str, words)])
     assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output

@@ -163,7 +163,7 @@ class TestBadFiles:
         "odd", ["\ud800", b"x", {1: 2}, {"x"}, reduce(lambda inner, _: [inner], range(300), [])]
     )
     def test_what_is_no_json_value(self, odd):
-        with pytest.raises(ConfigError, match=r"the file: is not JSON \("):
+        with pytest.raises(ConfigError, match=r": is not JSON \("):
             SearchConfig.from_json(changed("provenance", value={"odd": odd}))
 
     def test_a_compressed_file_is_read_as_it_is_written(self, tmp_path):
@@ -190,8 +190,8 @@ class TestBadFiles:
             ('{"limit": 1e999}', "is not valid JSON: 1e999 is too large"),
             ('{"limit": ' + "9" * 5000 + "}", "is not valid JSON: "),
             ("[" * 100_000, "is not valid JSON: "),
-            ("[]", "'the file' = []: must be of type object"),
-            ("null", "'the file' = None: must be of type object"),
+            ("[]", ": []: must be of type object"),
+            ("null", ": None: must be of type object"),
         ],
     )
     def test_text_that_is_no_configuration(self, path, text, fragment):
@@ -238,7 +238,7 @@ class TestBadFiles:
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
             (["provenance", "verdict"], "maybe", '= \'maybe\': must be "ship" or "try" or "keep"'),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
-            (["stratgy"], "fts", "'the file': unknown key 'stratgy'; did you mean 'strategy'?"),
+            (["stratgy"], "fts", ".json': unknown key 'stratgy'; did you mean 'strategy'?"),
         ],
     )
     def test_a_bad_value_is_named_with_its_place(self, path, keys, value, fragment):
@@ -248,7 +248,7 @@ class TestBadFiles:
     def test_a_missing_key_is_named(self, path, key):
         record = CONFIG.to_json()
         del record[key]
-        assert f"'the file': must have {key}" in refused(path, json.dumps(record))
+        assert f".json': must have {key}" in refused(path, json.dumps(record))
 
     def test_all_faults_are_named_at_once(self, path):
         record = changed("retrievers", "fts", "depth", value=-1) | {"limit": "x", "extra": 1}

@@ -384,6 +384,17 @@ ELASTICSEARCH = closed(
         ]
     },
 )
+# Elasticsearch reference: mapping, text, dense_vector (dims of at most 4096; without, those of the first vector)
+TEXT = closed(type={"const": "text"}, analyzer={"const": "english"})
+DENSE = closed(
+    type={"const": "dense_vector"},
+    dims_={"type": "integer", "minimum": 1, "maximum": 4096},
+    similarity={"enum": ["l2_norm", "dot_product", "cosine", "max_inner_product"]},
+    index_options=closed(type={"enum": ["hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat"]}),
+)
+ELASTICSEARCH_INDEX = closed(
+    mappings=closed(properties={"type": "object", "additionalProperties": {"oneOf": [TEXT, DENSE]}})
+)
 # Weaviate documentation: hybrid search; the Python client's collection.query.hybrid
 WEAVIATE = closed(
     query={"type": "string"},
@@ -434,7 +445,7 @@ QDRANT = {
 }
 SCHEMAS = {
     "opensearch": {"pipeline": OPENSEARCH_PIPELINE, "search": OPENSEARCH_SEARCH},
-    "elasticsearch": {"search": ELASTICSEARCH},
+    "elasticsearch": {"index": ELASTICSEARCH_INDEX, "search": ELASTICSEARCH},
     "weaviate": {"hybrid": WEAVIATE},
     "qdrant": {"query": QDRANT},
 }
@@ -679,13 +690,33 @@ def test_the_table_of_the_documentation_is_what_the_exporters_say() -> None:
     assert {name for name in TARGETS if f"`{name}`" in page} == set(TARGETS)
 
 
-@pytest.mark.parametrize(
-    ("model", "dims"), [("minilm", "dims 384"), ("other", "as many dims as those of 'other' have")]
-)
-def test_the_mapping_of_elasticsearch_is_told_with_the_length_of_the_vectors(model, dims) -> None:
+@pytest.mark.parametrize(("model", "dims"), [("minilm", {"dims": 384}), ("other", {})])
+def test_what_elasticsearch_searches_is_mapped_with_the_length_of_the_vectors(model, dims) -> None:
     """all-MiniLM-L6-v2 has 384 dimensions, by its model card."""
-    found = export(find_system("vector").config(10, model), "elasticsearch")
-    assert f"map the field embedding as dense_vector with {dims}, similarity cosine" in found.notes
+    found = export(find_system("plain").config(10, model).with_strategy(parse_strategy(MINMAX)), "elasticsearch")
+    mapped = found.to_json()["index"]["mappings"]["properties"]
+    (keywords, vectors) = found.to_json()["search"]["retriever"]["linear"]["retrievers"]
+
+    assert mapped.pop(vectors["retriever"]["knn"]["field"]) == {
+        "type": "dense_vector",
+        "similarity": "cosine",
+        "index_options": {"type": "hnsw"},
+        **dims,
+    }
+    assert [*mapped] == keywords["retriever"]["standard"]["query"]["multi_match"]["fields"]
+    assert ("(sentence-transformers/all-MiniLM-L6-v2), so use that model there" in found.notes[0]) == bool(dims)
+
+
+@pytest.mark.parametrize(
+    ("to", "needs"), [("opensearch", "dimension 384, space_type"), ("qdrant", "size 384, dist")]
+)
+def test_the_length_of_the_vectors_is_told_where_their_field_needs_it(to, needs) -> None:
+    """As above, by the names of OpenSearch's knn_vector and of Qdrant's vectors."""
+    told = [
+        any(needs in note for note in export(find_system("vector").config(10, model), to).notes)
+        for model in ("minilm", "other")
+    ]
+    assert told == [True, False]
 
 
 # The command
@@ -785,7 +816,7 @@ def test_what_is_sent_and_where_is_the_first_note(to, text):
     ("model", "text", "note"),
     [
         ("lsa", "rrf(fts, vector)", "lsa, which are fitted on your own texts and exist only here: tune again"),
-        ("minilm", "rrf(fts, vector)", "minilm, so use that model there, or tune again"),
+        ("minilm", "rrf(fts, vector)", "minilm (sentence-transformers/all-MiniLM-L6-v2), so use that model there"),
         ("lsa", "fts", ""),
         ("", "rrf(fts, vector)", ""),
     ],

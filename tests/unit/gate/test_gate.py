@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -343,7 +344,7 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
     before = baseline.read_bytes(), history_path(baseline).read_bytes()
     bad = {"bm25": worse(data, lists, 0.5), SUM: SUM}
 
-    with pytest.raises(ConfigError, match=r"worse than the old one.*--accept-worse"):
+    with pytest.raises(ConfigError, match=r"^bm25: -.*would hide that.*--accept-worse"):
         data.update_baseline(bad, because="why not", baseline=baseline)
     assert (baseline.read_bytes(), history_path(baseline).read_bytes()) == before
 
@@ -368,7 +369,7 @@ def test_a_replaced_baseline_can_be_had_again_with_its_history(data, baseline, c
 
 
 def test_an_update_that_drops_a_contender_is_adverse(data, baseline):
-    with pytest.raises(ConfigError, match="would no longer be gated"):
+    with pytest.raises(ConfigError, match=r"^[^;]* would no longer be gated: the update would hide that"):
         data.update_baseline("bm25", because="less to do", baseline=baseline)
 
 
@@ -376,7 +377,7 @@ def test_a_single_contender_takes_the_place_of_a_single_one(data, tmp_path):
     """What is better needs no --accept-worse because it has another name; what is worse does."""
     own = tmp_path / "one.json"
     data.update_baseline("bm25", because="first", baseline=own)
-    with pytest.raises(ConfigError, match="worse than the old one"):
+    with pytest.raises(ConfigError, match=r"^cortex_mem: -.*would hide that"):
         data.update_baseline("cortex_mem", because="other", baseline=own)
     data.update_baseline("vector", because="better", baseline=own)
 
@@ -448,8 +449,11 @@ def test_the_anchor_moves_up_with_what_is_significantly_better(data, tmp_path):
 
 
 def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline):
-    with pytest.raises(ConfigError, match="'fts' is not in the baseline"):
+    (first, *_) = json.loads(baseline.read_text())["contenders"]
+    named = re.escape(f"before it, as in '{first['label']}=fts'")
+    with pytest.raises(ConfigError, match=f"'fts' is not in the baseline.*{named}"):
         data.gate("fts", baseline=baseline)
+    assert data.gate(f"{first['label']}=fts", baseline=baseline).verdict != "mismatch"
 
 
 def test_a_single_contender_is_compared_with_a_single_one(data, tmp_path):

@@ -26,7 +26,7 @@ from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gate_text import text
+from steelyard_eval.gate.gate_text import rewritten, text
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
@@ -134,6 +134,21 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
     assert html.count("<summary>") == 1
 
 
+def test_the_table_is_one_at_80_columns_and_what_decided_stands_below(found, monkeypatch):
+    """The width of a label, a verdict, a value, a signed change with its ends, a count, and gaps of two."""
+    monkeypatch.setenv("COLUMNS", "80")
+    record = copy.deepcopy(found["fail"].record)
+    other = found["inconclusive"].record["contenders"][0]
+    record["contenders"].append({**other, "label": "new-weights-2026-11.json", "text": "why so"})
+    record["contenders"][0]["label"] = "mine"
+    lines = text(record).splitlines()
+
+    assert sum(bool(re.fullmatch("-+(  -+)+", line)) for line in lines) == 1
+    assert "new-weights-2026-11.json: why so" in lines
+    assert "<code>new-weights-2026-11.json</code>: why so." in markdown_page(record).splitlines()
+    assert next(line for line in lines if line.startswith("mine ")).endswith(" 12")  # every list is reversed
+
+
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
@@ -202,6 +217,17 @@ def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
     (step,) = data.gate(tmp_path / "w.json", baseline=path).record["steps"]
     assert "--against" not in step["command"]
+    # Settings alone may be what changed; a baseline of an earlier version keeps none.
+    data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
+    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
+    (row,) = data.gate(tmp_path / "w.json", baseline=path).record["contenders"]
+    assert rewritten(row) == ("graph with graph.seeds=1", "graph with graph.seeds=2")
+    assert rewritten({**row, "settings_before": None}) is None
+
+
+def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):
+    kinds = [one["kind"] for one in found["fail"].record["findings"]]
+    assert ("baseline" in kinds, "anchor" in kinds) == (True, False)
 
 
 def test_a_figure_shows_every_contender(found):
@@ -389,6 +415,16 @@ class TestStart:
         find_system("moltnet").config(10).save("search-weights.json")
 
         assert start().gated == "search-weights.json"
+
+    def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
+        find_system("moltnet").config(10).save("w.json")
+        monkeypatch.chdir(folder / "memory")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(
+            ConfigError, match=r"'\.\./w\.json' lies outside .*; copy it there, or run steelyard init"
+        ):
+            start(folder=".", current="../w.json")
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
     def test_dataset_json_names_what_is_gated(self, folder):
         (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')

@@ -778,8 +778,8 @@ class TestCommand:
         assert told.endswith("to undo: cp judgments/qrels.before-1.txt qrels.txt\n")
         assert "baseline" not in told
         first.write_text("q1 m1 2\n")
-        back = "\nelse restore the labels from version control, or from a copy that judge --apply kept\n"
-        assert back in CliRunner().invoke(main, gate).stdout
+        back = "\nelse undo the change of qrels.txt, by hand or from version control: no kept copy has the labels"
+        assert f"{back} of the baseline\n" in CliRunner().invoke(main, gate).stdout
 
     def test_who_has_judged_is_named_where_another_name_is_applied(self, unstated):
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]

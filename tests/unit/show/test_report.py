@@ -728,7 +728,7 @@ def test_a_missing_file_is_named(tmp_path):
         ('{"limit": -Infinity}', "-Infinity is not a number"),
         (b"\xff\xfe", "cannot read the results file .*utf-8"),
         ("[" * 100_000, "is not valid JSON"),
-        ("[]", "the file' = \\[\\]: must be of type object"),
+        ("[]", "\\[\\]: must be of type object"),
         ("{}", "must have schema_version, dataset, split, limit, primary, configurations, results, comparisons"),
         ('{"schema_version": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "nested deeper than 64"),
     ],

@@ -157,6 +157,16 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     assert "--for elasticsearch" in record["command"]
 
 
+def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call_the_file_it(space):
+    """Cortex-Mem takes a limit and a threshold, so that nothing but itself may be chosen."""
+    record = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").to_json()
+    assert (record["verdict"], record["steps"][0]["what"]) == (
+        "keep",
+        "if it has to be cortex_mem, write the best that it expresses",
+    )
+    assert record["steps"][0]["command"].split()[2].endswith(".try.json")
+
+
 def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
     """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
     free = tune(space.dataset, "rrf(fts, vector)", workspace=space).to_json()

@@ -106,6 +106,13 @@ def test_transformers_and_runs_are_contenders(data):
     assert means["Pipeline"] == means["mine"] == 0.75
 
 
+def test_a_dict_of_scores_or_ids_is_a_run_and_a_dict_of_runs_has_labels(data):
+    run = Run().to_dict()  # as pytrec_eval and the constructor of ranx's Run take it
+    assert reciprocal(data.compare(run, "bm25", metrics="RR@10", timed=False))["run"] == 0.75
+    both = {"one": {query: sorted(hits) for query, hits in run.items()}, "two": {"q1": run["q1"]}}
+    assert reciprocal(data.compare(both, metrics="RR@10", timed=False)) == {"one": 0.75, "two": 0.5}
+
+
 def test_contenders_may_stand_one_after_the_other(data):
     found = data.compare(Pipeline(), "bm25, fts", Run(), metrics="RR@10", timed=False)
     assert reciprocal(found) == reciprocal(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
     Handed,
     embedder_option,
@@ -31,6 +31,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import intents_of
+from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.show.terminal import compared
 
 RERANK = (

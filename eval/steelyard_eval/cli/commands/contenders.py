@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.base.errors import SteelyardError
-from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.kinds import installed
-from steelyard.embedders.lsa import MODEL as LSA
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.common.configurations import parted, separate
-
-if TYPE_CHECKING:  # search needs no data set
-    from steelyard_eval.datasets import Dataset
+from steelyard_eval.common.configurations import separate
 
 contenders_argument = click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", type=completion.CONTENDER)
 more_option = click.option(
@@ -50,21 +42,3 @@ by_option = click.option(
 def contenders_of(named: Sequence[str], more: Sequence[str]) -> list[str]:
     """The contenders of a command, in the order of arguments and options."""
     return [part for text in (*named, *more) for part in separate(text)]
-
-
-def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:
-    """The embedder that was asked for; for auto that of the vectors that the named weights files were tuned with.
-
-    Where these are several, or cannot be had here, it stays auto, and the job says what is wrong.
-    """
-    if asked != "auto":
-        return asked
-    files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
-    try:
-        models = {model for path in files for model in SearchConfig.load(path).models}
-    except SteelyardError:  # the job says it
-        return asked
-    if len(models) != 1 or models & dataset.query_vectors.keys():
-        return asked
-    (model,) = models
-    return model if model in [*installed(), LSA] else asked

@@ -9,7 +9,7 @@ import click
 from steelyard.base.errors import ConfigError, closest, shown
 from steelyard.systems import SYSTEMS
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.configurations import lists_alone, separate
@@ -19,6 +19,7 @@ from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.workspace import embedder_of
 
 WORST = 10
 """Queries that are listed where none is named."""

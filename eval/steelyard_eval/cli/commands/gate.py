@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of, more_option
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import (
     EmbedderName,
     Handed,
@@ -24,6 +24,7 @@ from steelyard_eval.cli.commands.options import (
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.init_from_store import begin, is_store
 from steelyard_eval.common.configurations import separate
+from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import Gate
@@ -31,6 +32,7 @@ from steelyard_eval.gate.outputs import Faces
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.starting import start
 from steelyard_eval.recording.runs import keep
+from steelyard_eval.recording.workspace import embedder_of
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
@@ -59,7 +61,11 @@ baseline_option = click.option(
 @click.option("--github", is_flag=True, help="Annotate, and write the summary of the step, in GitHub Actions.")
 @click.option("--out", type=click.Path(), help="Write the JSON document to this file, for `steelyard report`.")
 @intents_option
-@click.option("--embedder", type=EmbedderName(), help="The baseline's own by default, else auto.")
+@click.option(
+    "--embedder",
+    type=EmbedderName(),
+    help="By default that of the weights named, else the baseline's own, else auto.",
+)
 @split_option
 @limit_option
 @seed_option
@@ -91,8 +97,9 @@ def gate(
     faces = Faces() if update else Faces(markdown, junit, out, github)
     with faces.deciding():
         data = load(dataset, intents)
-        gate_ = Gate.of(data, baseline, embedder, **options)
         named = contenders_of(contenders, more) or None
+        taken = embedder_of(data, "auto", named or ())
+        gate_ = Gate.of(data, baseline, embedder or (taken if taken != "auto" else None), **options)
         if update:
             _update(gate_, named, because, accept_worse, as_json)
             return
@@ -109,7 +116,7 @@ def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool
     gating, files, again = own.update(named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
     document |= {"replaced": again} if again else {}
-    lines = [gating.sentence] if gating else []
+    lines = [wrapped(gating.sentence)] if gating else []
     put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}", *filter(None, [again])]))
 
 
@@ -173,8 +180,6 @@ def init(
             note(text)
         put(begun.to_json(), as_json, str(begun))
         return
-    if dataset and current:
-        embedder = embedder_of(load(dataset), embedder, [current])
     judged = None if pool is None else JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separate(pool)), 10)
     started = start(
         dataset,

@@ -11,7 +11,7 @@ import click
 
 from steelyard.net.chat import chat_of
 from steelyard_eval.cli.commands import judge_texts
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, embedder_of
+from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.judge_texts import KEYS
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
@@ -27,6 +27,7 @@ from steelyard_eval.notebook.label.judgments import folder_of, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
+from steelyard_eval.recording.workspace import embedder_of
 
 
 @click.command()

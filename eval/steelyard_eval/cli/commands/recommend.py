@@ -10,7 +10,7 @@ import click
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.contenders import by_option, embedder_of
+from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
     Handed,
     embedder_option,
@@ -29,6 +29,7 @@ from steelyard_eval.export import TARGETS
 from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import keep
+from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.show.terminal import recommendation, tuning
 from steelyard_eval.tune import tune as run_tune

@@ -121,6 +121,7 @@ class ContestRecord(GatedConfiguration):
     """A contender beside its baseline."""
 
     strategy_before: NotRequired[str]
+    settings_before: NotRequired[str | None]
     check: NotRequired[str]
     verdict: str
     reason: NotRequired[str]
