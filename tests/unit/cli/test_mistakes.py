@@ -229,7 +229,7 @@ def test_a_configuration_in_the_place_of_a_query_has_its_worst_listed(tiny, word
     find_system("fts").config(10).save("w.json")
     found = run("explain", tiny, *words)
     assert (found.exit_code, found.stdout) == (0, run("explain", tiny, "--systems", ",".join(words)).stdout)
-    assert found.stdout.startswith("query  nDCG@10 of ")
+    assert "nDCG@10" in found.stdout.splitlines()[0]
 
 
 def test_the_id_of_a_query_wins_over_a_configuration(tiny):

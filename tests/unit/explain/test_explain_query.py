@@ -525,6 +525,23 @@ def test_the_list_of_the_worst_says_how_many_have_nothing():
     assert f"{zero} of {len(values)} judged queries have the value 0;" in run("explain", starter()).stdout
 
 
+def test_without_a_query_two_contenders_are_held_against_each_other():
+    """What compare says of each query, subtracted here."""
+    rows = json.loads(run("compare", starter(), "vector", "bm25", "--json").stdout)["per_query"]
+    less = {row["id"]: row["values"]["vector"] - row["values"]["bm25"] for row in rows}
+    lost = sorted((id_ for id_ in less if less[id_] < 0), key=lambda id_: (less[id_], id_))
+    gained = sum(change > 0 for change in less.values())
+    shown = run("explain", starter(), "vector", "--against", "bm25").stdout
+    assert [line.split()[:2] for line in shown.splitlines()[2:] if line.startswith("q")] == [
+        [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
+    ]
+    assert f"{len(lost)} of {len(rows)} judged queries have less nDCG@10 with vector than with bm25;" in shown
+    assert f"\n{gained} have more, listed by: steelyard explain" in shown
+    assert shown.endswith(" bm25 vector\n")
+    same = run("explain", starter(), "fts", "--against", "other=fts").stdout
+    assert same == "none of 59 judged queries have less nDCG@10 with fts than with other\n"
+
+
 def test_a_cell_is_clipped_in_its_middle():
     assert clip("conversation-26-session-14", 16) == "convers..sion-14"
     assert clip("conversation-26-session-14", 17) == "conversa..sion-14"
