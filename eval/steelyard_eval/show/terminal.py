@@ -10,7 +10,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
 from steelyard_eval.common.answer import CHOSEN, chosen, data_set, in_terminal, place_of_choice
-from steelyard_eval.common.console import painted, wrapped
+from steelyard_eval.common.console import cut, painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
 from steelyard_eval.common.documents.parts import Ends
@@ -144,7 +144,7 @@ def _scanned(hit: Hit) -> str:
 def _head(hit: Hit) -> str:
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-    return f"{painted(place)}  {visible(hit.entry.title)[: max(0, width() - len(place) - 2)]}".rstrip()
+    return f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
 
 
 def tuning(record: TuningDocument) -> str:

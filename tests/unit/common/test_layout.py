@@ -126,6 +126,13 @@ def test_of_a_long_text_a_hit_shows_four_lines():
     assert lines[-1].endswith(" ...")
 
 
+def test_a_title_that_does_not_fit_ends_in_dots(monkeypatch):
+    """16 characters stand before the title, so 64 of 80 are left: twelve words of five and the dots."""
+    monkeypatch.setenv("COLUMNS", "80")
+    (head,) = hits([Hit(1, 0.5, Entry("a", title="word " * 15))]).splitlines()
+    assert head == "  1  0.5000  a  " + "word " * 12 + "..."
+
+
 def test_messages_are_folded_and_commands_stay_whole(monkeypatch):
     prose, command = "word " * 30, "x" * 70 + " steelyard check mine --accept"
     monkeypatch.setenv("COLUMNS", "80")
