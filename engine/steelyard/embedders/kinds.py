@@ -47,8 +47,8 @@ def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
 
     The other options that these weights were chosen with are not known here. `vault` is its file, if it is one;
-    the data set is the folder of that name beside it, as `recommend` names the vault of a folder. Empty for a model
-    that no kind names.
+    the data set is the folder of that name beside it, as `recommend` names the vault of a folder. Empty for a
+    model that no kind names.
     """
     kind, file = kind_of(model), Path(vault)
     if not kind:
