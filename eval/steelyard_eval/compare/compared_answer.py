@@ -10,7 +10,7 @@ from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.documents.results import ContenderRecord, ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import indexing, judging, labelling, using
+from steelyard_eval.decide.steps import NEW, WEIGHTS, indexing, judging, labelling, using
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
@@ -23,12 +23,14 @@ def answer(
     record: ResultsDocument,
     dataset: Dataset | None = None,
     words: Mapping[str, str | None] | None = None,
+    options: Mapping[str, object] | None = None,
     *,
     used: bool = True,
 ) -> Conclusion:
     """Of a comparison's document; with the data set, and how commands name the contenders, also what to do.
 
-    `used` says whether the baseline is what is used today.
+    `options` are those by which another command searches in the same way. `used` says whether the baseline is what
+    is used today.
     """
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
     if not rows:
@@ -55,7 +57,7 @@ def answer(
     shown = formula if verdict != "worse" and formula != label else ""
     return Conclusion(
         sentence,
-        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, model=model),
+        _steps(verdict, label, baseline, dataset, words or {}, options or {}, wanted, tuned=tuned, model=model),
         shown,
         top.get("why") or "",
     )
@@ -83,6 +85,7 @@ def _steps(
     baseline: str,
     dataset: Dataset | None,
     words: Mapping[str, str | None],
+    options: Mapping[str, object],
     wanted: int,
     *,
     tuned: bool,
@@ -97,8 +100,13 @@ def _steps(
         if dataset.complete:
             return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
-    if verdict == "better" and tuned and other:
-        search = Step("its weights are tuned already; search with them", using(Path(parted(other)[1]), dataset))
-        return (*indexing(dataset, model), search)
+    files = [Path(parted(word)[1]) for word in (other, used) if word and word.endswith(".json")]
+    out = NEW if WEIGHTS in files else None  # what was compared is not to be replaced
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
-    return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()
+    steps: tuple[Step, ...] = ()
+    if verdict == "better" and other and other.endswith(".json"):
+        told = "its weights are tuned already; search with them" if tuned else "search with it"
+        steps = (*indexing(dataset, model), Step(told, using(files[0], dataset)))
+        what, used = "look for weights that are better still, and prove them", None if tuned else other
+    anew = spelled("recommend", dataset, options={"--current": used, **options, "-o": out})
+    return (*steps, Step(what, anew or "")) if used else steps

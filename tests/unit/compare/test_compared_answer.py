@@ -34,8 +34,22 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert index.command.endswith(" --embedder minilm")
     assert search.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
     tuned["configurations"][0]["edited"] = True
-    (step,) = answer(record | tuned, load(starter()), named).steps
-    assert "prove them" in str(step)
+    index, search, step = answer(record | tuned, load(starter()), named, {"--embedder": "wordllama"}).steps
+    assert search.command.endswith(" --weights w.json")
+    assert step.command.endswith(" --current mine=w.json --embedder wordllama")
+
+
+def test_no_command_replaces_the_weights_that_were_compared():
+    row = {"challenger": "new", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
+    record = {"primary": "nDCG@10", "baseline": "old", "configurations": [], "dataset": {"judged": 59}}
+    for verdict, old, new, out in (
+        ("better", "echovault", "./search-weights.json", "search-weights.new.json"),
+        ("better", "search-weights.json", "moltnet", "search-weights.new.json"),
+        ("worse", "search-weights.json", "moltnet", "search-weights.new.json"),
+        ("better", "echovault", "moltnet", "echovault"),
+    ):
+        found = record | {"comparisons": [row | {"verdict": verdict}]}
+        assert answer(found, load(starter()), {"old": old, "new": new}).steps[-1].command.split()[-1] == out
 
 
 def test_as_many_new_queries_are_asked_for_as_the_difference_needs():
