@@ -142,6 +142,12 @@ class Workspace:
         """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""
         return [name for name in names if all(map(self._has_layer, map(self._layer, layers_read({name}))))]
 
+    @property
+    def stood_in(self) -> list[str]:
+        """The layers in whose place the text is searched although others have vectors."""
+        layered = self._has_layer("l0") or self._has_layer("l1")
+        return [layer for layer in ("l2",) if layered and not self._has_layer(layer)]
+
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""
         return "text" if layer == "l2" and not self._has_layer(layer) else layer
