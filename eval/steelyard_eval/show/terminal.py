@@ -28,6 +28,8 @@ AGREEMENT = (
     "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the share of the "
     "entries in the first ten of either that is in both."
 )
+POWER = "80% power from: a difference of this size or more would be found 4 times in 5."
+"""Below the tests."""
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
@@ -84,7 +86,8 @@ def tests(record: ResultsDocument) -> str:
         for row in record["comparisons"]
     ]
     why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
-    return "\n\n".join(filter(None, (table(rows), "\n".join(why))))
+    legend = wrapped(POWER) if any(row["mde"] is not None for row in record["comparisons"]) else ""
+    return "\n\n".join(filter(None, (table(rows), legend, "\n".join(why))))
 
 
 def _legended(text: str, rows: Sequence[Mapping[str, object]]) -> str:
