@@ -85,7 +85,9 @@ def tests(record: ResultsDocument) -> str:
         }
         for row in record["comparisons"]
     ]
-    why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
+    reasons = {row["challenger"]: row.get("why") for row in record["comparisons"]}
+    above = record.get("beside")
+    why = [wrapped(f"{label}: {told}", 4) for label, told in reasons.items() if told and told != above]
     legend = wrapped(POWER) if any(row["mde"] is not None for row in record["comparisons"]) else ""
     return "\n\n".join(filter(None, (table(rows), legend, "\n".join(why))))
 

@@ -148,8 +148,9 @@ def test_what_the_column_of_power_holds_is_said_below_where_it_holds_anything():
     record["comparisons"][0] |= {"mde": 0.078}
     said = "\n\n80% power from: a difference of this size or more would be found 4 times in 5."
     assert terminal.tests(record).endswith("  0.078" + said)
-    record["comparisons"][0]["mde"] = None
-    assert said not in terminal.tests(record)
+    record["comparisons"][0] |= {"mde": None, "why": "p decides"}
+    assert terminal.tests(record).endswith("\n\nnew: p decides")  # and no line on power
+    assert "p decides" not in terminal.tests(record | {"beside": "p decides"})  # the answer above said it
 
 
 def test_messages_are_folded_and_commands_stay_whole(monkeypatch):

@@ -39,6 +39,24 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert step.command.endswith(" --current mine=w.json --embedder wordllama")
 
 
+def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for():
+    row = {
+        "challenger": "fts",
+        "delta": 0.0,
+        "low": -0.02,
+        "high": 0.02,
+        "verdict": TOO_FEW,
+        "wins": 0,
+        "losses": 0,
+    }
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": [], "dataset": {"judged": 59}}
+    found = answer(record | {"comparisons": [row]}, load(starter()), {"bm25": "bm25", "fts": "fts"})
+    assert (found.sentence, found.steps) == (
+        "No difference: fts has the same nDCG@10 as your bm25 on every query.",
+        (),
+    )
+
+
 def test_no_command_replaces_the_weights_that_were_compared():
     row = {"challenger": "new", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
     record = {"primary": "nDCG@10", "baseline": "old", "configurations": [], "dataset": {"judged": 59}}
