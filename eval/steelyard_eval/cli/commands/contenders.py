@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.base.errors import SteelyardError
+from steelyard.base.errors import ConfigError, SteelyardError
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import installed
 from steelyard.embedders.lsa import MODEL as LSA
@@ -55,15 +55,21 @@ def contenders_of(named: Sequence[str], more: Sequence[str]) -> list[str]:
 def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:
     """The embedder that was asked for; for auto that of the vectors that the named weights files were tuned with.
 
-    Where these are several, or cannot be had here, it stays auto, and the job says what is wrong.
+    Where they cannot be had here it stays auto, and the job says what is wrong. ConfigError for files of several
+    models, which cannot be searched at once.
     """
     if asked != "auto":
         return asked
     files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
     try:
-        models = {model for path in files for model in SearchConfig.load(path).models}
+        read = {path: SearchConfig.load(path).models for path in files}
     except SteelyardError:  # the job says it
         return asked
+    models = {model for own in read.values() for model in own}
+    if len(models) > 1 and len(files) > 1:
+        told = "; ".join(f"{path} reads vectors of {', '.join(sorted(own))}" for path, own in read.items() if own)
+        again = "run the recommend that wrote one of them again, with the --embedder of the other"
+        raise ConfigError(f"{told}: only those of one model can be searched; {again}")
     if len(models) != 1 or models & dataset.query_vectors.keys():
         return asked
     (model,) = models
