@@ -312,6 +312,7 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> li
         words = [
             f"words of the query that {name} finds in it: {', '.join(map(shown, held)) or 'none'}"
             for name, held in own["matching"].items()
+            if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
         tables.append(TextTable([_about(about)[0], own["why"], *words, *tree]))
     return [*tables, TextTable([REST])]

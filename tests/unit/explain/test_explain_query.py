@@ -457,6 +457,7 @@ def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
     [
         (("q-none",), "there is no query 'q-none'"),
         (("q01", "--entry", "nobody"), "there is no entry 'nobody'"),
+        (("--entry", "api-double-booking"), " q14 echovault --entry api-double-booking"),
         (("q01", "--against", "bm52"), "did you mean 'bm25'"),
         (
             ("q01", "fts", "vector", "--against", "bm25"),

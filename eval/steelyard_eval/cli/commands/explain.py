@@ -64,6 +64,11 @@ def explain(
     named = named or [data.today, *([against] if against else [])]
     typed = {"--embedder": None if embedder == "auto" else embedder, "--intents": intents, "--limit": limit}
     embedder = embedder_of(data, embedder, named)
+    if query_id is None and entry is not None:
+        grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
+        asked = max(grades, key=grades.__getitem__, default="QUERY_ID")
+        command = spelled("explain", data, asked, *named, options={"--entry": entry, **typed})
+        raise click.UsageError(f"--entry explains an entry for one query; name it: {command}")
     if query_id is None:
         compared = compare(data, [read_config(named[0]), *named[1:]], limit=limit, embedder=embedder, timed=False)
         document = _worst(compared)
