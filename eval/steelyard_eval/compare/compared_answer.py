@@ -48,10 +48,10 @@ def answer(
     known = low is not None and high is not None  # a document of others may leave them out
     gain = Gain(top["delta"], low or 0.0, high or 0.0, top.get("worse") if known else None)
     change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
+    lead = told.get(verdict, f"No difference of {MARGIN} or more")
     if not any(row.get("wins", 1) or row.get("losses") for row in rows):
-        both = name if len(rows) == 1 else "every other"
-        return Conclusion(f"No difference: {both} has the same {metric} as {today} on every query.")
-    sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
+        return Conclusion(f"Equal on every query: {name}{among} is {change}.")
+    sentence = f"{lead}: {name}{among} is {change}."
     row: ContenderRecord | None = next((row for row in record["configurations"] if row["label"] == label), None)
     formula = row["strategy"] if row else ""
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
