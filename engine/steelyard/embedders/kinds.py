@@ -38,11 +38,17 @@ def kind_of(model: str) -> str:
     return kind if kind in KINDS else ""
 
 
+def indexing_kind(model: str) -> str:
+    """What `index --embedder` names for the vectors of a model: lsa, too; empty for a model that none names."""
+    return LSA if model.partition(":")[0] == LSA else kind_of(model)
+
+
 def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
 
-    `vault` is its file, if it is one; the data set is the folder of that name beside it, as `recommend` names the
-    vault of a folder. Empty for a model that no kind names.
+    The other options that these weights were chosen with are not known here. `vault` is its file, if it is one;
+    the data set is the folder of that name beside it, as `recommend` names the vault of a folder. Empty for a
+    model that no kind names.
     """
     kind, file = kind_of(model), Path(vault)
     if not kind:
@@ -50,10 +56,9 @@ def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     known = bool(vault) and file.is_file()
     data = str(file.with_suffix("")) if known and file.with_suffix("").is_dir() else "DATASET"
     add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
-    kinds = [LSA if each.startswith(LSA) else kind_of(each) for each in models]
-    own = min(filter(None, kinds), default="")
-    anew = shlex.join(["steelyard", "recommend", data, "--embedder", own])
-    return f"; add them with {add}" + (f", or choose weights for those that it has: {anew}" if own else "")
+    own = min(filter(None, map(indexing_kind, models)), default="")
+    anew = f", or run the recommend that wrote these weights again, with --embedder {own}, whose vectors it has"
+    return f"; add them with {add}" + (anew if own else "")
 
 
 class UnavailableEmbedder:

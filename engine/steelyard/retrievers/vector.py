@@ -280,16 +280,20 @@ _told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
 """By store, the missing layers that were logged, so that each is logged once."""
 
 
+def without_layer(name: str) -> str:
+    """What is said where other layers have vectors and this one has none."""
+    return (
+        f"there are no vectors of the layer {name} (l0: abstracts, l1: overviews, l2: whole entries), so those of "
+        "the text stand in; this concerns layered search (cortex_mem) alone"
+    )
+
+
 def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
     made: list[Retriever] = []
     for space, embed in parts.vectors(name):
         if space.layer != name and _layered(parts) and name not in _told.setdefault(parts.store, set()):
             _told[parts.store].add(name)
-            _log.warning(
-                "there are no vectors of the layer %s (l0: abstracts, l1: overviews, l2: whole entries), so those "
-                "of the text stand in; this concerns layered search (cortex_mem) alone",
-                name,
-            )
+            _log.warning(without_layer(name))
         made.append(LayerRetriever(parts.store, space, embed))
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
 

@@ -114,6 +114,18 @@ def folded(message: str) -> str:
     )
 
 
+def cut(text: str, most: int) -> str:
+    """The whole words at the start of a text that is longer than `most` characters, marked as a start.
+
+    >>> cut("sixteen letters!", 16), cut("seventeen letters", 16), cut("supercalifragilistic", 16)
+    ('sixteen letters!', 'seventeen ...', 'supercalifra ...')
+    """
+    if len(text) <= most:
+        return text
+    start = text[: max(0, most - 3)]
+    return f"{start.rpartition(' ')[0] or start[:-1]} ..."
+
+
 def brief(strategy: str) -> str:
     """Shorten the half-lives in a strategy to four digits, for display; files have them in full.
 

@@ -10,7 +10,7 @@ from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.documents.results import ContenderRecord, ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.steps import indexing, judging, labelling, using
+from steelyard_eval.decide.steps import NEW, WEIGHTS, indexing, judging, labelling, using
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
@@ -23,12 +23,14 @@ def answer(
     record: ResultsDocument,
     dataset: Dataset | None = None,
     words: Mapping[str, str | None] | None = None,
+    options: Mapping[str, object] | None = None,
     *,
     used: bool = True,
 ) -> Conclusion:
     """Of a comparison's document; with the data set, and how commands name the contenders, also what to do.
 
-    `used` says whether the baseline is what is used today.
+    `options` are those by which another command searches in the same way. `used` says whether the baseline is what
+    is used today.
     """
     metric, baseline, rows = record["primary"], record.get("baseline") or "", record.get("comparisons") or ()
     if not rows:
@@ -46,7 +48,10 @@ def answer(
     known = low is not None and high is not None  # a document of others may leave them out
     gain = Gain(top["delta"], low or 0.0, high or 0.0, top.get("worse") if known else None)
     change = in_words(gain, metric, "against it" if verdict == "worse" else f"over {today}")
-    sentence = f"{told.get(verdict, f'No difference of {MARGIN} or more')}: {name}{among} is {change}."
+    lead = told.get(verdict, f"No difference of {MARGIN} or more")
+    if not any(row.get("wins", 1) or row.get("losses") for row in rows):
+        return Conclusion(f"Equal on every query: {name}{among} is {change}.")
+    sentence = f"{lead}: {name}{among} is {change}."
     row: ContenderRecord | None = next((row for row in record["configurations"] if row["label"] == label), None)
     formula = row["strategy"] if row else ""
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
@@ -56,7 +61,18 @@ def answer(
     shown = formula if verdict != "worse" and formula != label and not lists else ""
     return Conclusion(
         sentence,
-        _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, lists=lists, model=model),
+        _steps(
+            verdict,
+            label,
+            baseline,
+            dataset,
+            words or {},
+            options or {},
+            wanted,
+            tuned=tuned,
+            lists=lists,
+            model=model,
+        ),
         shown,
         top.get("why") or "",
     )
@@ -84,6 +100,7 @@ def _steps(
     baseline: str,
     dataset: Dataset | None,
     words: Mapping[str, str | None],
+    options: Mapping[str, object],
     wanted: int,
     *,
     tuned: bool,
@@ -99,12 +116,17 @@ def _steps(
         if dataset.complete:
             return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)
-    if verdict == "better" and tuned and other:
-        search = Step("its weights are tuned already; search with them", using(Path(parted(other)[1]), dataset))
-        return (*indexing(dataset, model), search)
     if verdict == "better" and lists:
         known = "it has lists alone, so there are no weights to tune"
-        command = spelled("recommend", dataset, options={"--current": other}) if other else ""
+        command = spelled("recommend", dataset, options={"--current": other, **options}) if other else ""
         return (Step(f"{known}; look for something better still" if command else known, command or ""),)
+    files = [Path(parted(word)[1]) for word in (other, used) if word and word.endswith(".json")]
+    out = NEW if WEIGHTS in files else None  # what was compared is not to be replaced
     what = "find its best weights, and prove them" if verdict == "better" else "look for something better"
-    return (Step(what, spelled("recommend", dataset, options={"--current": used}) or ""),) if used else ()
+    steps: tuple[Step, ...] = ()
+    if verdict == "better" and other and other.endswith(".json"):
+        told = "its weights are tuned already; search with them" if tuned else "search with it"
+        steps = (*indexing(dataset, model), Step(told, using(files[0], dataset)))
+        what, used = "look for weights that are better still, and prove them", None if tuned else other
+    anew = spelled("recommend", dataset, options={"--current": used, **options, "-o": out})
+    return (*steps, Step(what, anew or "")) if used else steps

@@ -143,7 +143,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
         said, alike = _alike(case)
         return {**record, **said, **alike}
     words = {contender.label: _word(contender) for contender in case.named}
-    return {**record, **answer(record, case.dataset, words, used=case.used).to_json()}
+    return {**record, **answer(record, case.dataset, words, _searched(case), used=case.used).to_json()}
 
 
 def _notices(case: ComparisonCase) -> list[str]:
@@ -236,16 +236,20 @@ def _command(case: ComparisonCase) -> str | None:
     words = [_word(contender) for contender in case.named]
     if None in words:
         return None
-    space = case.arena.space
     options: dict[str, object] = {
         "--metrics": ",".join(case.asked),
         "--baseline": case.baseline,
         "--split": case.split,
         "--limit": case.asked_limit,
-        **(space.options if space else {"--recording": case.recording}),
+        **_searched(case),
         "--seed": case.seed or None,
     }
     return spelled("compare", case.dataset, *filter(None, words), options=options)
+
+
+def _searched(case: ComparisonCase) -> dict[str, object]:
+    """The options by which a command searches in the same way."""
+    return case.arena.space.options if case.arena.space else {"--recording": case.recording}
 
 
 def _word(one: Named | ListContender) -> str | None:

@@ -21,6 +21,8 @@ from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
+NEW = Path("search-weights.new.json")
+"""Where other weights go, so that those which are named stay."""
 SHORT = 60
 """Characters of a query that is printed in a command."""
 

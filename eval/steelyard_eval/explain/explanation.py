@@ -260,7 +260,12 @@ class _Case:
         return {
             **self._about(id_),
             "configurations": [
-                {"role": role, **self._place(view, id_), "explanation": _finite(tree) if tree else None}
+                {
+                    "role": role,
+                    **self._place(view, id_),
+                    "matching": view.matching(id_),
+                    "explanation": _finite(tree) if tree else None,
+                }
                 for role, view, tree in trees
             ],
         }

@@ -5,14 +5,16 @@ from __future__ import annotations
 from html import escape
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import table, width, wrapped
+from steelyard_eval.common.console import GAP, cut, table, width, wrapped
 from steelyard_eval.common.documents.explanation import ExplanationDocument
 from steelyard_eval.explain.text_tables import PARTED, TITLE, TextTable, blocks
 
-ID_WIDTH, NARROW = 36, 20
-"""Ids are clipped to the first, so that they stay on one line; or down to the second, to have one table."""
-FOLDED = 16
-"""Columns of text are folded to no less than this; titles are left out where that does not fit."""
+PAGES = "\n\n"
+"""Between the tables into which one that is too wide is split."""
+ID_WIDTH = 36
+"""Ids of so many characters, or of half a line, are whole, so that they can be copied; others are clipped."""
+FOLDED, CUT = 16, 24
+"""Columns of text are folded to no less than the first; titles of a list are cut to the second, or left out."""
 
 
 def text(record: ExplanationDocument) -> str:
@@ -29,19 +31,18 @@ def _text(block: TextTable) -> str:
     lines = "\n".join(map(_wrapped, block.lines))
     if not block.rows:
         return lines
-    shown = ""
-    for left_out, id_width in (("", ID_WIDTH), *((TITLE, least) for least in range(ID_WIDTH, NARROW - 1, -1))):
-        shown = _table(block, left_out, id_width)
-        if "\n\n" not in shown:  # a single table
-            break
-    return f"{lines}\n\n{shown}"
+    shown = bare = _table(block, without=TITLE)
+    room = width() - max(map(len, bare.splitlines())) - GAP if block.single else None
+    if room is None or room >= CUT:
+        shown = _table(block, room)
+    return f"{lines}\n\n{bare if PAGES in shown else shown}"
 
 
-def _table(block: TextTable, left_out: str, id_width: int) -> str:
+def _table(block: TextTable, room: int | None = None, without: str = "") -> str:
     columns = {
-        head: _column(head, cells, id_width)
+        head: _column(head, cells, room)
         for head, *cells in zip(block.heads, *block.rows, strict=True)
-        if head != left_out
+        if head != without
     }
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return table(rows, None, width(), block.keys, FOLDED)
@@ -72,11 +73,13 @@ def clip(cell: str, width: int) -> str:
     return f"{cell[: width - 2 - tail]}..{cell[len(cell) - tail :]}"
 
 
-def _column(head: str, cells: list[str], id_width: int) -> list[str]:
-    """The cells of a column, harmless; numbers are aligned right, and ids clipped."""
+def _column(head: str, cells: list[str], room: int | None) -> list[str]:
+    """The cells of a column, harmless; numbers are aligned right, long ids clipped, and titles cut to the room."""
     harmless = [visible(cell) for cell in cells]
     if head == "entry":
-        return [clip(cell, id_width) for cell in harmless]
+        return [clip(cell, max(ID_WIDTH, width() // 2)) for cell in harmless]
+    if head == TITLE and room is not None:
+        return [cut(cell, room) for cell in harmless]
     widest = max(map(len, (head, *harmless)))
     return [cell.rjust(widest) for cell in harmless] if all(map(_numeric, harmless)) else harmless
 

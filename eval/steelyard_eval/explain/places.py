@@ -70,8 +70,7 @@ def _unranked(view: View, lists: Lists) -> tuple[str, str]:
     words = {name: _list_words(name, view.sought(name), **listed) for name, listed in lists.items()}
     early = [name for name, listed in lists.items() if listed["position"] and not _late(**listed)]
     late = [name for name, listed in lists.items() if _late(**listed)]
-    unasked = sorted((view.config.effective.signals() & RETRIEVERS) - view.asked)
-    notes = [f"{name} not searched (enough was found)" for name in unasked]
+    notes = [f"{name} not searched (enough was found)" for name in view.unasked]
     if early:
         return "not_ranked", "; ".join(["found, but not ranked by the strategy", *words.values(), *notes])
     return "beyond_depth" if late else "not_returned", "; ".join([*words.values(), *notes])

@@ -50,13 +50,14 @@ MOST_MISSING = 12
 class TextTable:
     """Lines of text, then a table: `heads` and `rows`; the first `keys` columns name the row.
 
-    The column of titles is the last, and the first to go where the room is scarce.
+    The column of titles is the last, and the first to go where the room is scarce; `single`: a row is one line.
     """
 
     lines: Sequence[str]
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     keys: int = 2
+    single: bool = False
 
 
 def blocks(record: ExplanationDocument) -> list[TextTable]:
@@ -106,7 +107,7 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:
     lines += [f"no column, as 0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
     if not entries:
         return TextTable([*lines, "nothing was returned"])
-    return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)))
+    return TextTable(lines, list(columns), list(zip(*columns.values(), strict=True)), single=True)
 
 
 def _most(about: ExplainedView) -> int:
@@ -214,11 +215,17 @@ def _about(about: ExplainedView) -> list[str]:
     strategy = brief(about["strategy"])
     lines = [
         f"{role}{about['label']}" + (f"   {strategy}" if strategy != about["label"] else ""),
-        f"{values}   {_extent(about)}   {extent}",
+        PARTED.join([values, _extent(about), extent, *_unasked(about)]),
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     lines += [f"sorted again by {_start(brief(stage))}" for stage in scoring]
     return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
+
+
+def _unasked(about: ExplainedView) -> list[str]:
+    """The retrievers that were not searched, such as vectors where keywords had found enough."""
+    unasked = about["unasked"]
+    return [f"not searched, as enough was found: {', '.join(unasked)}"] if unasked else []
 
 
 def _extent(about: ExplainedView) -> str:
@@ -302,7 +309,12 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> li
     tables = [TextTable([f"entry {entry['id']}, grade {_grade(entry['grade'])}: {entry['headline']}"])]
     for about, own in zip(configurations, entry["configurations"], strict=True):
         tree = list(_tree(own["explanation"])) if own["explanation"] else []
-        tables.append(TextTable([_about(about)[0], own["why"], *tree]))
+        words = [
+            f"words of the query that {name} finds in it: {', '.join(map(shown, held)) or 'none'}"
+            for name, held in own["matching"].items()
+            if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
+        ]
+        tables.append(TextTable([_about(about)[0], own["why"], *words, *tree]))
     return [*tables, TextTable([REST])]
 
 

@@ -11,10 +11,11 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import scored_again, silenced
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.fusion.explain import Explanation
+from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import RETRIEVERS, SignalTable
 from steelyard_eval.common.documents.explanation import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.measures.runs import Ranked
@@ -35,6 +36,7 @@ class View:
     rows : id -> row of the tables.
     query : the query as the system reads it, with its intent and the text that keywords match.
     label : the configuration as it was named.
+    searcher : live search by it, with every list as long as the corpus.
     """
 
     config: SearchConfig
@@ -48,15 +50,17 @@ class View:
     rows: Mapping[str, int]
     query: Query
     label: str
+    searcher: Searcher
 
     @classmethod
     def of(cls, space: Workspace, query: Query, asked_for: SearchConfig, label: str) -> View:
         """Record the query to the full depth and replay it, by the code of live search."""
         config = left_of(space, asked_for, label)
-        deep = record(space, [query], [reaching(config, len(space.dataset.entries))])
-        searcher = space.searcher(config)
+        whole = reaching(config, len(space.dataset.entries))
+        deep = record(space, [query], [whole])
+        searcher = space.searcher(whole)
         (asked,) = space.dataset.asked([query], searcher.knows)
-        run, whole = replay(deep, config), replay(deep, replace(config, finish=()))
+        run, ranked = replay(deep, config), replay(deep, replace(config, finish=()))
         needs = config.effective.needs(run.table, tuple(config.retrievers))
         return cls(
             config=config,
@@ -65,11 +69,12 @@ class View:
             plan=compile_plan(run.table, config.effective),
             run=run,
             listed=_ranks(run),
-            ranked=_ranks(whole),
+            ranked=_ranks(ranked),
             asked=frozenset(name for name, queries in needs.items() if queries.any()),
             rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
             query=searcher.admitted(asked),
             label=label,
+            searcher=searcher,
         )
 
     @property
@@ -88,6 +93,7 @@ class View:
             "limit": config.limit,
             "depths": {name: depth for name, depth in config.depths.items() if name in self.asked},
             "asked": sorted(self.asked),
+            "unasked": self.unasked,
             "intent": self.query.intent,
             "confidence": self.query.confidence,
             "matched": self.query.keywords,
@@ -103,11 +109,29 @@ class View:
         below = silenced(self.table, self.plan.scores(), self.config.finish)
         return below or ("" if progress is None else progress.emptied()) or "; ".join(self._unheld())
 
-    def sought(self, name: str) -> str | None:
-        """What words a retriever looks for; None for one that looks for none or does not tell."""
+    @property
+    def unasked(self) -> list[str]:
+        """The retrievers of the strategy that were not searched, because others had found enough."""
+        return sorted((self.config.effective.signals() & RETRIEVERS) - self.asked)
+
+    def matching(self, id_: str) -> dict[str, list[str]]:
+        """By keyword retriever, the words of the query by each of which alone it finds an entry."""
+        words = dict.fromkeys(self.query.keywords.split())
+        searched = [name for name in sorted(self.asked) if self.sought(name)]
+        return {name: [word for word in words if self._matches(name, word, id_)] for name in searched}
+
+    def _matches(self, name: str, word: str, id_: str) -> bool:
+        alone = self.sought(name, word)
+        if not alone or alone not in (self.sought(name) or ""):  # such as a stop word, which is sought alone only
+            return False
+        return id_ in self.searcher.candidates(replace(self.query, matched=word), Signal(name), False).entries
+
+    def sought(self, name: str, text: str | None = None) -> str | None:
+        """What words of the query a retriever looks for; None for one that looks for none or does not tell."""
         if name not in RETRIEVER_KINDS:
             return None
-        return RETRIEVER_KINDS[name].seeks(find_system(self.config.name).reading, self.query.keywords)
+        text = self.query.keywords if text is None else text
+        return RETRIEVER_KINDS[name].seeks(find_system(self.config.name).reading, text)
 
     def _unheld(self) -> Iterator[str]:
         """Of each retriever that found nothing in scope at any depth, what it looked for."""

@@ -48,6 +48,10 @@ class ListView:
         """Return the score of a listed entry."""
         return self.scores[id_]
 
+    def matching(self, id_: str) -> dict[str, list[str]]:
+        """Return nothing: which words were sought is not known."""
+        return {}
+
     def signals(self, id_: str) -> dict[str, RawSignal]:
         """Return no signals."""
         return {}
@@ -62,6 +66,7 @@ class ListView:
             "limit": self.limit,
             "depths": {},
             "asked": [],
+            "unasked": [],
             "intent": "",
             "matched": "",
             "finish": [],

@@ -145,6 +145,12 @@ class Workspace:
         """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""
         return [name for name in names if all(map(self._has_layer, map(self._layer, layers_read({name}))))]
 
+    @property
+    def stood_in(self) -> list[str]:
+        """The layers in whose place the text is searched although others have vectors."""
+        layered = self._has_layer("l0") or self._has_layer("l1")
+        return [layer for layer in ("l2",) if layered and not self._has_layer(layer)]
+
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""
         return "text" if layer == "l2" and not self._has_layer(layer) else layer
@@ -212,15 +218,21 @@ def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
 def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:
     """The embedder that was asked for; for auto that of the vectors that the named weights files were tuned with.
 
-    Where these are several, or cannot be had here, it stays auto, and the job says what is wrong.
+    Where they cannot be had here it stays auto, and the job says what is wrong. ConfigError for files of several
+    models, which cannot be searched at once.
     """
     if asked != "auto":
         return asked
     files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
     try:
-        models = {model for path in files for model in SearchConfig.load(path).models}
+        read = {path: SearchConfig.load(path).models for path in files}
     except SteelyardError:  # the job says it
         return asked
+    models = {model for own in read.values() for model in own}
+    if len(models) > 1 and len(files) > 1:
+        told = "; ".join(f"{path} reads vectors of {', '.join(sorted(own))}" for path, own in read.items() if own)
+        again = "run the recommend that wrote one of them again, with the --embedder of the other"
+        raise ConfigError(f"{told}: only those of one model can be searched; {again}")
     if len(models) != 1 or models & dataset.query_vectors.keys():
         return asked
     (model,) = models

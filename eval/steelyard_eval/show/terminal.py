@@ -10,7 +10,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.forms import scan_result
 from steelyard_eval.common.answer import CHOSEN, chosen, data_set, in_terminal, place_of_choice
-from steelyard_eval.common.console import painted, wrapped
+from steelyard_eval.common.console import cut, painted, wrapped
 from steelyard_eval.common.console import table as table
 from steelyard_eval.common.console import width as width
 from steelyard_eval.common.documents.parts import Ends
@@ -28,6 +28,8 @@ AGREEMENT = (
     "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the share of the "
     "entries in the first ten of either that is in both."
 )
+POWER = "80% power from: a difference of this size or more would be found 4 times in 5."
+"""Below the tests."""
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
 
@@ -83,8 +85,11 @@ def tests(record: ResultsDocument) -> str:
         }
         for row in record["comparisons"]
     ]
-    why = [wrapped(f"{row['challenger']}: {row['why']}", 4) for row in record["comparisons"] if row.get("why")]
-    return "\n\n".join(filter(None, (table(rows), "\n".join(why))))
+    reasons = {row["challenger"]: row.get("why") for row in record["comparisons"]}
+    above = record.get("beside")
+    why = [wrapped(f"{label}: {told}", 4) for label, told in reasons.items() if told and told != above]
+    legend = wrapped(POWER) if any(row["mde"] is not None for row in record["comparisons"]) else ""
+    return "\n\n".join(filter(None, (table(rows), legend, "\n".join(why))))
 
 
 def _legended(text: str, rows: Sequence[Mapping[str, object]]) -> str:
@@ -144,7 +149,7 @@ def _scanned(hit: Hit) -> str:
 def _head(hit: Hit) -> str:
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-    return f"{painted(place)}  {visible(hit.entry.title)[: max(0, width() - len(place) - 2)]}".rstrip()
+    return f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
 
 
 def tuning(record: TuningDocument) -> str:

@@ -76,6 +76,8 @@ class ChosenWeights(Reported[DecidedT]):
             else f"the best that may be chosen{to and ' for '}{to}"
         )
         lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
+        if target not in files and target.is_file():
+            lines.append(f"{target}: as it was, which is not of this run")
         again, here = self.record.get("command"), [] if target == WEIGHTS else ["-o", str(target)]
         said = {
             "steps": installed_first(steps, again and " ".join([again, *map(shlex.quote, here)])),

@@ -29,7 +29,7 @@ from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation_case import RecommendationCase
-from steelyard_eval.tune.recommendation_document import document, in_sight
+from steelyard_eval.tune.recommendation_document import document, in_sight, said_of_layers
 from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.unlabelled import without_labels
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LAYERS = logging.getLogger("steelyard.retrievers.vector")
-"""Says which layers have no vectors, once, while they are searched."""
+"""Says which layers have no vectors while they are searched; here a notice does."""
 METRICS = ("R@10", "RR@10", "Judged@10")
 """Shown beside the metric that is decided on."""
 
@@ -123,7 +123,7 @@ def recommend(
     config = used.config if isinstance(used, Contender) else None
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
-    with _held_back(_LAYERS) as of_layers:
+    with _held_back(_LAYERS):
         tried = starts(source, queries, size).with_current(source, used.label, config)
         laid = lay_out(source, queries, tried.starts, measures[0])
     second = None
@@ -134,24 +134,21 @@ def recommend(
     ).restricted(restriction)
     record, chosen, attempt = document(case, timed)
     seen = in_sight(case)
-    for said in of_layers if seen & {*LAYERS} else ():
-        _LAYERS.handle(said)
-    aside = () if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
+    aside = [] if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
+    aside += [] if seen & {*LAYERS} else said_of_layers(case)
     return Recommendation(record, chosen, attempt, not laid.whole, tuple(aside))
 
 
 @contextmanager
-def _held_back(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
-    """What is logged meanwhile, in place of being shown."""
-    held: list[logging.LogRecord] = []
+def _held_back(log: logging.Logger) -> Iterator[None]:
+    """Nothing is logged meanwhile: a notice says it."""
 
     def hold(record: logging.LogRecord) -> bool:
-        held.append(record)
         return False
 
     log.addFilter(hold)
     try:
-        yield held
+        yield
     finally:
         log.removeFilter(hold)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
+from steelyard.retrievers.vector import without_layer
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.common.documents.parts import RankingsRecord
 from steelyard_eval.common.documents.results import (
@@ -183,6 +184,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
             *_warnings(case, tests),
             *case.layout.skipped,
             *said_of_idle(case.tried.idle, case.picked),
+            *said_of_layers(case),
             *case.tried.left_out,
         ],
         "primary": str(case.metric),
@@ -194,6 +196,13 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "rankings": _rankings(case),
         "tuning": None,
     }
+
+
+def said_of_layers(case: RecommendationCase) -> list[str]:
+    """That the text stands in for a layer without vectors that candidates read."""
+    read = {signal for start in case.tried.starts for signal in start.config.strategy.signals()}
+    space = case.source.space
+    return [without_layer(layer) for layer in space.stood_in if layer in read] if space else []
 
 
 def in_sight(case: RecommendationCase) -> set[str]:

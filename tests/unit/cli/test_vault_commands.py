@@ -556,3 +556,32 @@ def test_abstracts_by_a_model_need_an_endpoint(monkeypatch):
     monkeypatch.delenv("LLM_BASE_URL", raising=False)
     with pytest.raises(ConfigError, match="names no endpoint for --layers llm"):
         layered_entries([Entry("m1", "Rotate them.")], "llm")
+
+
+@pytest.mark.parametrize(
+    ("model", "named", "embedder"),
+    [("minilm-int8", (), "minilm-int8"), ("lsa", (), "lsa"), ("", (), None), ("x", ("--embedder", "lsa"), "lsa")],
+)
+def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
+    tmp_path, monkeypatch, model, named, embedder
+):
+    asked = []
+    counts = {"entries": 5, "outside": 0, "duplicates": [], "stale": []}
+    monkeypatch.setattr(
+        "steelyard_eval.cli.commands.index.index_dataset",
+        lambda data, vault, embedder, **options: asked.append(embedder) or counts,
+    )
+    find_system("echovault").config(10, model).save(tmp_path / "w.json")
+    made = folder_of(tmp_path / "mine", fruit())
+    assert run("index", made, tmp_path / "m.db", "--weights", tmp_path / "w.json", *named).exit_code == 0
+    assert asked == [embedder]
+
+
+def test_vectors_of_a_weights_file_that_no_embedder_makes_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    find_system("echovault").config(10, "x").save(tmp_path / "w.json")
+    made = folder_of(tmp_path / "mine", fruit())
+    result = run("index", made, tmp_path / "m.db", "--weights", tmp_path / "w.json")
+    assert result.exit_code == 2
+    assert "w.json searches vectors of 'x'; name one by --embedder" in result.stderr
+    assert not (tmp_path / "m.db").exists()

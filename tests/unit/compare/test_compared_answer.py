@@ -34,8 +34,38 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert index.command.endswith(" --embedder minilm")
     assert search.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
     tuned["configurations"][0]["edited"] = True
-    (step,) = answer(record | tuned, load(starter()), named).steps
-    assert "prove them" in str(step)
+    index, search, step = answer(record | tuned, load(starter()), named, {"--embedder": "wordllama"}).steps
+    assert search.command.endswith(" --weights w.json")
+    assert step.command.endswith(" --current mine=w.json --embedder wordllama")
+
+
+def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for():
+    row = {
+        "challenger": "fts",
+        "delta": 0.0,
+        "low": -0.02,
+        "high": 0.02,
+        "verdict": TOO_FEW,
+        "wins": 0,
+        "losses": 0,
+    }
+    record = {"primary": "nDCG@10", "baseline": "bm25", "configurations": [], "dataset": {"judged": 59}}
+    found = answer(record | {"comparisons": [row]}, load(starter()), {"bm25": "bm25", "fts": "fts"})
+    assert found.sentence.startswith("Equal on every query: fts is 0.000 nDCG@10 over your bm25")
+    assert found.steps == ()
+
+
+def test_no_command_replaces_the_weights_that_were_compared():
+    row = {"challenger": "new", "delta": 0.066, "low": 0.02, "high": 0.112, "verdict": "better"}
+    record = {"primary": "nDCG@10", "baseline": "old", "configurations": [], "dataset": {"judged": 59}}
+    for verdict, old, new, out in (
+        ("better", "echovault", "./search-weights.json", "search-weights.new.json"),
+        ("better", "search-weights.json", "moltnet", "search-weights.new.json"),
+        ("worse", "search-weights.json", "moltnet", "search-weights.new.json"),
+        ("better", "echovault", "moltnet", "echovault"),
+    ):
+        found = record | {"comparisons": [row | {"verdict": verdict}]}
+        assert answer(found, load(starter()), {"old": old, "new": new}).steps[-1].command.split()[-1] == out
 
 
 def test_lists_that_are_better_have_no_weights_to_look_for():

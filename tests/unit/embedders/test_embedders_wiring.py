@@ -267,7 +267,7 @@ class TestSeveralModels:
         weights = tmp_path / "weights.json"
         find_system("echovault").config(None, model, {}).save(weights)
         found = json.loads(run("search", both, "rotate keys", "--weights", weights, "--json").stdout)
-        anew = f"or choose weights for those that it has: steelyard recommend {data} --embedder api"
+        anew = "or run the recommend that wrote these weights again, with --embedder api, whose vectors it has"
         remedy = f"; add them with steelyard index {data} {both} --embedder {add}, {anew}" if add else ""
         said = f"the vault has no vectors of '{model}', the configured model; keywords answered alone{remedy}"
         assert said in found["notes"]

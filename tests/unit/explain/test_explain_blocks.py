@@ -63,7 +63,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
         return facts | {"signals": signals, "contributions": terms}
 
     about = {"label": "mine", "role": "only", "strategy": "bm25", "system": "mine", "metrics": None, "limit": 2}
-    about |= {"depths": {}, "finish": [], "intent": "", "matched": "", "ranked": 7}
+    about |= {"depths": {}, "unasked": [], "finish": [], "intent": "", "matched": "", "ranked": 7}
     block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
     assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]
@@ -78,11 +78,25 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     assert block.lines[0].endswith("3 left; 1 more in the JSON document")
 
 
-def test_an_id_is_clipped_no_further_than_one_table_needs(monkeypatch):
-    """A rank, three columns of 16 and four gaps of two leave 21 of 81 for an id of 22."""
-    monkeypatch.setenv("COLUMNS", "81")
-    block = TextTable([""], ["rank", "entry", "a", "b", "c"], [["1", "i" * 22, *["a" * 16] * 3]])
-    assert f"{'i' * 10}..{'i' * 9}  " in _text(block)
+@pytest.mark.parametrize(("columns", "whole"), [(70, 36), (100, 50)])
+def test_an_id_is_whole_up_to_half_a_line_and_clipped_beyond(monkeypatch, columns, whole):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ids = ["i" * whole, "j" * (whole + 1)]
+    shown = _text(TextTable([""], ["rank", "entry", "a", "b", "c"], [["1", id_, *["a" * 16] * 3] for id_ in ids]))
+    assert ids[0] in shown
+    assert ids[1] not in shown
+    assert "jj..jj" in shown
+
+
+@pytest.mark.parametrize(
+    ("columns", "title"), [(69, "a title of six words here"), (68, "a title of six words ..."), (67, None)]
+)
+def test_a_title_of_a_list_is_cut_at_a_word_or_left_out(monkeypatch, columns, title):
+    """A rank of 4, an entry of 36 and two gaps leave 25 of 69 for 25 letters, and 24 is the least."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = ["1", "i" * 36, "a title of six words here"]
+    shown = _text(TextTable([""], ["rank", "entry", "title"], [row], single=True)).splitlines()[-1]
+    assert shown.split("i" * 36)[1].strip() == (title or "")
 
 
 def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_whole(monkeypatch):

@@ -198,9 +198,20 @@ def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
 
+    assert "   not searched, as enough was found: bm25\n" in str(found)
     assert only(found)["missing"][0]["why"] == (
         'not found by fts (holds none of "cache"); bm25 not searched (enough was found)'
     )
+
+
+def test_the_words_of_the_query_that_an_entry_holds_are_named(tmp_path):
+    """By their stems; "the" is a stop word, which neither looks for beside others."""
+    entry = {"id": "a", "text": "the caches were rotated"}
+    made = dataset(tmp_path, [entry, {"id": "b", "text": "x"}], {"text": "rotating the cache twice"}, {"a": 1})
+    found = explain(made, "q", "rrf(fts, bm25)", entry="a", embedder="none")
+    held = ["rotating", "cache"]
+    assert found.record["entry"]["configurations"][0]["matching"] == {"bm25": held, "fts": held}
+    assert "\nwords of the query that bm25 finds in it: 'rotating', 'cache'\n" in str(found)
 
 
 def test_the_entry_asked_for_is_a_tree_or_a_reason(space):
@@ -446,6 +457,7 @@ def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
     [
         (("q-none",), "there is no query 'q-none'"),
         (("q01", "--entry", "nobody"), "there is no entry 'nobody'"),
+        (("--entry", "api-double-booking"), " q14 echovault --entry api-double-booking"),
         (("q01", "--against", "bm52"), "did you mean 'bm25'"),
         (
             ("q01", "fts", "vector", "--against", "bm25"),
@@ -501,14 +513,16 @@ def test_a_reason_is_folded_and_never_cut(monkeypatch, columns):
     assert all(word in shown for word in why.split())
 
 
-@pytest.mark.parametrize("columns", [80, 100])
-def test_an_explanation_has_one_table_of_each_kind_within_the_width(monkeypatch, columns):
+@pytest.mark.parametrize(("columns", "parts"), [(80, 2), (100, 1)])
+def test_an_explanation_is_within_the_width_and_ids_are_whole(monkeypatch, columns, parts):
+    """The second list of 81 has two tables at 80: 4 + 24 + 5 + 6 + 9 + 11 + 10, and six gaps of two."""
     monkeypatch.setenv("COLUMNS", str(columns))
     formula = "weighted_sum(0.31*bm25, 0.51*vector, 0.18*graph)"
     shown = run("explain", starter(), "q14", "echovault", "--against", formula).stdout
     assert max(map(len, shown.splitlines())) <= columns
     heads = [line.split()[0] for line, below in pairwise(shown.splitlines()) if below.startswith("----")]
-    assert heads == ["rank", "entry", "rank", "entry", "before"]
+    assert heads == ["rank", "entry", *["rank"] * parts, "entry", "before"]
+    assert shown.count("api-password-hash-argon2") == 2 + parts  # both lists, and the changes
 
 
 def test_lines_are_folded_between_facts(monkeypatch):
@@ -523,6 +537,23 @@ def test_the_list_of_the_worst_says_how_many_have_nothing():
     values = json.loads(run("compare", starter(), label, "--json").stdout)["per_query"]
     zero = sum(row["values"][label] == 0 for row in values)
     assert f"{zero} of {len(values)} judged queries have the value 0;" in run("explain", starter()).stdout
+
+
+def test_without_a_query_two_contenders_are_held_against_each_other():
+    """What compare says of each query, subtracted here."""
+    rows = json.loads(run("compare", starter(), "vector", "bm25", "--json").stdout)["per_query"]
+    less = {row["id"]: row["values"]["vector"] - row["values"]["bm25"] for row in rows}
+    lost = sorted((id_ for id_ in less if less[id_] < 0), key=lambda id_: (less[id_], id_))
+    gained = sum(change > 0 for change in less.values())
+    shown = run("explain", starter(), "vector", "--against", "bm25").stdout
+    assert [line.split()[:2] for line in shown.splitlines()[2:] if line.startswith("q")] == [
+        [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
+    ]
+    assert f"{len(lost)} of {len(rows)} judged queries have less nDCG@10 with vector than with bm25;" in shown
+    assert f"\n{gained} have more, listed by: steelyard explain" in shown
+    assert shown.endswith(" bm25 vector\n")
+    same = run("explain", starter(), "fts", "--against", "other=fts").stdout
+    assert same == "none of 59 judged queries have less nDCG@10 with fts than with other\n"
 
 
 def test_a_cell_is_clipped_in_its_middle():

@@ -54,7 +54,8 @@ def connect(path: str, create: bool) -> apsw.Connection:
             f"steelyard index {shlex.quote(visible(path))} {shlex.quote(visible(path.rstrip('/')))}.db"
         )
     if not create and not Path(path).is_file():
-        raise VaultError(f"there is no vault at {place}; make one with steelyard index DATASET {place}")
+        make = f"steelyard index DATASET {place}, with the --weights that it is searched by, if any"
+        raise VaultError(f"there is no vault at {place}; make one with {make}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     try:
         if create:

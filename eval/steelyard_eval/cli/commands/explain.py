@@ -14,6 +14,7 @@ from steelyard_eval.cli.commands.options import embedder_option, intents_option,
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.configurations import lists_alone, separate
 from steelyard_eval.common.console import table
+from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
@@ -51,7 +52,8 @@ def explain(
     """Explain one query of a data set, signal by signal, and what another contender changes.
 
     The first CONTENDER is explained, by default what dataset.json names as `system`, else bm25; a second one is
-    held against it, and may have lists alone. Without a QUERY_ID: the worst queries of the first CONTENDER.
+    held against it, and may have lists alone. Without a QUERY_ID: the worst queries of the first CONTENDER, or
+    those on which it loses most against the second.
     """
     data = load(dataset, intents)
     if query_id is not None and _is_configuration(query_id, data):
@@ -63,10 +65,17 @@ def explain(
     named = named or [data.today, *([against] if against else [])]
     typed = {"--embedder": None if embedder == "auto" else embedder, "--intents": intents, "--limit": limit}
     embedder = embedder_of(data, embedder, named)
+    if query_id is None and entry is not None:
+        grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
+        asked = max(grades, key=grades.__getitem__, default="QUERY_ID")
+        command = spelled("explain", data, asked, *named, options={"--entry": entry, **typed})
+        raise click.UsageError(f"--entry explains an entry for one query; name it: {command}")
     if query_id is None:
-        document = _worst(compare(data, [read_config(named[0])], limit=limit, embedder=embedder, timed=False))
+        compared = compare(data, [read_config(named[0]), *named[1:]], limit=limit, embedder=embedder, timed=False)
+        document = _worst(compared)
         first = [row["id"] for row in document["worst"][:1]]
         document["command"] = spelled("explain", data, *first, *named, options=typed)
+        document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if document["better"] else None
         put(document, as_json, _listed(document, data))
         return
     explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
@@ -90,22 +99,37 @@ def _is_configuration(word: str, dataset: Dataset) -> bool:
 
 
 def _worst(found: Comparison) -> dict[str, Any]:
-    """The queries with the lowest values, or those without a value where nothing is judged."""
+    """The queries with the lowest values, or where the first of two loses most; none where nothing is judged."""
     record = found.to_json()
-    label = record["configurations"][0]["label"]
-    rows = [{**row, "value": row.get("values", {}).get(label)} for row in record.get("per_query") or ()]
-    rows.sort(key=lambda row: (row["value"], row["id"]))
-    zero = sum(row["value"] == 0 for row in rows)
-    facts = {"label": label, "metric": record.get("primary"), "queries": len(rows), "zero": zero}
-    return {**facts, "worst": rows[:WORST]}
+    label, *others = (each["label"] for each in record["configurations"])
+    against = others[0] if others else None
+    rows = [{**row, "value": row["values"][label]} for row in record.get("per_query") or () if "values" in row]
+    for row in rows if against else ():
+        row |= {"other": row["values"][against], "difference": row["value"] - row["values"][against]}
+    lost = [row for row in rows if row.get("difference", -1) < 0]
+    lost.sort(key=lambda row: (row.get("difference", row["value"]), row["id"]))
+    facts = {"label": label, "metric": record.get("primary"), "queries": len(rows), "against": against}
+    counts = {"zero": sum(row["value"] == 0 for row in rows), "worse": len(lost) if against else None}
+    better = sum(row["difference"] > 0 for row in rows) if against else None
+    return {**facts, **counts, "better": better, "worst": lost[:WORST]}
 
 
 def _listed(document: dict[str, Any], dataset: Dataset) -> str:
-    if not document["worst"]:
+    if not document["queries"]:
         judge = spelled("judge", dataset, options={})
         return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
+    label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
-    columns = {"id": "query", "value": f"{document['metric']} of {document['label']}", "text": "text"}
+    columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
     counts = f"{document['zero'] or 'none'} of {document['queries']} judged queries have the value 0"
-    why = step_in_terminal({"what": f"{counts}; the first, signal by signal", "command": document["command"]})
-    return f"{table(rows, columns)}\n\n{why}"
+    if against:
+        rows = [{**row, "other": f"{row['other']:.4f}", "difference": f"{row['difference']:+.4f}"} for row in rows]
+        columns = {"id": "query", "difference": "difference", "value": label, "other": against, "text": "text"}
+        worse, of = document["worse"] or "none", document["queries"]
+        counts = f"{worse} of {of} judged queries have less {document['metric']} with {label} than with {against}"
+    first = "; the first, signal by signal" if rows else ""
+    why = [StepRecord(what=f"{counts}{first}", command=document["command"] if rows else "")]
+    if document["reverse"]:
+        why += [StepRecord(what=f"{document['better']} have more, listed by", command=document["reverse"])]
+    parts = [table(rows, columns)] if rows else []
+    return "\n\n".join([*parts, "\n".join(map(step_in_terminal, why))])

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from steelyard.base.errors import shown
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import indexing_kind
 from steelyard_eval.cli.commands.options import json_option, put, tenant_option, vault_embedder_option
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table, wrapped
@@ -19,6 +21,7 @@ from steelyard_eval.vaults.arguments import vault_file
 
 LAYERS = ("none", "extractive", "llm")
 HNSW = "Make HNSW indexes in the database, for search --hnsw, and print what they find and how fast."
+WEIGHTS = "Add the vectors that this weights file searches, unless --embedder names others."
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 
 
@@ -26,6 +29,7 @@ ABSTRACTS = "Where abstracts and overviews come from that are not written: the t
 @click.argument("dataset", type=click.Path())
 @click.argument("vault", type=click.Path())
 @vault_embedder_option
+@click.option("--weights", metavar="FILE", type=click.Path(), help=WEIGHTS)
 @click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
 @click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
 @click.option("--hnsw", is_flag=True, help=HNSW)
@@ -35,6 +39,7 @@ def index(
     dataset: str,
     vault: str,
     embedder: str | None,
+    weights: str | None,
     prune: bool,
     layers: str,
     hnsw: bool,
@@ -47,12 +52,22 @@ def index(
     """
     data = open_dataset(dataset)
     vault = vault_file(vault, tenant)
+    embedder = embedder or (_searched_by(weights) if weights else None)
     counts = index_dataset(data, vault, embedder, prune=prune, layers=layers, hnsw=hnsw)
     for text in data.notices if not data.queries else ():
         note(text)
     for text in _index_notes(counts, data.name):
         note(text)
     put(counts, as_json, "\n\n".join([f"{vault}: {_counted(counts)}", *map(_measured, counts.get("hnsw", ()))]))
+
+
+def _searched_by(weights: str) -> str | None:
+    """The embedder of the vectors that a weights file searches; None for one that searches any, or none."""
+    models = sorted(SearchConfig.load(weights).models)
+    kinds = {indexing_kind(model) for model in models}
+    if len(kinds) > 1 or "" in kinds:
+        raise ConfigError(f"{weights} searches vectors of {', '.join(map(shown, models))}; name one by --embedder")
+    return next(iter(kinds), None)
 
 
 def _measured(index: dict[str, Any]) -> str:

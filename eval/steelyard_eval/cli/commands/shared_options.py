@@ -108,6 +108,7 @@ EXAMPLES = {
         "steelyard index mine memory.db",
         "steelyard index mine memory.db --prune",
         "steelyard index mine memory.db --embedder minilm-int8",
+        "steelyard index mine memory.db --weights search-weights.json",
     ],
     "reindex": ["steelyard reindex memory.db --embedder lsa"],
     "search": [

@@ -109,6 +109,7 @@ class AboutView(TypedDict):
     limit: int | None
     depths: Depths
     asked: list[str]
+    unasked: list[str]
     intent: str
     confidence: NotRequired[float | None]
     matched: str
@@ -152,9 +153,10 @@ class ChangeRecord(ExplainedEntry, MoveRecord):
 
 
 class ExplainedTree(PlaceRecord):
-    """One entry in one of the views."""
+    """One entry in one of the views; `matching` are the words of the query in it, by retriever."""
 
     role: str
+    matching: dict[str, list[str]]
     explanation: ScoreTree | None
 
 
