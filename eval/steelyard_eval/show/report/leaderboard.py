@@ -63,7 +63,7 @@ def notable(results: ResultsDocument) -> list[ContenderRecord]:
 
 def leaderboard(results: ResultsDocument) -> tuple[Block, ...]:
     """The best configurations: the primary metric, the difference to the baseline, and what a search costs."""
-    if not results["configurations"]:
+    if not results["configurations"] or "agreement" in results:
         return ()
     baseline = results.get("baseline") or ""
     against = f", against {baseline}" if baseline else ""
