@@ -7,6 +7,7 @@ import re
 import pytest
 
 from steelyard.base.errors import DataError
+from steelyard_eval.show.figures import gated
 from steelyard_eval.show.report import load_results, write_report
 
 from .test_report import Document, elements, explained, hostile, poisoned
@@ -97,6 +98,14 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
     ):
         assert shown in text, shown
         assert shown in markdown, shown
+
+
+def test_an_anchor_that_is_the_baseline_has_no_row_of_its_own():
+    row = GATE["contenders"][0]
+    older = {"name": "anchor", **AGAINST, "delta": -0.06}
+    for against, names in ((row["against"], ["today"]), ([row["against"][0], older], ["today", "today, anchor"])):
+        (axes,) = gated({**GATE, "contenders": [{**row, "against": against}]}).axes
+        assert [text.get_text() for text in axes.texts if "today" in text.get_text()] == names
 
 
 @both
