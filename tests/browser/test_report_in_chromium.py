@@ -230,7 +230,7 @@ def crowded(tmp_path_factory):
         "tuning": {"system": "plain", "objective": "nDCG@10", "strategy": "a", "tuned": "b", "current": "a",
                    "verdict": "keep", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
                    "current": 0.4, "chosen": 0.405},
-                   "curve": [{"weight": at / 10, "value": 0.5} for at in range(11)]},
+                   "curve": [{"weight": at / 10, "value": 0.1375 + at / 4000} for at in range(11)]},
     }  # fmt: skip
     return write_report(document, tmp_path_factory.mktemp("crowded"))[0]
 
