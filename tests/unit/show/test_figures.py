@@ -158,6 +158,16 @@ def test_a_verdict_is_never_cut():
     assert texts == ["vector", "+0.055 too few queries to tell"]
 
 
+def test_names_that_differ_in_their_weights_are_told_apart():
+    """The weights are read where the verdict would hide them; a hollow mark says that nothing is decided."""
+    names = [f"weighted_sum(0.{at}*bm25, 0.{9 - at}*vector, normalize=minmax)" for at in (1, 2)]
+    rows = [spans.difference({"low": -0.1, "high": 0.1}, name, "hollow", 0.012, "too few queries to tell")
+            for name in names]  # fmt: skip
+    texts = [text.get_text() for text in spans.spans(rows, "m", 0.0).axes[0].texts]
+    assert [text[:36] for text in texts[::2]] == [name[:36] for name in names]
+    assert texts[1::2] == ["+0.012"] * 2
+
+
 def ends(figure):
     return figure.axes[0].get_xlim()
 
@@ -178,7 +188,7 @@ def test_no_row_is_longer_than_the_figure_is_wide():
     long = spans.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
     figure = spans.spans([long], "m", 0.0)
     name, words = [text.get_text() for text in figure.axes[0].texts]
-    assert words == "+0.100 better"
+    assert words == "+0.100"
     assert name.endswith("…")
     assert canvas.inches(name) + canvas.inches(words) < canvas.WIDTH
 
