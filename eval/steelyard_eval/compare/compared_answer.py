@@ -52,7 +52,7 @@ def answer(
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
     model = record.get("model") or ""
     tuned = bool(row and row.get("tuned") and not row.get("edited"))
-    shown = formula if verdict != "worse" and formula != label else ""
+    shown = formula if verdict != "worse" and formula != name else ""
     return Conclusion(
         sentence,
         _steps(verdict, label, baseline, dataset, words or {}, wanted, tuned=tuned, model=model),

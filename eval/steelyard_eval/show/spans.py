@@ -90,7 +90,7 @@ def spans(
 
 
 def _words(row: Span) -> str:
-    """The words that leave room for the whole name: all, the brief ones, else their number; the mark tells more."""
+    """The words that leave room for the whole name: all, the brief ones, else their number."""
     name = inches(legible(row.label))
     wide = ((words, inches(legible(words))) for words in (row.words, row.brief) if words)
     fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
