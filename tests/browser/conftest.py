@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -135,8 +137,8 @@ def _serve(home):
     for _ in range(400):
         for found in (home / "runtime").glob("jpserver-*.json"):
             about = json.loads(found.read_text() or "{}")
-            if about:
-                return server, f"http://127.0.0.1:{about['port']}"
+            with suppress(KeyError, OSError), socket.create_connection(("127.0.0.1", about["port"])):
+                return server, f"http://127.0.0.1:{about['port']}"  # the file may be there before it listens
         time.sleep(0.1)
     server.kill()
     raise RuntimeError((home / "log").read_text()[-2000:])

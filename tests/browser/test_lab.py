@@ -147,6 +147,16 @@ def test_hostile_texts_are_shown_as_text(explorer):
     assert "pwned" not in explorer.title()
 
 
+def test_the_sliders_of_ten_signals_are_on_one_screen_with_the_number_that_they_change(lab):
+    signals = "bm25, vector, graph, recency, importance, tags, domain, severity, tfidf, cosine"
+    formula = f"weighted_sum(0.1*{signals.replace(', ', ', 0.1*')}, normalize=minmax)"
+    page = lab.open(lab.write("ten.ipynb", f"sy.load({str(starter())!r}).explore({formula!r})"))
+    page.wait_for_selector(".sy-mean:not(:empty)")
+    mean, last = page.locator(".sy-mean").bounding_box(), page.locator(".sy-weight").nth(9).bounding_box()
+    assert 0 < last["y"] + last["height"] - mean["y"] < 800
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def big(lab):
     """The explorer over 2,000 queries of 200 candidates, as `tests/benchmarks/explorer.py` makes them."""

@@ -230,7 +230,7 @@ def crowded(tmp_path_factory):
         "tuning": {"system": "plain", "objective": "nDCG@10", "strategy": "a", "tuned": "b", "current": "a",
                    "verdict": "keep", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
                    "current": 0.4, "chosen": 0.405},
-                   "curve": [{"weight": at / 10, "value": 0.5} for at in range(11)]},
+                   "curve": [{"weight": at / 10, "value": 0.1375 + at / 4000} for at in range(11)]},
     }  # fmt: skip
     return write_report(document, tmp_path_factory.mktemp("crowded"))[0]
 
@@ -253,9 +253,15 @@ def compared_page(place):
     return lambda folder: compare(place, "bm25, moltnet, vector", timed=False).report(folder)[0]
 
 
+EDGES = """() => [0, ...[...document.querySelectorAll('tbody')].map((body) =>
+    new Set([...body.querySelectorAll('td')].map((one) => one.getBoundingClientRect().left)).size)]"""
+"""At how many places the cells of each table begin; on a phone they stand below one another."""
+
+
 PAGES = {
     "runs": (runs_page, 2),
     "gate": (gate_page, 1),
+    "recommend": (lambda folder: sy.demo().recommend().report(folder)[0], 3),
     "learning": (lambda folder: sy.demo().learn().report(folder)[0], 1),
     "leaderboard": (lambda folder: ROOT / "docs" / "leaderboard.html", 0),
     "workshop": (compared_page(ROOT / "qrels" / "workshop"), 3),
@@ -277,7 +283,11 @@ def test_every_page_fits_has_no_colliding_labels_and_nothing_for_axe(browser, ma
     path, charts = made
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(path.as_uri())
+    if width == 390:
+        assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top + scrollY") < 6 * SCREEN
     unfold(page)
+    if width == 390:
+        assert max(page.evaluate(EDGES)) <= 2
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert set(page.evaluate(CUT)) <= {0}
     assert page.locator("svg").count() >= charts

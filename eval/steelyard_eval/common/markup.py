@@ -217,4 +217,4 @@ def system_name(system: str | None, profile: str | None, apart_from: str = "") -
 def breakable(text: str) -> Markup:
     """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
     escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in
-    return Markup(re.sub(r"(?<! )[(]|[,=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity
+    return Markup(re.sub(r"(?<! )[(]|,(?!\d)|[=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

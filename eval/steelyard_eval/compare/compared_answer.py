@@ -58,7 +58,7 @@ def answer(
     model = record.get("model") or ""
     tuned = bool(row and row.get("tuned") and not row.get("edited"))
     lists = bool(row and row.get("kind") == "lists")
-    shown = formula if verdict != "worse" and formula != label and not lists else ""
+    shown = formula if verdict != "worse" and formula != name and not lists else ""
     return Conclusion(
         sentence,
         _steps(

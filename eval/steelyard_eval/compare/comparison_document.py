@@ -130,7 +130,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
         "results": _results(case),
         "comparisons": case.tests,
         "per_query": query_rows(case.queries, values),
-        "rankings": _rankings(case) if case.queries else {},
+        "rankings": _rankings(case) if case.queries else None,
         "timing": [row.timing() for row in case.rows],
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
         "tuning": None,

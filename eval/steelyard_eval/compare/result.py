@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.base.arrays import Floats
@@ -15,7 +14,7 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import legible
 from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Reported, RunsOf, frame_html
+from steelyard_eval.common.results import Reported, frame_html
 from steelyard_eval.measures.metrics import parse_measures
 
 if TYPE_CHECKING:
@@ -117,20 +116,10 @@ class Comparison(Reported[ResultsDocument]):
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
             cost (quality against latency).
         """
-        self._refuse_unlabelled("plot")
-        return drawn("compared", self.record, what, self._compared(metric))
-
-    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON, timing.json) into this folder and return the paths."""
-        self._refuse_unlabelled("report")
-        return super().report(path, runs)
-
-    def _refuse_unlabelled(self, what: str) -> None:
         if not self.record["results"]:
             name = self.record["dataset"]["name"]
-            raise ConfigError(
-                f"{name} has no judgments, so there is nothing to {what}; print it, or add qrels.txt"
-            )
+            raise ConfigError(f"{name} has no judgments, so there is nothing to plot; print it, or add qrels.txt")
+        return drawn("compared", self.record, what, self._compared(metric))
 
 
 def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:

@@ -24,7 +24,7 @@ SMALL = 7.5
 
 @contextmanager
 def drawing(
-    height: float, left: float = 0.55, below: float = 0.44, above: float = 0.12
+    height: float, left: float = 0.62, below: float = 0.44, above: float = 0.12
 ) -> Iterator[tuple[Figure, Axes]]:
     """A figure of this height with axes inside these margins, all in inches; nothing global is changed."""
     from matplotlib.figure import Figure

@@ -19,14 +19,21 @@ NAME = 7
 """Points: the size of a name."""
 BESIDE = tuple((side * dx, dy) for dx, dy in ((4, 3), (4, -10), (6, -3), (0, 6), (0, -14)) for side in (1, -1))
 FURTHER = tuple(
-    (side * dx, foot) for dy in range(12, 60, 8) for dx in (10, 30) for foot in (dy, -dy - 8) for side in (1, -1)
+    (side * dx, foot)
+    for reach in ((10, 30), (60,))
+    for dy in range(12, 60, 8)
+    for dx in reach
+    for foot in (dy, -dy - 8)
+    for side in (1, -1)
 )
 """Where a name may stand, in points from its mark: its near end, or its middle for 0, and its foot."""
+FEW = 8
+"""So many points are all named, where there is room."""
 
 
 @dataclass(frozen=True)
 class CostPoint:
-    """A configuration; `front` is whether nothing beats it in both quality and cost."""
+    """A configuration at its place of the leaderboard; `front`: nothing beats it in both quality and cost."""
 
     label: str
     cost: float
@@ -34,12 +41,21 @@ class CostPoint:
     front: bool
     baseline: bool = False
     chosen: bool = False
+    place: int = 0
+
+    @property
+    def spoken_of(self) -> bool:
+        """Whether its name matters more than others."""
+        return self.front or self.baseline or self.chosen
 
     @property
     def name(self) -> str:
-        """What stands beside it; empty for what is not spoken of."""
+        """What stands beside it; its place comes before a name that is cut, as two such could be the same."""
         role = " (chosen)" if self.chosen else " (baseline)" if self.baseline else ""
-        return f"{fitted(self.label, 1.2)}{role}" if self.front or role else ""
+        name = fitted(self.label, 1.2)
+        if self.place and name.endswith("…"):
+            name = f"{self.place}. {fitted(self.label, 0.95)}"
+        return name + role
 
 
 def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
@@ -52,8 +68,10 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
         axes.plot([p.cost for p in front], [p.value for p in front], "--", color=SOFT, linewidth=1, zorder=1)
         for point in points:
             mark, fill = MARKS["choice" if point.chosen else "hollow" if point.baseline else "filled"]
-            colours: dict[str, Any] = {"color": LINE, "markerfacecolor": fill} if point.name else {"color": SOFT}
-            axes.plot(point.cost, point.value, mark, zorder=3 if point.name else 2, **colours)
+            colours: dict[str, Any] = (
+                {"color": LINE, "markerfacecolor": fill} if point.spoken_of else {"color": SOFT}
+            )
+            axes.plot(point.cost, point.value, mark, zorder=3 if point.spoken_of else 2, **colours)
         costs, values = [point.cost for point in points], [point.value for point in points]
         least, most = min(costs), max(costs)
         if least > 0 and most > 20 * least:
@@ -65,7 +83,7 @@ def cost(points: Sequence[CostPoint], metric: str, key: str) -> Figure:
             thin_ticks(axes)
         low, high = min(values), max(values)
         room = 0.12 * (high - low) or 0.01
-        axes.set_ylim(0 if low < (high - low) / 2 else low - room, high + room)
+        axes.set_ylim(0 if low < (high - low) / 2 else low - room, high + 1.6 * room)
         axes.set_xlabel(fitted(key, AXIS))
         axes.set_ylabel(fitted(metric, 1.6))
         figure.draw_without_rendering()
@@ -98,7 +116,7 @@ def _name(axes: Axes, points: Sequence[CostPoint], front: Sequence[CostPoint]) -
 
     for point, (x, y) in zip(points, marks, strict=True):
         wide = 72 * inches(point.name, NAME) * (1.16 if point.chosen else 1) + 2  # bold is wider
-        for dx, dy in (*BESIDE, *FURTHER) if point.name else ():
+        for dx, dy in (*BESIDE, *FURTHER) if point.spoken_of or len(points) <= FEW else ():
             end = (dx, dy if dy > 0 else dy + 8)
             near = 5.5 / math.hypot(*end)
             far = (dx, dy) in FURTHER

@@ -21,6 +21,10 @@ STALE = (
 LAYERED = (
     "How far each layered search went: queries with an abstract near enough, and those that needed all details."
 )
+AGREEMENT = (
+    "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the share of the "
+    "entries in the first ten of either that is in both."
+)
 
 
 def tables(record: ResultsDocument) -> list[tuple[str, Rows]]:
@@ -104,3 +108,17 @@ def stale(record: ResultsDocument) -> Rows:
 def _most_often(entries: Mapping[str, list[str]]) -> str:
     shown = sorted(id_ for ids in entries.values() for id_ in ids)
     return max(shown, key=shown.count, default="-")
+
+
+def agreement(record: ResultsDocument) -> Rows:
+    """How far the lists agree with the baseline's, where there are no labels."""
+    pairs = record.get("agreement", [])
+    name = record["baseline"] if "baseline" in record else (record.get("current") or {}).get("label")
+    return [
+        {
+            f"against {name}": pair["other"] if pair["one"] == name else pair["one"],
+            "RBO": f"{pair['rbo']:.3f}",
+            "Jaccard@10": f"{pair['jaccard']:.3f}",
+        }
+        for pair in [pair for pair in pairs if name in (pair["one"], pair["other"])] or pairs
+    ]

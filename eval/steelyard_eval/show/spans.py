@@ -30,8 +30,8 @@ _ROW, _APART = 0.3, 0.45
 class Span:
     """A row: its name, a value with the ends of its interval, and the words at its right.
 
-    `brief` stands for the words where there is no room for them. `look` is filled, hollow, cross or choice (a
-    diamond and a bold name).
+    `brief` stands for the words where there is no room for them; it begins with a number. `look` is filled,
+    hollow, cross or choice (a diamond and a bold name).
     """
 
     label: str
@@ -71,7 +71,7 @@ def spans(
         if dashed is not None:
             axes.axvline(dashed, color=INK, linewidth=0.9, linestyle="--")
         for y, row in enumerate(rows):
-            _row(axes, y, row if _fits(row) else replace(row, words=row.brief or row.words), low, high)
+            _row(axes, y, replace(row, words=_words(row)), low, high)
         axes.set_xlim(low, high)
         axes.set_ylim(len(rows) - 0.35, -0.75)
         axes.set_yticks([])
@@ -89,9 +89,12 @@ def spans(
     return figure
 
 
-def _fits(row: Span) -> bool:
-    words = inches(legible(row.words))
-    return words < WORDS and inches(legible(row.label)) + words < WIDTH - _APART
+def _words(row: Span) -> str:
+    """The words that leave room for the whole name: all, the brief ones, else their number."""
+    name = inches(legible(row.label))
+    wide = ((words, inches(legible(words))) for words in (row.words, row.brief) if words)
+    fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
+    return next(fits, row.brief.split(" ")[0] or row.words)
 
 
 def _limits(rows: Sequence[Span], known: Sequence[float], mark: float | None) -> tuple[float, float]:

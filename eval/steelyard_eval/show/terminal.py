@@ -24,10 +24,6 @@ from steelyard_eval.common.documents.tuning import AblationRecord, EmbeddedRecor
 from steelyard_eval.common.markup import ends, number, written
 from steelyard_eval.show import further_tables as further
 
-AGREEMENT = (
-    "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the share of the "
-    "entries in the first ten of either that is in both."
-)
 POWER = "80% power from: a difference of this size or more would be found 4 times in 5."
 """Below the tests."""
 INDENT = 13
@@ -215,17 +211,8 @@ def recommendation(record: ResultsDocument) -> str:
 
 def unlabelled(record: ResultsDocument) -> str:
     """Print what is known without labels: the answer, and which lists agree with the baseline's."""
-    name = record["baseline"] if "baseline" in record else record["current"]["label"]
-    pairs = [pair for pair in record["agreement"] if name in (pair["one"], pair["other"])] or record["agreement"]
-    rows = [
-        {
-            f"against {name}": pair["other"] if pair["one"] == name else pair["one"],
-            "RBO": pair["rbo"],
-            "Jaccard@10": pair["jaccard"],
-        }
-        for pair in pairs
-    ]
-    return "\n\n".join((in_terminal(record), *([_legended(AGREEMENT, rows)] if rows else [])))
+    rows = further.agreement(record)
+    return "\n\n".join((in_terminal(record), *([_legended(further.AGREEMENT, rows)] if rows else [])))
 
 
 def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice: bool) -> dict[str, object]:

@@ -164,9 +164,11 @@ def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tm
     assert "jaccard" in found._repr_html_()
     written = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert written == ["bm25.documented.run", "echovault.documented.run"]
-    for what in (found.plot, lambda: found.report(tmp_path / "report")):
-        with pytest.raises(ConfigError, match="has no judgments, so there is nothing to"):
-            what()
+    with pytest.raises(ConfigError, match="has no judgments, so there is nothing to plot"):
+        found.plot()
+    page = found.report(tmp_path / "report")[0].read_text("utf-8")
+    assert "RBO: how alike two lists are" in page
+    assert 'id="leaderboard"' not in page
 
 
 def test_the_command_prints_it(tmp_path, monkeypatch):

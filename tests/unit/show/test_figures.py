@@ -158,6 +158,16 @@ def test_a_verdict_is_never_cut():
     assert texts == ["vector", "+0.055 too few queries to tell"]
 
 
+def test_names_that_differ_in_their_weights_are_told_apart():
+    """The weights are read where the verdict would hide them; a hollow mark says that nothing is decided."""
+    names = [f"weighted_sum(0.{at}*bm25, 0.{9 - at}*vector, normalize=minmax)" for at in (1, 2)]
+    rows = [spans.difference({"low": -0.1, "high": 0.1}, name, "hollow", 0.012, "too few queries to tell")
+            for name in names]  # fmt: skip
+    texts = [text.get_text() for text in spans.spans(rows, "m", 0.0).axes[0].texts]
+    assert [text[:36] for text in texts[::2]] == [name[:36] for name in names]
+    assert texts[1::2] == ["+0.012"] * 2
+
+
 def ends(figure):
     return figure.axes[0].get_xlim()
 
@@ -178,7 +188,7 @@ def test_no_row_is_longer_than_the_figure_is_wide():
     long = spans.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
     figure = spans.spans([long], "m", 0.0)
     name, words = [text.get_text() for text in figure.axes[0].texts]
-    assert words == "+0.100 better"
+    assert words == "+0.100"
     assert name.endswith("…")
     assert canvas.inches(name) + canvas.inches(words) < canvas.WIDTH
 
@@ -232,3 +242,26 @@ def test_colours_of_the_style_can_be_told_apart_in_grey():
     # Luma of Rec. 601; neighbours in the cycle differ by a tenth.
     luma = [sum(w * int(c[i : i + 2], 16) for w, i in ((0.299, 0), (0.587, 2), (0.114, 4))) / 255 for c in colours]
     assert all(abs(a - b) > 0.1 for a, b in pairwise(luma)), luma
+
+
+def shown_names(points):
+    return {text.get_text() for text in cost(points, "nDCG@10", "p50 ms").axes[0].texts if text.get_text()}
+
+
+def test_the_choice_has_its_name_in_a_crowd_above_which_is_room():
+    """The points of a recommendation on starter: the choice, two clusters and two far below."""
+    crowd = [(3.8, 0.75), (4.0, 0.75), (4.1, 0.72), (4.1, 0.7), (5.1, 0.7), (6.1, 0.69), (7.3, 0.76), (7.5, 0.62)]
+    crowd += [(1.8, 0.72), (2.4, 0.72), (1.3, 0.7), (1.3, 0.65), (1.6, 0.65), (6.1, 0.46), (1.1, 0.38)]
+    front = [CostPoint(f"front {at}", cost, value, True) for at, (cost, value) in enumerate(
+        [(0.5, 0.61), (0.55, 0.62), (0.9, 0.71), (1.25, 0.73), (1.75, 0.74), (1.76, 0.75)]
+    )]  # fmt: skip
+    choice = CostPoint("weighted sum, tuned", 2.2, 0.758, True, chosen=True)
+    assert choice.name in shown_names([choice, *front, *(CostPoint("grey", *at, False) for at in crowd)])
+
+
+def test_few_points_are_all_named_and_of_two_names_that_are_cut_alike_each_has_its_place():
+    few = [CostPoint("moltnet", 1.8, 0.74, True), CostPoint("soleri", 8.9, 0.62, False)]
+    assert shown_names(few) == {"moltnet", "soleri"}
+    sums = [f"weighted_sum({a}*bm25, {1 - a}*vector, normalize=minmax)" for a in (0.25, 0.75)]
+    cut = [CostPoint(label, at, at / 10, True, place=at) for at, label in enumerate(sums, 1)]
+    assert [point.name[:15] for point in cut] == ["1. weighted_sum", "2. weighted_sum"]

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from steelyard.base.errors import DataError
+from steelyard_eval.show.figures import gated
 from steelyard_eval.show.report import load_results, write_report
 
 from .test_report import Document, elements, explained, hostile, poisoned
@@ -53,7 +54,7 @@ LEARN = {
     "unseen": 0.08, "flip": 0.9, "effective_queries": 410.2, "candidates": 71,
     "warning": "Labels contradict acts.",
     "clients": {"count": 40, "largest": 0.1},
-    "follows": [{"label": "bm25", "delta": 0.7, "low": 0.4, "high": 1.0}],
+    "follows": [{"label": "bm25", "delta": 0.9, "low": 0.2, "high": 1.6}],
     "pieces": [{"part": "earlier half", "queries": 300, "gain": 0.02, "error": 0.01}],
     "off_policy": {"of": "vector", "ips": {"value": 0.107, "low": 0.101, "high": 0.113},
                    "snips": {"value": 0.108, "low": 0.1, "high": 0.116},
@@ -83,6 +84,7 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
     text = Document(page).text
     # 0.02 with two standard errors of 0.01: 1.96 * 0.01 to each side.
     assert "+0.020 [0.000, +0.040]" in text
+    assert "+0.90 [+0.20, +1.60]" in text  # logarithms of odds, which pass 1
     for shown in (
         "16,814",
         "This log is simulated.",
@@ -96,6 +98,14 @@ def test_learning_shows_the_gain_in_every_view_and_the_log(tmp_path):
     ):
         assert shown in text, shown
         assert shown in markdown, shown
+
+
+def test_an_anchor_that_is_the_baseline_has_no_row_of_its_own():
+    row = GATE["contenders"][0]
+    older = {"name": "anchor", **AGAINST, "delta": -0.06}
+    for against, names in ((row["against"], ["today"]), ([row["against"][0], older], ["today", "today, anchor"])):
+        (axes,) = gated({**GATE, "contenders": [{**row, "against": against}]}).axes
+        assert [text.get_text() for text in axes.texts if "today" in text.get_text()] == names
 
 
 @both

@@ -553,6 +553,7 @@ def test_no_results_at_all(results, tmp_path):
     assert "<svg" not in page.split("Tuning")[0]
 
 
+SUM = "weighted_sum(0.7*bm25, 0.3*vector, normalize=minmax)"
 MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("fts", 0.4), ("vector", 0.35))}
 
 
@@ -583,10 +584,17 @@ MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("ft
             "1 in 100 that it is worse.",
             "",
         ),
+        (  # too long a name for a sentence stands below it
+            [compared(SUM, 0.1, "better")],
+            "Better: the best one is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; 1 in 100 that it "
+            "is worse.",
+            SUM,
+        ),
     ],
 )
 def test_the_answer_follows_the_verdict(rows, sentence, formula):
-    shown = [{"label": "echovault", "strategy": "tiered(fts)"}, {"label": "vector", "strategy": "vector"}]
+    strategies = {"echovault": "tiered(fts)", "vector": "vector", SUM: SUM}
+    shown = [{"label": label, "strategy": strategy} for label, strategy in strategies.items()]
     rows = [{**row, "worse": 0.01 if row["delta"] >= 0 else 0.99} for row in rows]
     record = {"primary": "nDCG@10", "baseline": "fts", "comparisons": rows, "configurations": shown}
     found = answer(record)

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from steelyard_eval.show.report.blocks import Pairs, TableBlock, TermList
+from steelyard_eval.show.report.blocks import Page, Pairs, TableBlock, TermList
 from steelyard_eval.show.report.coverage import coverage
 from steelyard_eval.show.report.decision_section import _parted, promised
 from steelyard_eval.show.report.gate_section import gate_page
@@ -117,3 +117,16 @@ def test_a_runner_up_that_is_ahead_is_called_so_with_the_sign_of_the_table():
     assert told == "which these queries cannot tell apart: ahead on these labels by 0.012 [-0.006, +0.030]"
     told = _parted({"mean": 0.02, "low": 0.01, "high": 0.03, "parted": True})
     assert told == "which these queries tell apart: behind by 0.020 [+0.010, +0.030]"
+
+
+@pytest.mark.parametrize(("badge", "answer"), [("keep", "Keep your bm25: nothing beats it."),
+                                               ("ship", "Ship: your bm25: nothing beats it.")])  # fmt: skip
+def test_the_word_on_the_badge_is_not_said_again(badge, answer):
+    assert Page("", badge, answer, {}, ()).told == "your bm25: nothing beats it."
+
+
+@pytest.mark.parametrize(("verdict", "name"), [("try", "worth trying"), ("keep", "tried elsewhere")])
+def test_what_is_not_recommended_is_not_called_worth_trying(verdict, name):
+    public = {"near": "bm25", "default": "fts", "better": 5, "collections": 10, "mean": -0.01, "worst": -0.1}
+    (shown,) = promised({"verdict": verdict, "public": public, "labelled": 0})
+    assert dict(shown.pairs)[name] == "fts"

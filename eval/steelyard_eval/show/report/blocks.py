@@ -192,4 +192,5 @@ class Page:
     @property
     def told(self) -> str:
         """The answer without the word that is on the badge."""
-        return self.answer.removeprefix(f"{self.badge.capitalize()}: ")
+        word = self.badge.capitalize()
+        return self.answer.removeprefix(f"{word}: ").removeprefix(f"{word} ")

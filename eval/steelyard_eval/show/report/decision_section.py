@@ -28,7 +28,7 @@ def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
                 "measured on your notes",
                 "nothing" if not record.get("labelled", 1) else "too little to prove anything",
             ),
-            ("worth trying", shown["default"]),
+            ("worth trying" if record["verdict"] == "try" else "tried elsewhere", shown["default"]),
             ("compared elsewhere with", over),
             ("public collections where it was better", f"{shown['better']} of {shown['collections']}"),
             ("difference there (nDCG@10)", f"{mean} on average, at worst {worst}"),

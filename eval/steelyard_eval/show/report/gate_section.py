@@ -43,7 +43,7 @@ def gate_page(record: GateDocument, sha256: str) -> Page:
         Section("notices", "Before you read on", Notices.of(record["notices"])),
         Section("findings", "What was found", _findings(record)),
         Section("contenders", "Contenders", _contenders(record)),
-        Section("slices", "Categories and intents", _slices(record)),
+        Section("slices", "Categories and intents", _slices(record), folded=True),
         Section("queries", "Queries that lost most", tuple(_worst(record))),
         Section("trust", "How far this gate can be trusted", tuple(_trust(record)), folded=True),
         Section("history", "Baseline", _baseline(record)),
@@ -97,18 +97,19 @@ def _contenders(record: GateDocument) -> tuple[Block, ...]:
 
 
 def change_figure(record: GateDocument) -> MatplotlibFigure:
-    """The change of every contender since the baseline and the anchor."""
+    """The change of every contender since the baseline, and since the anchor where that is an older one."""
     looks, budget = {"pass": "filled", "fail": "cross"}, record.get("budget")
     rows = [
         difference(
             part,
-            f"{row['label']}, {part['name']}",
+            row["label"] if part is row["against"][0] else f"{row['label']}, {part['name']}",
             looks.get(part["verdict"], "hollow"),
             part["delta"],
             part["verdict"],
         )
         for row in record["contenders"]
         for part in row["against"]
+        if part is row["against"][0] or part["delta"] != row["against"][0]["delta"]
     ]
     return spans(rows, "change of nDCG@10", 0.0, "baseline", dashed=None if budget is None else -budget)
 

@@ -10,7 +10,7 @@ from steelyard_eval.show.report.blocks import Section, TableBlock, TermList
 
 COLUMNS = {
     "configuration": "what searched: a system, a strategy, a weights file or a list of another engine. The number "
-    "is its place in the leaderboard, and names it in the chart of quality against cost.",
+    "is its place in the leaderboard, and comes before a name that a chart cuts.",
     "family": "how it combines signals.",
     "difference": "how much higher its mean is than the baseline's, on the same queries, with the interval that "
     "contains the true difference in 95 of 100 such samples of queries.",

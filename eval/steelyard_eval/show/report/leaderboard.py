@@ -63,7 +63,7 @@ def notable(results: ResultsDocument) -> list[ContenderRecord]:
 
 def leaderboard(results: ResultsDocument) -> tuple[Block, ...]:
     """The best configurations: the primary metric, the difference to the baseline, and what a search costs."""
-    if not results["configurations"]:
+    if not results["configurations"] or "agreement" in results:
         return ()
     baseline = results.get("baseline") or ""
     against = f", against {baseline}" if baseline else ""
@@ -202,8 +202,8 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
     timing = {record["label"]: record for record in results.get("timing", ())}
     key: CostKey = "p50_ms" if _known(timing, "p50_ms") else "embedding_calls"
     pairs = [
-        (record, value)
-        for record in ranked(results)
+        (place, record, value)
+        for place, record in enumerate(ranked(results), 1)
         if (value := timing.get(record["label"], {}).get(key)) is not None
     ]
     return [
@@ -211,11 +211,12 @@ def cost_points(results: ResultsDocument) -> tuple[list[CostPoint], str]:
             record["label"],
             value,
             record["mean"],
-            not any(_beats(other, (record, value)) for other in pairs),
+            not any(_beats((other, cost), (record, value)) for _, other, cost in pairs),
             record["label"] == results.get("baseline"),
             record["label"] == chosen(results),
+            place,
         )
-        for record, value in pairs
+        for place, record, value in pairs
     ], COSTS[key]
 
 

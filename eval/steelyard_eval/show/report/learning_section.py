@@ -23,7 +23,7 @@ from steelyard_eval.show.report.blocks import (
     table,
 )
 from steelyard_eval.show.report.glossary import explained
-from steelyard_eval.show.spans import difference, spans
+from steelyard_eval.show.spans import Span, difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -135,10 +135,16 @@ def act_figure(record: LearnDocument) -> MatplotlibFigure:
 def follow_figure(record: LearnDocument) -> MatplotlibFigure:
     """How much the label and each signal raise the chance of an act, given the place."""
     rows = [
-        difference({"low": row["low"], "high": row["high"]}, row["label"], "filled", row["delta"])
+        Span(
+            row["label"],
+            row["delta"],
+            row["low"],
+            row["high"],
+            f"{row['delta']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
+        )
         for row in record["follows"]
     ]
-    return spans(rows, "logarithm of the odds of an act, highest to lowest value", 0.0, "nothing")
+    return spans(rows, "log odds of an act, highest to lowest", 0.0, "nothing")
 
 
 def _follows(record: LearnDocument) -> tuple[Block, ...]:

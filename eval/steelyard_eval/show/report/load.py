@@ -91,6 +91,13 @@ def kind_of(record: object) -> str:
     return kind if kind in ("gate", "learn") else "results"
 
 
+def job_of(record: Mapping[str, object]) -> str:
+    """The command that wrote a document, as kept runs name it."""
+    if (kind := kind_of(record)) != "results":
+        return kind
+    return "recommend" if "verdict" in record else "compare" if record.get("configurations") else "tune"
+
+
 def without_contenders(record: TuningDocument) -> ResultsDocument:
     """A tuning as results without a comparison, which a report can show."""
     tuning = {key: value for key, value in record.items() if key not in ("per_query", "rankings")}

@@ -42,6 +42,7 @@ def page(results: ResultsDocument, sha256: str) -> Page:
 def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Section, ...]:
     two, record = sides(results), results.get("tuning")
     curve = weight(record or results.get("chosen") or {}, results["primary"])
+    agreed = further.agreement(results)
     stale = _of_texts("Stale", further.STALE, further.stale(results))
     layers = _of_texts("Layers", further.LAYERED, further.layers(results))
     shown = [
@@ -49,6 +50,7 @@ def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Se
         Section("decision", "Recommendation", promised(results)),
         Section("tuning", "Tuning", tuned(record, alone=not measured) if record else ()),
         Section("leaderboard", "Leaderboard", leaderboard(results)),
+        Section("agreement", "How far the lists agree", _of_texts("Agreement", further.AGREEMENT, agreed)),
         Section("differences", "Differences to the baseline", differences(results)),
         Section("cost", "Quality against cost", cost(results)),
         Section("weight", "What the weight changes", curve, measured),

@@ -28,7 +28,7 @@ from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
 from steelyard_eval.show.report.data import MOST, Packed, pack
 from steelyard_eval.show.report.gate_section import gate_page
 from steelyard_eval.show.report.learning_section import learn_page
-from steelyard_eval.show.report.load import checked, kind_of
+from steelyard_eval.show.report.load import checked, job_of, kind_of
 from steelyard_eval.show.report.page import page
 from steelyard_eval.show.runs_kept import trends
 
@@ -43,10 +43,10 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
 
     Of a comparison also CSV files, leaderboard.tex and timing.json; summary.md has ten lines, for a pull request.
 
-    With `runs` that are kept of the data set the page has their trend. Returns the paths. The same results give
-    the same bytes. Timing is in timing.json and not in report.json, so that report.json can be compared byte for
-    byte with that of another run. The page stays below a megabyte: the lists of single queries are packed, and
-    where they do not fit, fewer of them are in the page.
+    With `runs` that are kept of the data set the page has the trend of those of the same job. Returns the paths.
+    The same results give the same bytes. Timing is in timing.json and not in report.json, so that report.json can
+    be compared byte for byte with that of another run. The page stays below a megabyte: the lists of single
+    queries are packed, and where they do not fit, fewer of them are in the page.
 
     Raises DataError when the results are not those of a job that has a report, MachineError when `out` cannot be
     written.
@@ -55,7 +55,8 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"}, one_line=True)
     kind = kind_of(plain)
     compared = cast(ResultsDocument, plain) if kind == "results" else None
-    content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), runs)
+    alike = [run for run in runs if run.kind == job_of(plain)]
+    content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), alike)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": rendered(content, compared),
