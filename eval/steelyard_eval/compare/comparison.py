@@ -118,6 +118,8 @@ def compare(
         stale=stale_lists(dataset, queries or chosen, rows, measures[0].cutoff or size, base),
     )
     record = document(case)
+    if tuple(names) != METRICS:  # a table in LaTeX has what was named
+        record["metrics"] = [str(measure) for measure in asked]
     if verified:
         record["verification"] = verified
     return Comparison(record, values, tuple(query.id for query in queries), only_weights(named))

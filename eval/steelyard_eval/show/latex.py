@@ -15,8 +15,6 @@ _CHOSEN = r"$^{\star}$"
 _TUNED = r"$^{\dagger}$"
 _UNASKED = {"RecallAll@10", "Judged@10"}
 """Of the metrics that are measured where none are named, those that a paper would have to explain."""
-_USUAL = {"R@10", "RR@10", "Judged@10"}
-"""What is measured everywhere where none are named."""
 _SIGNS = {"better": r"$^{\blacktriangle}$", "worse": r"$^{\blacktriangledown}$"}
 
 
@@ -31,11 +29,10 @@ def latex(record: ResultsDocument) -> str:
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
-    metrics = list(dict.fromkeys(row["metric"] for row in record["results"]))
+    metrics = dict.fromkeys(row["metric"] for row in record["results"])
     values = {(row["label"], row["metric"]): row["mean"] for row in record["results"]}
     primary, baseline = record["primary"], record.get("baseline")
-    if {*metrics} >= _USUAL:
-        metrics = [metric for metric in metrics if metric == primary or metric not in _UNASKED]
+    metrics = record.get("metrics") or [name for name in metrics if name == primary or name not in _UNASKED]
     tested = {(row["challenger"], row["metric"]): row["verdict"] for row in record["comparisons"]}
     labels = sorted(
         (row["label"] for row in record["configurations"] if (row["label"], primary) in values),

@@ -116,7 +116,8 @@ def record(
 @click.option(
     "--out",
     type=click.Path(),
-    help="Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.",
+    help="Write the JSON document to this file, for `steelyard report`; the means as .tex "
+    "(RecallAll@10 and Judged@10 only where --metrics names metrics) or .parquet.",
 )
 @intents_option
 @embedder_option

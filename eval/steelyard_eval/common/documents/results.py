@@ -291,6 +291,7 @@ class ResultsDocument(DecidedDocument):
     recipe: NotRequired[str | None]
     notices: NotRequired[list[str]]
     baseline: NotRequired[str | None]
+    metrics: NotRequired[list[str]]
     per_query: NotRequired[list[QueryRecord]]
     rankings: NotRequired[Annotated[RankingsRecord, ("required", ("lists", "grades", "entries"))] | None]
     timing: NotRequired[list[Annotated[TimingRecord, ("required", ("label",))]]]
