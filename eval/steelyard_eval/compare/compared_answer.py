@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from steelyard_eval.common.answer import NAMED, Conclusion, Step, name_of
+from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion, Step, name_of
 from steelyard_eval.common.configurations import parted
-from steelyard_eval.common.documents.results import ContenderRecord, ResultsDocument
+from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.steps import NEW, WEIGHTS, indexing, judging, labelling, using
@@ -15,6 +15,7 @@ from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
 from steelyard_eval.recording.rankings import spelled
 
+FLATTERED = " It was tuned on these queries, so the gain is optimistic."
 NAME = 24
 """Characters of the best one's name; a longer one stands in the formula alone."""
 
@@ -52,7 +53,11 @@ def answer(
     if not any(row.get("wins", 1) or row.get("losses") for row in rows):
         return Conclusion(f"Equal on every query: {name}{among} is {change}.")
     sentence = f"{lead}: {name}{among} is {change}."
-    row: ContenderRecord | None = next((row for row in record["configurations"] if row["label"] == label), None)
+    row, base = (
+        next((row for row in record["configurations"] if row["label"] == side), None) for side in (label, baseline)
+    )
+    if row and row.get("tuned") and not (base and base.get("tuned")) and verdict != "worse":
+        sentence += FLATTERED if len(sentence + FLATTERED) <= LONGEST else ""
     formula = row["strategy"] if row else ""
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
     model = record.get("model") or ""

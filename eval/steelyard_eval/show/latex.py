@@ -29,10 +29,10 @@ def latex(record: ResultsDocument) -> str:
     """
     if not record.get("results"):
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
-    metrics = dict.fromkeys(row["metric"] for row in record["results"])
+    measured = dict.fromkeys(row["metric"] for row in record["results"])
     values = {(row["label"], row["metric"]): row["mean"] for row in record["results"]}
     primary, baseline = record["primary"], record.get("baseline")
-    metrics = record.get("metrics") or [name for name in metrics if name == primary or name not in _UNASKED]
+    metrics = record.get("metrics") or [name for name in measured if name == primary or name not in _UNASKED]
     tested = {(row["challenger"], row["metric"]): row["verdict"] for row in record["comparisons"]}
     labels = sorted(
         (row["label"] for row in record["configurations"] if (row["label"], primary) in values),

@@ -33,6 +33,11 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     index, search = answer(record | tuned | {"model": "minilm"}, load(starter()), named).steps
     assert index.command.endswith(" --embedder minilm")
     assert search.command.endswith(" --weights w.json")  # what was tuned already is not to be tuned again
+    flattered = "that it is worse. It was tuned on these queries, so the gain is optimistic."
+    row["worse"] = 0.001  # told in the sentence, which may be read alone
+    assert answer(record | tuned).sentence.endswith(flattered)
+    both = {"configurations": [*tuned["configurations"], {"label": "bm25", "strategy": "bm25", "tuned": True}]}
+    assert "optimistic" not in answer(record | tuned | both).sentence
     tuned["configurations"][0]["edited"] = True
     index, search, step = answer(record | tuned, load(starter()), named, {"--embedder": "wordllama"}).steps
     assert search.command.endswith(" --weights w.json")
