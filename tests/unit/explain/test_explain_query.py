@@ -539,8 +539,9 @@ def test_the_list_of_the_worst_says_how_many_have_nothing():
     assert f"{zero} of {len(values)} judged queries have the value 0;" in run("explain", starter()).stdout
 
 
-def test_without_a_query_two_contenders_are_held_against_each_other():
+def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch):
     """What compare says of each query, subtracted here."""
+    monkeypatch.setenv("COLUMNS", "400")
     rows = json.loads(run("compare", starter(), "vector", "bm25", "--json").stdout)["per_query"]
     less = {row["id"]: row["values"]["vector"] - row["values"]["bm25"] for row in rows}
     lost = sorted((id_ for id_ in less if less[id_] < 0), key=lambda id_: (less[id_], id_))
