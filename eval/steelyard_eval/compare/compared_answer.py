@@ -63,7 +63,9 @@ def answer(
     model = record.get("model") or ""
     tuned = bool(row and row.get("tuned") and not row.get("edited"))
     lists = bool(row and row.get("kind") == "lists")
-    shown = formula if verdict != "worse" and formula != name and not lists else ""
+    system = (row.get("system") if row else None) or "plain"
+    written = formula if system == "plain" else f"{system} with {formula}"
+    shown = written if verdict != "worse" and formula != name and not lists else ""
     return Conclusion(
         sentence,
         _steps(

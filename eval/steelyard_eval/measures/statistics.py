@@ -294,12 +294,13 @@ def _told(paired: Paired, margin: float, count: int) -> Paired:
     """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
     told, why = verdict(paired, margin), ""
     if told == TOO_FEW and paired.mde is not None:
-        among = f", corrected for the {count} tried" if count > 1 else ""
-        alone = f" ({paired.p:.3f} of this one alone, as interval and odds are)" if count > 1 else ""
+        counts = f"with {count} tried, its p of {paired.p:.3f} counts as {paired.p_holm:.3f} (Holm's correction)"
+        counts = counts if count > 1 else f"its p is {paired.p:.3f}"
         if paired.p_holm < ALPHA:
-            why = f"p is {paired.p_holm:.3f}{among}, but the interval has to be without 0, too"
+            why = f"{counts}, but the interval holds 0, too"
         elif paired.low > 0 or paired.high < 0:
-            why = f"p decides{among}: it has to be below {ALPHA}, and is {paired.p_holm:.3f}{alone}"
+            alone = "; interval and odds are of it alone" if count > 1 else ""
+            why = f"{counts}, and {ALPHA} or more proves nothing{alone}"
     return replace(paired, verdict=told, why=why)
 
 

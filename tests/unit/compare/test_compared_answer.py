@@ -38,7 +38,8 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert answer(record | tuned).sentence.endswith(flattered)
     both = {"configurations": [*tuned["configurations"], {"label": "bm25", "strategy": "bm25", "tuned": True}]}
     assert "optimistic" not in answer(record | tuned | both).sentence
-    tuned["configurations"][0]["edited"] = True
+    tuned["configurations"][0] |= {"edited": True, "system": "echovault", "strategy": "fts at its best"}
+    assert answer(record | tuned).formula == "echovault with fts at its best"
     index, search, step = answer(record | tuned, load(starter()), named, {"--embedder": "wordllama"}).steps
     assert search.command.endswith(" --weights w.json")
     assert step.command.endswith(" --current mine=w.json --embedder wordllama")

@@ -311,8 +311,8 @@ def test_a_difference_that_holm_leaves_open_says_why():
     found = compare_all({"a": one, "b": one}, [0.0] * 6)["a"]
 
     assert (found.verdict, found.low > 0) == (TOO_FEW, True)
-    decides = "p decides, corrected for the 2 tried: it has to be below 0.05, and is 0.062"
-    assert found.why == f"{decides} (0.031 of this one alone, as interval and odds are)"
+    counts = "with 2 tried, its p of 0.031 counts as 0.062 (Holm's correction)"
+    assert found.why == f"{counts}, and 0.05 or more proves nothing; interval and odds are of it alone"
     assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""
     across = _told(replace(found, low=-0.001, p=0.04, p_holm=0.04), 0.02, 1)
-    assert across.why == "p is 0.040, but the interval has to be without 0, too"
+    assert across.why == "its p is 0.040, but the interval holds 0, too"
