@@ -92,7 +92,7 @@ def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
     if pool is not None:
         what = f"what was judged: {'pairs among ' if sampled == 'duel' else ''}{pool} (pool)"
         if pool.complete:
-            what = "that all is judged: what has no label is not relevant, whatever Judged@10 is (pool: complete)"
+            what = "that an entry without a label is not relevant (pool: complete)"
         yield f"dataset.json says {what}"
 
 
