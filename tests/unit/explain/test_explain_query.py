@@ -556,6 +556,14 @@ def test_without_a_query_two_contenders_are_held_against_each_other():
     assert same == "none of 59 judged queries have less nDCG@10 with fts than with other\n"
 
 
+def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path):
+    (tmp_path / "prod.run").write_text("q30 Q0 conn-pool-limit 1 1.0 theirs\n")
+    shown = run("explain", starter(), "bm25", tmp_path / "prod.run", "--json").stdout
+    document = json.loads(shown)
+    assert document["better"] > 0
+    assert document["reverse"] is None
+
+
 def test_a_cell_is_clipped_in_its_middle():
     assert clip("conversation-26-session-14", 16) == "convers..sion-14"
     assert clip("conversation-26-session-14", 17) == "conversa..sion-14"

@@ -75,7 +75,8 @@ def explain(
         document = _worst(compared)
         first = [row["id"] for row in document["worst"][:1]]
         document["command"] = spelled("explain", data, *first, *named, options=typed)
-        document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if document["better"] else None
+        turns = document["better"] and compared.record["configurations"][-1].get("kind") != "lists"
+        document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if turns else None
         put(document, as_json, _listed(document, data))
         return
     explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
