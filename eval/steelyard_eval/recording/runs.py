@@ -120,9 +120,11 @@ class KeptRun:
         return weights.get("attempt") or weights.get("config") or None
 
     def file(self, path: Path) -> dict[str, object] | None:
-        """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
+        """Its weights for a file: for `*.current.json` what stayed in use, for others what it chose."""
         weights = self.facts.get("weights") or {}
-        return weights.get("config") if path.name.endswith(CURRENT) else self.chosen
+        stayed = weights.get("attempt") or self.facts.get("verdict") == "keep"
+        used = weights.get("config") if stayed else None
+        return used if path.name.endswith(CURRENT) else self.chosen
 
     @property
     def best(self) -> KeptRow | None:

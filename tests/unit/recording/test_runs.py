@@ -874,3 +874,19 @@ def test_python_keeps_the_file_that_it_compared(folder, tmp_path):
     weights("fts").save(tmp_path / "w.json")
     sy.load(folder).compare([str(tmp_path / "w.json"), "bm25"], timed=False)
     assert sy.load(folder).runs().chosen(1) == weights("fts")
+
+
+def test_what_was_used_is_had_of_a_run_that_kept_it_alone(folder):
+    """Ship replaces what was used, a comparison does not know it, and lists alone have no weights."""
+    data, used, one = sy.load(folder), Path("w.current.json"), weights("bm25").to_json()
+    for verdict, own in (("ship", {"config": one, "attempt": None}), (None, {"config": one})):
+        keep(data.dataset, "tune", document() | {"verdict": verdict}, own)
+    keep(data.dataset, "recommend", document() | {"verdict": "keep"}, {"config": None, "attempt": None})
+    runs = data.runs()
+    for run in (1, 2):
+        assert runs.file(run, Path("w.json")) == weights("bm25")
+        with pytest.raises(ConfigError, match=f"run {run}, tune, has no weights file of what was used then"):
+            runs.file(run, used)
+    assert ["as a file" in runs.one(run) for run in (1, 2, 3)] == [True, True, False]
+    keep(data.dataset, "tune", document() | {"verdict": "keep"}, {"config": one, "attempt": None})
+    assert data.runs().file(4, used) == weights("bm25")
