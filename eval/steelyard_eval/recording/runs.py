@@ -211,8 +211,7 @@ def moved_since_last(dataset: Dataset) -> list[str]:
             before, now = states_of(dataset, run), states(dataset, MOST)
             told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
-            undone = any(labels == dataset.qrels for _, labels in kept_labels(dataset))
-            doubtful = dataset.complete and not undone
+            doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
             return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
     return []
 

@@ -78,7 +78,7 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
     toll = case.restricted(Restriction("elasticsearch")).toll
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
-    told = "chance misleads a choice among fewer less; these estimates are equal within their errors"
+    told = "A choice among fewer overfits less, so this can happen; these estimates are equal within their errors"
     assert told in replace(toll, without=worse, within=better).sentence()
     assert told not in replace(toll, without=better, within=worse).sentence()
 
