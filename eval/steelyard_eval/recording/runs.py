@@ -209,7 +209,7 @@ def moved_since_last(dataset: Dataset) -> list[str]:
     with suppress(DataError):
         for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
-            told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
+            told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
             doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
             return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
@@ -333,7 +333,8 @@ def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
     parts = states(dataset, MOST)
     parts |= {"entries": parts["entries"] or {"": dataset.sha256}, "ranked": _ranked(document) if few else {}}
-    return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
+    many = {} if parts["labels"] or not dataset.qrels else {"labels": (hashed(dataset.qrels), "{}")}
+    return {name: (hashed(part), compact(part)) for name, part in parts.items() if part} | many
 
 
 def _ranked(document: Written) -> dict[str, Any]:
