@@ -67,7 +67,7 @@ def explain(
     embedder = embedder_of(data, embedder, named)
     if query_id is None and entry is not None:
         grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
-        asked = max(grades, key=grades.__getitem__, default="QUERY_ID")
+        asked = max(grades, key=grades.__getitem__, default="QUERY")
         command = spelled("explain", data, asked, *named, options={"--entry": entry, **typed})
         raise click.UsageError(f"--entry explains an entry for one query; name it: {command}")
     if query_id is None:
