@@ -549,11 +549,11 @@ def test_without_a_query_two_contenders_are_held_against_each_other():
     assert [line.split()[:2] for line in shown.splitlines()[2:] if line.startswith("q")] == [
         [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
     ]
-    assert f"{len(lost)} of {len(rows)} judged queries have less nDCG@10 with vector than with bm25;" in shown
-    assert f"\n{gained} have more, listed by: steelyard explain" in shown
+    assert f"less nDCG@10 with vector than with bm25: {len(lost)} of {len(rows)} judged queries;" in shown
+    assert f"\nmore: {gained}, listed by: steelyard explain" in shown
     assert shown.endswith(" bm25 vector\n")
     same = run("explain", starter(), "fts", "--against", "other=fts").stdout
-    assert same == "none of 59 judged queries have less nDCG@10 with fts than with other\n"
+    assert same == "less nDCG@10 with fts than with other: none of 59 judged queries\n"
 
 
 def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path):

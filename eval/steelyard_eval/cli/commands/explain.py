@@ -127,10 +127,10 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
         rows = [{**row, "other": f"{row['other']:.4f}", "difference": f"{row['difference']:+.4f}"} for row in rows]
         columns = {"id": "query", "difference": "difference", "value": label, "other": against, "text": "text"}
         worse, of = document["worse"] or "none", document["queries"]
-        counts = f"{worse} of {of} judged queries have less {document['metric']} with {label} than with {against}"
+        counts = f"less {document['metric']} with {label} than with {against}: {worse} of {of} judged queries"
     first = "; the first, signal by signal" if rows else ""
     why = [StepRecord(what=f"{counts}{first}", command=document["command"] if rows else "")]
     if document["reverse"]:
-        why += [StepRecord(what=f"{document['better']} have more, listed by", command=document["reverse"])]
+        why += [StepRecord(what=f"more: {document['better']}, listed by", command=document["reverse"])]
     parts = [table(rows, columns)] if rows else []
     return "\n\n".join([*parts, "\n".join(map(step_in_terminal, why))])
