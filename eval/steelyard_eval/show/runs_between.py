@@ -92,7 +92,7 @@ class Between:
         """The commands that tell what the two runs cannot."""
         if not self._untold:
             if self._tested[0] == TOO_FEW:
-                yield f"what to label for that: {spelled('judge', self.dataset, '--list', options={})}"
+                yield f"what to label for that: {spelled('judge', self.dataset, options={'--list': True})}"
             return
         files = {run.id: f"run-{run.id}.json" for run in self._runs if run.chosen}
         rows = {run.id: own_of(run) or run.today or run.best for run in self._runs}

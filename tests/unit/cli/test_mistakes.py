@@ -224,6 +224,14 @@ def test_the_command_for_the_worst_query_searches_as_the_list_did(tiny):
     assert run("explain", tiny, "bm25", *options).output.rstrip().endswith(f" bm25 {' '.join(options)}")
 
 
+def test_an_id_is_no_option_of_a_printed_command(tiny):
+    queries = tiny / "queries.jsonl"
+    queries.write_text(queries.read_text().replace('"q1"', '"--limit=1"'))
+    (tiny / "qrels.txt").write_text("--limit=1 0 e3 1\n")
+    command = run("explain", tiny, "fts", "--embedder", "none").stdout.split("steelyard ")[1]
+    assert "query --limit=1: words about a" in run(*command.split()).stdout
+
+
 @pytest.mark.parametrize("words", [["fts"], ["rrf(fts, bm25)"], ["w.json"], ["mine=fts"], ["fts", "bm25"]])
 def test_a_configuration_in_the_place_of_a_query_has_its_worst_listed(tiny, words):
     find_system("fts").config(10).save("w.json")

@@ -157,7 +157,9 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
                 if vectors
                 else ""
             )
-            yield Step(f"{written}{without}, and then", spelled("check", dataset, "--accept", options={}) or "")
+            yield Step(
+                f"{written}{without}, and then", spelled("check", dataset, options={"--accept": True}) or ""
+            )
         else:
             yield Step(written)
     elif dataset.unlabelled:
