@@ -102,7 +102,7 @@ class Runs(Result):
         return self.file(run, WEIGHTS)
 
     def file(self, run: int, path: Path) -> SearchConfig:
-        """What a run has for a weights file: for `*.current.json` what was run then, else what it chose."""
+        """What a run has for a weights file: see `KeptRun.file`."""
         past = find_run(self.runs, run)
         record = past.file(path)
         if record is None:
