@@ -499,7 +499,7 @@ def test_a_single_configuration_without_anything_else(results, tmp_path):
     public = {"near": None, "default": "bm25", "better": 5, "collections": 10, "mean": -0.01, "worst": -0.1}
     stale = dict.fromkeys(("queries", "stale", "share", "low", "high", "more", "fewer"), 1)
     unlabelled = bare | {"results": [], "agreement": [], "sentence": "Keep fts.", "public": public}
-    unlabelled["stale"] = [stale | {"label": "fts", "entries": {}}]  # a document of others may lack the baseline and the verdict
+    unlabelled["stale"] = [stale | {"label": "fts", "entries": {}}]  # others may name no baseline, no verdict
     assert "## All metrics" in markdown
     assert "## All metrics" not in written(unlabelled, tmp_path)[1]
 
