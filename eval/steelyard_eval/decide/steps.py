@@ -118,9 +118,9 @@ def labelled_as(copy: Path, dataset: Dataset) -> str:
     return f"{copied} && {accepted}" if holds_hash(dataset.path, file.name) else copied
 
 
-def judging(dataset: Dataset, what: str, *words: str, random: bool = False) -> Step:
-    """Give the labels that tell most, of the usual contenders or of these, or of whole queries drawn at random."""
-    return Step(what, spelled("judge", dataset, *words, options={"--random": random or None}) or "")
+def judging(dataset: Dataset, what: str, *contenders: str, option: str = "") -> Step:
+    """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
+    return Step(what, spelled("judge", dataset, *contenders, options={option: True} if option else {}) or "")
 
 
 def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
@@ -141,7 +141,7 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
 
 def drawing(dataset: Dataset, what: str) -> Step:
     """Label queries that are drawn at random, as `judge` does by itself but for duels."""
-    return judging(dataset, what, random=dataset.by_pairs)
+    return judging(dataset, what, option="--random" if dataset.by_pairs else "")
 
 
 def rough(more: int) -> int:
