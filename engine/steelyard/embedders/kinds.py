@@ -50,7 +50,7 @@ def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     the data set is the folder of that name beside it, as `recommend` names the vault of a folder. Empty for a
     model that no kind names.
     """
-    kind, file = kind_of(model), Path(vault)
+    kind, file = indexing_kind(model), Path(vault)
     if not kind:
         return ""
     known = bool(vault) and file.is_file()

@@ -25,5 +25,5 @@ def demo(out: Path) -> tuple[Recommendation, list[Path], str]:
     answer, _ = recommend(data).saved(target, data)  # so that the steps name these files
     weights = [today(target), beside(target)] if answer.attempt else [target]
     files = [*answer.report(out), *weights]
-    learn = spelled("learn", data, "--no-labels", options={"--out": out / "learned" / WEIGHTS})
+    learn = spelled("learn", data, options={"--no-labels": True, "--out": out / "learned" / WEIGHTS})
     return answer, files, str(learn)

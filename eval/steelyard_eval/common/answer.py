@@ -107,11 +107,6 @@ def step_in_terminal(step: StepRecord) -> str:
     return f"{what}{' ' * INDENT}{visible(step['command'])}"
 
 
-def in_markdown(record: AnsweredDocument) -> str:
-    """The answer of a document as Markdown."""
-    return "\n\n".join(filter(None, (f"**{markdown(record['sentence'])}**", below_in_markdown(record))))
-
-
 def below_in_markdown(record: AnsweredDocument) -> str:
     """What stands below the sentence, as Markdown."""
     steps = [f"- {': '.join(_marked(step, markdown, markdown_code))}" for step in record.get("steps", ())]

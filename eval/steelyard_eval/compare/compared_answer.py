@@ -119,7 +119,7 @@ def _steps(
     used, other = words.get(baseline), words.get(label)
     if verdict == TOO_FEW and used and other:
         if dataset.unlabelled:
-            return (judging(dataset, "label more queries, by what both find", used, other, "--random"),)
+            return (judging(dataset, "label more queries, by what both find", used, other, option="--random"),)
         if dataset.complete:
             return (labelling(dataset, wanted or None, ""),)
         return (judging(dataset, "label what both find and nobody judged", used, other),)

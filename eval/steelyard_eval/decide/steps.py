@@ -114,13 +114,13 @@ def labelled_as(copy: Path, dataset: Dataset) -> str:
     """The commands that give a data set the labels of a kept copy again."""
     file = dataset.path / qrels_file(FolderReader(dataset.path))
     copied = shlex.join(["cp", word(copy), word(file)])
-    accepted = spelled("check", dataset, "--accept", options={})
+    accepted = spelled("check", dataset, options={"--accept": True})
     return f"{copied} && {accepted}" if holds_hash(dataset.path, file.name) else copied
 
 
-def judging(dataset: Dataset, what: str, *words: str) -> Step:
-    """Give the labels that tell most; `words` are contenders and options other than the usual ones."""
-    return Step(what, spelled("judge", dataset, *words, options={}) or "")
+def judging(dataset: Dataset, what: str, *contenders: str, option: str = "") -> Step:
+    """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
+    return Step(what, spelled("judge", dataset, *contenders, options={option: True} if option else {}) or "")
 
 
 def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
@@ -141,7 +141,7 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
 
 def drawing(dataset: Dataset, what: str) -> Step:
     """Label queries that are drawn at random, as `judge` does by itself but for duels."""
-    return judging(dataset, what, *(["--random"] if dataset.by_pairs else []))
+    return judging(dataset, what, option="--random" if dataset.by_pairs else "")
 
 
 def rough(more: int) -> int:

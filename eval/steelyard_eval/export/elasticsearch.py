@@ -37,7 +37,7 @@ EMBEDDED = (
     '{"text_embedding": {"model_id": "MODEL", "model_text": "<query text>"}}',
     "index_options hnsw compares whole vectors; the default of newer versions rounds them, which moves entries",
 )
-FILTERED = "the filter of a query goes into filter of the outermost retriever, and its fields into index"
+FILTERED = "to filter, write filter into the outermost retriever, and map the fields that it names under index"
 LACKS = {
     "none": (
         "normalize=none adds raw scores, and they are others there: (1 + cosine) / 2 for a vector, Lucene's "

@@ -120,9 +120,11 @@ class KeptRun:
         return weights.get("attempt") or weights.get("config") or None
 
     def file(self, path: Path) -> dict[str, object] | None:
-        """What it has for a weights file: for `*.current.json` what was run then, else what it chose."""
+        """Its weights for a file: for `*.current.json` what stayed in use, for others what it chose."""
         weights = self.facts.get("weights") or {}
-        return weights.get("config") if path.name.endswith(CURRENT) else self.chosen
+        stayed = weights.get("attempt") or self.facts.get("verdict") == "keep"
+        used = weights.get("config") if stayed else None
+        return used if path.name.endswith(CURRENT) else self.chosen
 
     @property
     def best(self) -> KeptRow | None:
@@ -207,10 +209,9 @@ def moved_since_last(dataset: Dataset) -> list[str]:
     with suppress(DataError):
         for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
             before, now = states_of(dataset, run), states(dataset, MOST)
-            told = {name: moved(before.get(name, part), part, named=NAMED) for name, part in now.items() if part}
+            told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
-            undone = any(labels == dataset.qrels for _, labels in kept_labels(dataset))
-            doubtful = dataset.complete and not undone
+            doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
             return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
     return []
 
@@ -332,7 +333,8 @@ def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
     parts = states(dataset, MOST)
     parts |= {"entries": parts["entries"] or {"": dataset.sha256}, "ranked": _ranked(document) if few else {}}
-    return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
+    many = {} if parts["labels"] or not dataset.qrels else {"labels": (hashed(dataset.qrels), "{}")}
+    return {name: (hashed(part), compact(part)) for name, part in parts.items() if part} | many
 
 
 def _ranked(document: Written) -> dict[str, Any]:

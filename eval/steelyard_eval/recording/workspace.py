@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, EmbedderError, RerankError, SteelyardError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import KINDS, open_embedder
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
@@ -230,7 +230,11 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
         return asked
     models = {model for own in read.values() for model in own}
     if len(models) > 1 and len(files) > 1:
-        told = "; ".join(f"{path} reads vectors of {', '.join(sorted(own))}" for path, own in read.items() if own)
+        told = "; ".join(
+            f"{shown(path, PATH_WIDTH)} reads vectors of {', '.join(map(shown, sorted(own)))}"
+            for path, own in read.items()
+            if own
+        )
         again = "run the recommend that wrote one of them again, with the --embedder of the other"
         raise ConfigError(f"{told}: only those of one model can be searched; {again}")
     if len(models) != 1 or models & dataset.query_vectors.keys():

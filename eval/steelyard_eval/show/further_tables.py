@@ -93,12 +93,13 @@ def other_floors(record: ResultsDocument) -> Rows:
 
 def stale(record: ResultsDocument) -> Rows:
     """How often lists show what was replaced or has expired above what took its place."""
+    baseline = record.get("baseline")
     return [
         {
             "stale above current": row["label"],
             "queries": f"{row['stale']} of {row['queries']}",
             "share [95%]": f"{row['share']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
-            **{head: "-" if row["label"] == record["baseline"] else str(row[head]) for head in ("more", "fewer")},
+            **{head: "-" if row["label"] == baseline else str(row[head]) for head in ("more", "fewer")},
             "most often": _most_often(row["entries"]),
         }
         for row in record.get("stale", ())

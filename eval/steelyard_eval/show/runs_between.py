@@ -92,7 +92,7 @@ class Between:
         """The commands that tell what the two runs cannot."""
         if not self._untold:
             if self._tested[0] == TOO_FEW:
-                yield f"what to label for that: {spelled('judge', self.dataset, '--list', options={})}"
+                yield f"what to label for that: {spelled('judge', self.dataset, options={'--list': True})}"
             return
         files = {run.id: f"run-{run.id}.json" for run in self._runs if run.chosen}
         rows = {run.id: own_of(run) or run.today or run.best for run in self._runs}
@@ -113,7 +113,7 @@ class Between:
             yield f"run {run.id}: {row['label']} {number(row['mean'])}, {written(row)}"
         before, after = self._states
         for name in self._data:
-            known = name in before and name in after
+            known = before.get(name) and after.get(name)
             yield f"{name}: {moved(before[name], after[name], named=NAMED) if known else 'changed'}"
         yield from settings(self.one, self.other)
         then, now = self.one.today, self.other.today
@@ -153,12 +153,13 @@ class Between:
     @cached_property
     def _values(self) -> dict[str, tuple[float, float]]:
         """What the pair has on every query that both runs asked and judged alike."""
-        labels, queries = ([state.get(name, {}) for state in self._states] for name in ("labels", "queries"))
+        other = [name for name in ("labels", "queries") if name in self.causes]
+        pairs = [[state.get(name, {}) for state in self._states] for name in other]
         return {
             query: (old[0], new[0])
             for query, old, new in self._ranked
-            if None not in (old[0], new[0]) and query in labels[1]
-            if all(then.get(query) == now.get(query) for then, now in (labels, queries))
+            if None not in (old[0], new[0])
+            if all(query in now and then.get(query) == now[query] for then, now in pairs)
         }
 
     @cached_property

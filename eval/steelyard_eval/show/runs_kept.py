@@ -15,7 +15,7 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import WEIGHTS
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import KeptRow, KeptRun, find_run, kept, moved_since_last
+from steelyard_eval.recording.runs import CURRENT, KeptRow, KeptRun, find_run, kept, moved_since_last
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.runs_between import changes, newest
 from steelyard_eval.show.runs_paired import alike, causes, own_of, written
@@ -93,7 +93,7 @@ class Runs(Result):
         head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
         rows = [{**row, "mean": _shown(row), "strategy": written(row)} for row in facts.get("rows", ())]
         columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
-        file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if "weights" in facts else None
+        file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if past.chosen else None
         steps = [printed(f"as a file: {file}")] if file else []
         return "\n\n".join(["\n".join(head), *steps, *([table(rows, columns)] if rows else [])])
 
@@ -102,7 +102,7 @@ class Runs(Result):
         return self.file(run, WEIGHTS)
 
     def file(self, run: int, path: Path) -> SearchConfig:
-        """What a run has for a weights file: for `*.current.json` what was run then, else what it chose."""
+        """What a run has for a weights file: see `KeptRun.file`."""
         past = find_run(self.runs, run)
         record = past.file(path)
         if record is None:
@@ -110,7 +110,8 @@ class Runs(Result):
             command = ("runs", ids[-1:], {"--out": path}) if ids else ("recommend", [], {})
             which = f"those of {', '.join(ids)} are kept" if ids else "no run does yet"
             step = spelled(command[0], self.dataset, *command[1], options=command[2])
-            raise ConfigError(f"run {run}, {past.kind}, has no weights file; {which}: {step}")
+            then = " of what was used then" if path.name.endswith(CURRENT) else ""
+            raise ConfigError(f"run {run}, {past.kind}, has no weights file{then}; {which}: {step}")
         return SearchConfig.from_json(record, f"run {run} of {self.dataset.name}")
 
     def save_weights(self, run: int, path: str | Path) -> Path:

@@ -77,7 +77,7 @@ class ChosenWeights(Reported[DecidedT]):
         )
         lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
         if target not in files and target.is_file():
-            lines.append(f"{target}: as it was, which is not of this run")
+            lines.append(f"{target}: unchanged, from before this run")
         again, here = self.record.get("command"), [] if target == WEIGHTS else ["-o", str(target)]
         said = {
             "steps": installed_first(steps, again and " ".join([again, *map(shlex.quote, here)])),

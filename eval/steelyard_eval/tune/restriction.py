@@ -254,7 +254,7 @@ class Toll:
         if change.mean >= 0:
             return f"{lead} {cost}: {sides}."
         equal = "; these estimates are equal within their errors" if change.high > 0 else ""
-        return f"{lead} {cost}: {sides}. That can be, as chance misleads a choice among fewer less{equal}."
+        return f"{lead} {cost}: {sides}. A choice among fewer overfits less, so this can happen{equal}."
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""

@@ -224,6 +224,14 @@ def test_the_command_for_the_worst_query_searches_as_the_list_did(tiny):
     assert run("explain", tiny, "bm25", *options).output.rstrip().endswith(f" bm25 {' '.join(options)}")
 
 
+def test_an_id_is_no_option_of_a_printed_command(tiny):
+    queries = tiny / "queries.jsonl"
+    queries.write_text(queries.read_text().replace('"q1"', '"--limit=1"'))
+    (tiny / "qrels.txt").write_text("--limit=1 0 e3 1\n")
+    command = run("explain", tiny, "fts", "--embedder", "none").stdout.split("steelyard ")[1]
+    assert "query --limit=1: words about a" in run(*command.split()).stdout
+
+
 @pytest.mark.parametrize("words", [["fts"], ["rrf(fts, bm25)"], ["w.json"], ["mine=fts"], ["fts", "bm25"]])
 def test_a_configuration_in_the_place_of_a_query_has_its_worst_listed(tiny, words):
     find_system("fts").config(10).save("w.json")
@@ -366,11 +374,12 @@ def test_a_password_in_an_address_is_never_said_again(command, address):
 
 
 def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
-    """Else each message would name the other's model, in turns."""
+    """Else each message would name the other's model, in turns. The model of a file may be any text."""
     monkeypatch.setenv("COLUMNS", "400")
-    for model in ("minilm", "minilm-int8"):
-        find_system("vector").config(10, model).save(f"{model}.json")
-    found = run("compare", tiny, "minilm.json", "minilm-int8.json")
+    files = {"minilm.json": "minilm", "other.json": "a\nb"}
+    for file, model in files.items():
+        find_system("vector").config(10, model).save(file)
+    found = run("compare", tiny, *files)
     assert found.exit_code == 2
-    both = "minilm.json reads vectors of minilm; minilm-int8.json reads vectors of minilm-int8: only those of one"
+    both = r"'minilm.json' reads vectors of 'minilm'; 'other.json' reads vectors of 'a\nb': only those of one"
     assert both in found.stderr

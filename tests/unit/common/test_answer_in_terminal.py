@@ -1,6 +1,6 @@
 """A step in a terminal can be done by copying it."""
 
-from steelyard_eval.common.answer import in_html, in_markdown, in_terminal, place_of_choice, step_in_terminal
+from steelyard_eval.common.answer import below_in_markdown, in_html, in_terminal, place_of_choice, step_in_terminal
 
 LONG = f"steelyard recommend /home/{'deep/' * 30}notes --current 'rrf(bm25, vector)'"
 
@@ -25,7 +25,7 @@ def test_a_half_life_is_read_in_four_digits():
         "steps": [],
         "formula": "weighted_sum(1*fts, 0.2*recency(half_life=68.96756393652842h))",
     }
-    for face in (in_terminal, in_markdown, in_html):
+    for face in (in_terminal, below_in_markdown, in_html):
         assert "half_life=68.97h" in str(face(said))
 
 

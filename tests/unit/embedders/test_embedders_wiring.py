@@ -272,6 +272,13 @@ class TestSeveralModels:
         said = f"the vault has no vectors of '{model}', the configured model; keywords answered alone{remedy}"
         assert said in found["notes"]
 
+    def test_a_vault_of_keywords_is_told_how_it_gets_the_vectors_of_lsa(self, tmp_path):
+        vault, weights = tmp_path / "notes.db", tmp_path / "weights.json"
+        run("index", starter(), vault, "--embedder", "none")
+        find_system("echovault").config(None, "lsa", {}).save(weights)
+        found = json.loads(run("search", vault, "rotate keys", "--weights", weights, "--json").stdout)
+        assert any(note.endswith(f"index DATASET {vault} --embedder lsa") for note in found["notes"])
+
     def test_a_model_that_the_vault_lacks_is_refused(self, both):
         result = run("search", both, "rotate keys", "--model", "openai/tin")
         assert result.exit_code == 2

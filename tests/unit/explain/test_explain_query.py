@@ -550,11 +550,19 @@ def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch)
     assert [line.split()[:2] for line in shown.splitlines()[2:] if line.startswith("q")] == [
         [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
     ]
-    assert f"{len(lost)} of {len(rows)} judged queries have less nDCG@10 with vector than with bm25;" in shown
-    assert f"\n{gained} have more, listed by: steelyard explain" in shown
+    assert f"less nDCG@10 with vector than with bm25: {len(lost)} of {len(rows)} judged queries;" in shown
+    assert f"\nmore: {gained}, listed by: steelyard explain" in shown
     assert shown.endswith(" bm25 vector\n")
     same = run("explain", starter(), "fts", "--against", "other=fts").stdout
-    assert same == "none of 59 judged queries have less nDCG@10 with fts than with other\n"
+    assert same == "less nDCG@10 with fts than with other: none of 59 judged queries\n"
+
+
+def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path):
+    (tmp_path / "prod.run").write_text("q30 Q0 conn-pool-limit 1 1.0 theirs\n")
+    shown = run("explain", starter(), "bm25", tmp_path / "prod.run", "--json").stdout
+    document = json.loads(shown)
+    assert document["better"] > 0
+    assert document["reverse"] is None
 
 
 def test_a_cell_is_clipped_in_its_middle():

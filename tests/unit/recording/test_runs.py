@@ -874,3 +874,33 @@ def test_python_keeps_the_file_that_it_compared(folder, tmp_path):
     weights("fts").save(tmp_path / "w.json")
     sy.load(folder).compare([str(tmp_path / "w.json"), "bm25"], timed=False)
     assert sy.load(folder).runs().chosen(1) == weights("fts")
+
+
+def test_what_was_used_is_had_of_a_run_that_kept_it_alone(folder):
+    """Ship replaces what was used, a comparison does not know it, and lists alone have no weights."""
+    data, used, one = sy.load(folder), Path("w.current.json"), weights("bm25").to_json()
+    for verdict, own in (("ship", {"config": one, "attempt": None}), (None, {"config": one})):
+        keep(data.dataset, "tune", document() | {"verdict": verdict}, own)
+    keep(data.dataset, "recommend", document() | {"verdict": "keep"}, {"config": None, "attempt": None})
+    runs = data.runs()
+    for run in (1, 2):
+        assert runs.file(run, Path("w.json")) == weights("bm25")
+        with pytest.raises(ConfigError, match=f"run {run}, tune, has no weights file of what was used then"):
+            runs.file(run, used)
+    assert ["as a file" in runs.one(run) for run in (1, 2, 3)] == [True, True, False]
+    keep(data.dataset, "tune", document() | {"verdict": "keep"}, {"config": one, "attempt": None})
+    assert data.runs().file(4, used) == weights("bm25")
+
+
+def test_of_labels_too_many_to_keep_it_is_known_whether_they_are_the_same(folder, monkeypatch):
+    monkeypatch.setattr("steelyard_eval.recording.runs.MOST", 20)
+    for value, grade in ((0.5, 1), (0.3, 1), (0.3, 2)):
+        found = of_queries(folder, [value] * 20, strategy="bm25")
+        with (folder / "qrels.txt").open("a") as labels:
+            labels.writelines(f"q{at:02} 0 m2 {grade}\n" for at in range(20))
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    assert runs.changed(1, 2)[0].startswith("Run 2 is worse than run 1 (result lists changed)")
+    told, *lines = runs.changed(2, 3)
+    assert told.startswith(f"{untold(3, 2)} (labels changed)")
+    assert "labels: changed" in lines

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.answer import in_html, in_markdown, in_terminal
+from steelyard_eval.common.answer import below_in_markdown, in_html, in_terminal
 from steelyard_eval.compare.latency import Latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -68,7 +68,7 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert f"It costs {cost:.3f} nDCG@10" in found["sentence"]
     assert "; what you use today is none of them: its layers" in found["sentence"]
     assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
-    for face in (in_terminal, in_markdown, in_html):
+    for face in (in_terminal, below_in_markdown, in_html):
         said = " ".join(str(face(record)).split())
         assert "was a candidate" in said
         assert "steelyard export search-weights.try.json --to cortex_mem" in said.replace("\\", "")
@@ -78,7 +78,7 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
     toll = case.restricted(Restriction("elasticsearch")).toll
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
-    told = "chance misleads a choice among fewer less; these estimates are equal within their errors"
+    told = "A choice among fewer overfits less, so this can happen; these estimates are equal within their errors"
     assert told in replace(toll, without=worse, within=better).sentence()
     assert told not in replace(toll, without=better, within=worse).sentence()
 

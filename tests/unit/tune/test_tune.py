@@ -348,7 +348,7 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
     assert found.record["verdict"] == "try"
     assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
     assert out.read_text() == "in use"
-    assert f"{out}: as it was, which is not of this run" in found.saved(out, few)[1]
+    assert f"{out}: unchanged, from before this run" in found.saved(out, few)[1]
     assert SearchConfig.load(files[0]).strategy.weights == (0, 1)
     assert str(SearchConfig.load(files[1]).strategy) == found.record["tuned"]
     out.unlink()

@@ -54,7 +54,7 @@ def connect(path: str, create: bool) -> apsw.Connection:
             f"steelyard index {shlex.quote(visible(path))} {shlex.quote(visible(path.rstrip('/')))}.db"
         )
     if not create and not Path(path).is_file():
-        make = f"steelyard index DATASET {place}, with the --weights that it is searched by, if any"
+        make = f"steelyard index DATASET {place}; with --weights FILE it gets the vectors that these search"
         raise VaultError(f"there is no vault at {place}; make one with {make}")
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     try:

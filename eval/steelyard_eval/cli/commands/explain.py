@@ -67,7 +67,7 @@ def explain(
     embedder = embedder_of(data, embedder, named)
     if query_id is None and entry is not None:
         grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
-        asked = max(grades, key=grades.__getitem__, default="QUERY_ID")
+        asked = max(grades, key=grades.__getitem__, default="QUERY")
         command = spelled("explain", data, asked, *named, options={"--entry": entry, **typed})
         raise click.UsageError(f"--entry explains an entry for one query; name it: {command}")
     if query_id is None:
@@ -75,7 +75,8 @@ def explain(
         document = _worst(compared)
         first = [row["id"] for row in document["worst"][:1]]
         document["command"] = spelled("explain", data, *first, *named, options=typed)
-        document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if document["better"] else None
+        turns = document["better"] and compared.record["configurations"][-1].get("kind") != "lists"
+        document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if turns else None
         put(document, as_json, _listed(document, data))
         return
     explanation = run_explain(data, query_id, *named, entry=entry, limit=limit, embedder=embedder)
@@ -126,10 +127,10 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
         rows = [{**row, "other": f"{row['other']:.4f}", "difference": f"{row['difference']:+.4f}"} for row in rows]
         columns = {"id": "query", "difference": "difference", "value": label, "other": against, "text": "text"}
         worse, of = document["worse"] or "none", document["queries"]
-        counts = f"{worse} of {of} judged queries have less {document['metric']} with {label} than with {against}"
+        counts = f"less {document['metric']} with {label} than with {against}: {worse} of {of} judged queries"
     first = "; the first, signal by signal" if rows else ""
     why = [StepRecord(what=f"{counts}{first}", command=document["command"] if rows else "")]
     if document["reverse"]:
-        why += [StepRecord(what=f"{document['better']} have more, listed by", command=document["reverse"])]
+        why += [StepRecord(what=f"more: {document['better']}, listed by", command=document["reverse"])]
     parts = [table(rows, columns)] if rows else []
     return "\n\n".join([*parts, "\n".join(map(step_in_terminal, why))])

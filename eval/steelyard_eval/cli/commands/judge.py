@@ -114,7 +114,7 @@ def judge(
                 f"{data.called} has labels of a duel, and some of your answers are on queries drawn at random: "
                 "--random --apply puts these in the place of the others, --duel --apply adds all; name one"
             )
-        given = None if random or data.by_pairs else ["bm25"]  # on pairs it matters not who is compared
+        given = None if random or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
         random=from_log or random,

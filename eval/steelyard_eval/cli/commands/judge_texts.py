@@ -160,8 +160,8 @@ def _undone(before: Path, dataset: Dataset) -> Iterator[str]:
     """What new labels mean for the gate, and how they are taken back."""
     if Gate.of(dataset).of_other_labels():
         what = "the gate's baseline is of other labels, and the gate stops until it is renewed"
-        words = ["--update", "--because", "new labels"]
-        yield step_in_terminal({"what": what, "command": spelled("gate", dataset, *words, options={}) or ""})
+        options = {"--update": True, "--because": "new labels"}
+        yield step_in_terminal({"what": what, "command": spelled("gate", dataset, options=options) or ""})
     yield step_in_terminal({"what": "to undo", "command": labelled_as(before, dataset)})
 
 

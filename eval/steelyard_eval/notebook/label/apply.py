@@ -53,7 +53,7 @@ def apply(session: Session) -> Applied:
         raise ConfigError(f"{dataset.called} is in BEIR's form, with labels in a folder qrels; add yours there")
     judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
     text = qrels_text(session.labels) if judged else ""
-    if not text and session.random and session.given:  # none in the place of those that the data set has
+    if not text and session.random and session.given:  # no query is judged in full yet
         return Applied([], [], [], [], None, [])
     if not text and (session.random or not judged):
         others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}

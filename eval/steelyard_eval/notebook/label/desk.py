@@ -149,7 +149,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         row = '{"id": "...", "text": "..."}'
         written = f"to judge more, add queries to {dataset.path / QUERIES}, a line {row} each"
         if log_has_more(dataset, session.pool.seed):
-            yield judging(dataset, f"{written}, or draw them from the log", "--from-log")
+            yield judging(dataset, f"{written}, or draw them from the log", option="--from-log")
         elif sealed(dataset) and not dataset.in_memory:
             vectors = ", ".join(query_vectors(dataset))
             without = (
@@ -157,7 +157,9 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
                 if vectors
                 else ""
             )
-            yield Step(f"{written}{without}, and then", spelled("check", dataset, "--accept", options={}) or "")
+            yield Step(
+                f"{written}{without}, and then", spelled("check", dataset, options={"--accept": True}) or ""
+            )
         else:
             yield Step(written)
     elif dataset.unlabelled:

@@ -12,7 +12,8 @@ from steelyard_eval.datasets import Dataset
 def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
     """A command line for the data set, quoted for a shell; None for a data set that is in memory alone.
 
-    Options that are None are left out.
+    Options that are None are left out, and those that are True have no value. No word is read as an option: it may
+    be an id that anybody chose.
 
     >>> from steelyard_eval.datasets import load
     >>> from steelyard_eval.datasets.starter import starter
@@ -22,10 +23,11 @@ def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, objec
     """
     if dataset.in_memory:
         return None
-    parts = ["steelyard", job, word(dataset.path), *words]
+    own, chosen = [word(dataset.path), *words], []
     for name, value in options.items():
-        parts += [] if value is None else [name, str(value)]
-    return shlex.join(parts)
+        chosen += [] if value is None else [name] if value is True else [name, str(value)]
+    dashed = any(text.startswith("-") for text in words)
+    return shlex.join(["steelyard", job, *([*chosen, "--", *own] if dashed else [*own, *chosen])])
 
 
 def word(path: Path) -> str:

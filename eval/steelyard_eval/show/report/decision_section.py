@@ -19,16 +19,16 @@ from steelyard_eval.show.report.sentences import decision
 
 def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
     """What public collections showed, where the labels say nothing."""
-    over = shown["near"] or record["current"]["label"]
+    over = shown["near"] or (record.get("current") or {}).get("label") or MISSING
     mean, worst = (number(shown[name], signed=True) for name in ("mean", "worst"))
     return TermList(
         (
-            ("verdict", record["verdict"]),
+            ("verdict", record.get("verdict") or MISSING),
             (
                 "measured on your notes",
                 "nothing" if not record.get("labelled", 1) else "too little to prove anything",
             ),
-            ("worth trying" if record["verdict"] == "try" else "tried elsewhere", shown["default"]),
+            ("worth trying" if record.get("verdict") == "try" else "tried elsewhere", shown["default"]),
             ("compared elsewhere with", over),
             ("public collections where it was better", f"{shown['better']} of {shown['collections']}"),
             ("difference there (nDCG@10)", f"{mean} on average, at worst {worst}"),
@@ -45,9 +45,9 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
         return ()
     chosen, second = record.get("chosen") or {}, record.get("runner_up")
     optimum = chosen.get("optimum") or {}
-    unproven = record["verdict"] != "ship"
+    unproven = record.get("verdict") != "ship"
     facts = (
-        ("verdict", record["verdict"]),
+        ("verdict", record.get("verdict") or MISSING),
         (
             f"gain promised ({promise['metric']})",
             signed(promise) if record.get("promise_stated", True) else "not stated",

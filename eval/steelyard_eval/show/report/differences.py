@@ -23,7 +23,7 @@ from steelyard_eval.measures.statistics import (
     difference_interval,
 )
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
+from steelyard_eval.show.report.blocks import Block, Cell, Figure, Row, amount, table
 from steelyard_eval.show.report.leaderboard import COLOURS, notable
 from steelyard_eval.show.report.sides import Sides
 from steelyard_eval.show.spans import Span, difference, spans
@@ -62,10 +62,6 @@ def _forest(results: ResultsDocument, rows: Sequence[Span]) -> MatplotlibFigure:
 
 def comparisons(results: ResultsDocument) -> tuple[Block, ...]:
     """The table of the tests."""
-    if not results["configurations"]:
-        return ()
-    if not results["comparisons"]:
-        return (Paragraph("No comparisons were made."),)
     caption = "Differences, challenger minus baseline, over the same queries."
     return table("Comparisons", caption, map(_row, results["comparisons"]))
 

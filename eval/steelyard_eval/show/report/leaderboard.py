@@ -123,7 +123,7 @@ def all_metrics(results: ResultsDocument) -> tuple[Block, ...]:
             **_costs(timing.get(row["label"], {})),
             "unbeaten": "*" if timing.get(row["label"], {}).get("pareto") else "",
         }
-        for place, row in enumerate(configurations(results), 1)
+        for place, row in enumerate(configurations(results) if names else (), 1)
     )
     caption = "Means with 95% intervals over the same queries."
     return table("All metrics", caption, rows, _at_baseline(results, configurations(results)))

@@ -21,10 +21,8 @@ _HIT_COLUMNS = 110
 
 def disagreements(results: ResultsDocument) -> tuple[Block, ...]:
     """The queries with the widest range of values, widest first, equal ones by id."""
-    if not results["configurations"]:
+    if not results["configurations"] or not results.get("per_query"):
         return ()
-    if not results.get("per_query"):
-        return (Paragraph("The results hold no values by query."),)
     labels = _labels(results)
     wide = []
     for query in results["per_query"]:
