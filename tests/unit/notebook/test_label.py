@@ -529,7 +529,7 @@ class TestCommand:
         [
             (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
             (20, "These labels are enough to decide by; from 40 on the gain is stated, too."),
-            (58, "These labels are enough to decide by; recommend says what more would change."),
+            (58, "These labels are enough to decide by; recommend says how many more may change that."),
         ],
     )
     def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
@@ -593,7 +593,7 @@ class TestCommand:
         keep(load(folder), "recommend", decided)
         words = ["judge", str(folder), "--list"]
         said = " ".join(CliRunner().invoke(main, words).stdout.split())
-        usual = "recommend says what more would change."
+        usual = "recommend says how many more may change that."
         assert f"By these labels recommend {told} " in said if told else usual in said
         assert ("decide by these labels" in said) == (told is None)
         rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)

@@ -25,7 +25,7 @@ from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, query_vectors, sealed
 from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import KeptFacts, decided_on
+from steelyard_eval.recording.runs import KeptFacts
 
 LISTED = 20
 """Pairs that are listed without being asked."""
@@ -202,9 +202,8 @@ def _drawn(session: Session) -> DrawnRecord:
     decide = max(session.enough - labelled, 0)
     pairs = Counter(query for query, _ in session.upcoming())  # in the order in which they are asked
     query, left = next(iter(pairs.items()), ("", 0))
-    decided = decided_on(pool.dataset) if session.enough == FEWEST and not session.counted()[2] else None
-    known = decided is not None and decided.facts.get("verdict") in VERDICTS
-    facts = decided.facts if decided and known else KeptFacts()
+    decided = None if session.counted()[2] else session.decided  # labels that are new were not decided by
+    facts = decided.facts if decided and decided.facts.get("verdict") in VERDICTS else KeptFacts()
     return {
         "judged": judged,
         "queries": len(whole_queries.drawn(pool)),
@@ -254,7 +253,9 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
         return
     stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
     few = stated and drawn["labelled"] < stated
-    beyond = f"from {stated} on the gain is stated, too" if few else f"{command} says what more would change"
+    beyond = (
+        f"from {stated} on the gain is stated, too" if few else f"{command} says how many more may change that"
+    )
     yield _decided(drawn) if drawn["verdict"] else f"These labels are enough to decide by; {beyond}."
 
 
