@@ -252,10 +252,9 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
         yield f"With {more}{size} your labels decide."
         return
     stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
-    few = stated and drawn["labelled"] < stated
-    beyond = (
-        f"from {stated} on the gain is stated, too" if few else f"{command} says how many more may change that"
-    )
+    beyond = f"{command} says how many more may change that"
+    if stated and drawn["labelled"] < stated:
+        beyond = f"from {stated} on the gain is stated, too"
     yield _decided(drawn) if drawn["verdict"] else f"These labels are enough to decide by; {beyond}."
 
 
