@@ -133,7 +133,8 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     if wanted is None:
         told = "label more of your queries"
     elif rough(wanted) > left:
-        told = f"label the {counted(left, 'query', 'queries')} without labels; others will help, too"
+        only = f"label the {counted(left, 'query', 'queries')} without labels"
+        told = f"{only}, and new ones: it takes about {rough(wanted)}{purpose}"
     else:
         told = f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}"
     return drawing(dataset, told)

@@ -19,7 +19,7 @@ from steelyard_eval.common.documents.gate import (
     HistoryRecord,
     TrustPart,
 )
-from steelyard_eval.common.markup import clip
+from steelyard_eval.common.markup import clip, counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
@@ -95,13 +95,13 @@ def mismatch(
     differing: Mapping[str, tuple[str, str]],
     states: Mapping[str, State],
     other: str | None,
-    copy: Path | None,
+    copy: tuple[Path, int] | None,
 ) -> GateDocument:
     """The document when baseline and data set cannot be compared.
 
     `differing` has the baseline's hash and ours of what differs, `states` what the data set holds now; `other` is
     the source of intents that the baseline was written with, where it is another than the data set's, and `copy`
-    a file with the labels of the baseline.
+    a file with the labels of the baseline and how many labels of today it lacks.
     """
     words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
     texts = {name: f"the {name} changed{words[name]}" for name in differing}
@@ -131,10 +131,13 @@ def mismatch(
     }
 
 
-def _way_back(gate: GateSetup, copy: Path | None) -> Step:
+def _way_back(gate: GateSetup, copy: tuple[Path, int] | None) -> Step:
     """How to have the labels of the baseline again."""
     if copy is not None:
-        return Step("to have the labels of the baseline again", labelled_as(copy, gate.dataset))
+        held, lacks = copy
+        again = spelled("judge", gate.dataset, options={"--apply": True})
+        out = f" (takes {counted(lacks, 'label')} out; yours come back by {again})" if lacks else ""
+        return Step(f"to have the labels of the baseline again{out}", labelled_as(held, gate.dataset))
     place = gate.dataset.path
     file = None if gate.dataset.in_memory else place / qrels_file(FolderReader(place))
     what = word(file) if file and file.is_file() else "the labels"

@@ -24,6 +24,7 @@ from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.decide.provenance import day
+from steelyard_eval.decide.steps import labelled_as
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, by_query, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
 from steelyard_eval.gate.contest import Contest, means
@@ -162,7 +163,12 @@ class Gate:
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
         copies = {} if old is None else kept_back(self.path)
         write_texts({**copies, **files})
-        return gating, list(files), to_have_again(copies, files)
+        undo = to_have_again(copies, files)
+        if old is not None and "labels" in differing:
+            copy = self._copy_of_labels(old)
+            labels = labelled_as(copy[0], self.dataset) if copy else "no copy of them is kept"
+            undo += f"\nthe labels of that baseline, which it needs: {labels}"
+        return gating, list(files), undo
 
     @property
     def rebaseline(self) -> str:
@@ -252,13 +258,14 @@ class Gate:
         except (ConfigError, DataError):
             return False
 
-    def _copy_of_labels(self, baseline: Baseline) -> Path | None:
-        """The last kept copy of labels that are those of the baseline; None without one."""
+    def _copy_of_labels(self, baseline: Baseline) -> tuple[Path, int] | None:
+        """The last kept copy of the labels of the baseline, and how many of today's it lacks; None without one."""
         for copy, qrels in kept_labels(self.dataset):
             with suppress(ConfigError):  # no query of the split has labels there
                 hashes = replace(self, dataset=replace(self.dataset, qrels=qrels))._hashes(baseline)
                 if hashes["labels"] == baseline.hashes["labels"]:
-                    return copy
+                    held = self.dataset.qrels.items()
+                    return copy, sum(entry not in qrels.get(query, {}) for query, row in held for entry in row)
         return None
 
     def _setup(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> GateSetup:

@@ -28,8 +28,10 @@ from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message
+from steelyard_eval.datasets.kept_labels import FOLDER as JUDGMENTS
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.decide.provenance import chosen_on
@@ -149,7 +151,10 @@ def start(
         written.append(workflow)
     own = load_baseline(baseline, gate.rebaseline).contenders
     files = [Path(one.written) for one in own if one.kind in FILES.values()]
-    needed = map(word, (place, *files, history_path(baseline), baseline, workflow))
+    log = dataset.feedback
+    unread = [place / JUDGMENTS, *([log] if log and not holds_hash(place, log.name) else [])]
+    without = (f":!{word(path)}" for path in unread if path.exists())
+    needed = [*map(word, (place, *files, history_path(baseline), baseline, workflow)), *without]
     return Started(
         str(place),
         ", ".join(gated),

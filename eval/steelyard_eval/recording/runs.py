@@ -84,6 +84,7 @@ class KeptFacts(TypedDict, total=False):
     baseline: str
     chosen: str
     split: str
+    labels_needed: int
     promise: dict[str, object]
     weights: dict[str, dict[str, object] | None]
     rows: list[KeptRow]
@@ -214,6 +215,16 @@ def moved_since_last(dataset: Dataset) -> list[str]:
             doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
             return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
     return []
+
+
+def decided_on(dataset: Dataset) -> KeptRun | None:
+    """The last kept recommend on these very entries, queries and labels; None where none can be read."""
+    with suppress(DataError):
+        now = {name: state[0] for name, state in _states(dataset, {}).items()}
+        for run in reversed(kept(dataset)):
+            if run.kind == "recommend" and all(run.states.get(name) == digest for name, digest in now.items()):
+                return run
+    return None
 
 
 def _incomplete(before: Labels, now: Labels) -> Iterator[str]:
@@ -370,6 +381,7 @@ def _facts(document: Written) -> dict[str, Any]:
         else "current",
         "chosen": strategy and (document.get("formula") or strategy),
         "split": document.get("split"),
+        "labels_needed": document.get("labels_needed"),
         "limit": document.get("limit"),
         "model": document.get("model"),
         "restriction": _options(document.get("restriction") or {}),

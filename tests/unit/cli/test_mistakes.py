@@ -1,7 +1,9 @@
 """What new users type, and what they are told: the value, the rule, what to do instead."""
 
 import json
+import shlex
 import shutil
+import subprocess
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -184,6 +186,31 @@ def test_init_says_what_to_commit_and_where_github_finds_no_workflow(tiny, monke
     assert "note: GitHub runs only workflows at the top of a repository" in found
     assert "note: the workflow names ../tiny" not in found  # which is in the repository
     assert "note: the workflow names /" in run("init", tiny).stdout
+
+
+def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
+    log = tiny / "feedback.jsonl"
+    assert ":!" not in run("init", tiny, "--current", "bm25").stdout
+    log.write_text("")
+    (tiny / "judgments").mkdir()
+    (tiny / "judgments" / "qrels.before-1.txt").write_text("q1 0 e1 1\n")
+    words = shlex.split(run("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
+    assert words[-2:] == [":!tiny/judgments", ":!tiny/feedback.jsonl"]
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(words, check=True)
+    added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
+    assert "tiny/qrels.txt" in added.stdout
+    assert not {"tiny/judgments/qrels.before-1.txt", "tiny/feedback.jsonl"} & set(added.stdout.splitlines())
+    about = json.loads((tiny / "dataset.json").read_text())
+    (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
+    assert "feedback" not in run("init", "tiny").stdout  # whose hash the gate compares
+
+
+def test_check_names_the_queries_that_measure_nothing(tiny):
+    (tiny / "qrels.txt").write_text("q1 0 e1 0\n")
+    said = run("check", tiny).stdout
+    assert "note: without labels: 'q2'\n" in said
+    assert "note: 1 query has labels and no relevant entry, so every search scores 0 on it: 'q1'\n" in said
 
 
 def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):

@@ -24,9 +24,9 @@ def labelled(count, queries=30):
         (8, 12, "label about 12 more queries to settle it"),
         (8, 22, "label about 20 more queries to settle it"),
         (29, 1, "label about 1 more query to settle it"),
-        (8, 90, "label the 22 queries without labels; others will help, too"),
-        (2, 28, "label the 28 queries without labels; others will help, too"),  # 30 in two digits, and 28 are left
-        (29, 90, "label the 1 query without labels; others will help, too"),
+        (8, 90, "label the 22 queries without labels, and new ones: it takes about 90 to settle it"),
+        (2, 28, "label the 28 queries without labels, and new ones: it takes about 30 to settle it"),
+        (29, 90, "label the 1 query without labels, and new ones: it takes about 90 to settle it"),
         (8, None, "label more of your queries"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
     (folder / "qrels.txt").write_text("".join(f"{name} 0 e01 1\n" for name in draw_from_log(load(folder))))
     after = CliRunner().invoke(main, words).stdout
     for said in (before, after):
-        assert "No query is left to draw" in said
+        assert "Nothing is left to label: " in said
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in " ".join(said.split())
     assert f"or draw them from the log: steelyard judge {folder} --from-log" in " ".join(before.split())
     assert "--from-log" not in after

@@ -34,6 +34,7 @@ from steelyard_eval.notebook.label.pool import pooled, searched
 from steelyard_eval.notebook.label.possible_hits import reachable
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
@@ -453,7 +454,7 @@ class TestCommand:
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
-        assert "\n2 pairs judged; " in found.stdout
+        assert "\n2 pairs judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
 
     def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
@@ -463,8 +464,8 @@ class TestCommand:
         before = len((starter() / "qrels.txt").read_text().splitlines())
 
         assert written == before + 2
-        assert "\n4 pairs judged; " in found.stdout
-        said = f": {written} labels, 2 of them yours; 2 answers have no grade"
+        assert "\n4 pairs judged, " in found.stdout
+        said = f": your 2 labels and the {before} that were there; 2 answers have no grade"
         assert said in " ".join(found.stdout.split())
 
     def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
@@ -489,7 +490,7 @@ class TestCommand:
             CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        said = "0 pairs judged. No query is left to draw: all have labels. The 59 labelled queries are enough "
+        said = "Nothing is left to label: 59 of 59 queries have labels. These labels are enough to decide by; "
         assert " ".join(drawn.stdout.split()).startswith(said)
         assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
@@ -497,7 +498,7 @@ class TestCommand:
             said = f"decide by these labels: steelyard recommend {starter()}"
             assert said in " ".join(found.stdout.split())
             said, _, words = " ".join(found.stdout.split()).partition(": steelyard judge ")
-            assert said.endswith("to label pairs all the same, name two rankings")  # the pool is complete
+            assert said.endswith("to check pairs that count as not relevant, name two rankings")
             asked = json.loads(self.of(*words.split()[1:], "--json").stdout)
             assert asked["card"] is not None  # the command that is named does ask
         assert not list(tmp_path.iterdir())
@@ -527,8 +528,8 @@ class TestCommand:
         ("kept", "said"),
         [
             (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
-            (20, "The 20 labelled queries are enough to decide by; from 40 on the gain is stated, too."),
-            (58, "The 58 labelled queries are enough to decide by; recommend says whether it takes more."),
+            (20, "These labels are enough to decide by; from 40 on the gain is stated, too."),
+            (58, "These labels are enough to decide by; recommend says how many more may change that."),
         ],
     )
     def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
@@ -545,7 +546,7 @@ class TestCommand:
         shown = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
         found = " ".join(shown.split())
         listed = [query for query in usual if f"{query}: " in found]
-        assert f" left. 0 of {59 - kept} drawn queries are judged in full; next: " in found
+        assert f" left. {kept} of 59 queries have labels; next: " in found
         assert f"pairs of {shown.split(chr(10) * 2)[1].partition(':')[0]}. {said}" in found
         assert listed
         assert not set(listed) & set(usual[:kept])
@@ -553,11 +554,54 @@ class TestCommand:
     def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
         found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
         count = json.loads(self.run("--out", tmp_path, "--json").stdout)["left"]
-        assert found.startswith(
-            f"0 pairs judged; the {count} without a label count as not relevant (pool: complete)."
-        )
+        assert found.startswith(f"0 pairs judged, {count} left. ")
+        needless = "No pair needs a label: one without counts as not relevant (pool: complete), so only grades"
+        assert f" show. {needless} above 0 can change this. " in found
         assert "to label pairs all the same, one key each: " in found
-        assert not any(word in found for word in (" left", "more label", "wherever you stop"))
+        assert not any(word in found for word in ("more label", "wherever you stop"))
+
+    def test_what_stands_is_said_before_the_first_pair_and_then_one_line_a_pair(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "400")
+        shown = self.run("--out", tmp_path, keys="00m0q").stdout
+        cards = [text.split("\nquery ")[0].strip() for text in shown.split("all keys\n\n")]
+        count = json.loads(self.run("--out", tmp_path / "other", "--json").stdout)["left"]
+        assert "No pair needs a label" in cards[0]
+        two = f"2 pairs judged, {count - 2} left."  # which m shows again
+        assert cards[1:] == [f"1 pair judged, {count - 1} left.", two, two, f"3 pairs judged, {count - 3} left."]
+
+    @pytest.mark.parametrize(
+        ("decided", "told"),
+        [
+            ({"verdict": "ship", "labels_needed": None}, "says ship, so it needs no more."),
+            (
+                {"verdict": "keep", "labels_needed": 174},
+                "says keep; it takes about 170 more labelled queries to halve the gain that this may miss.",
+            ),
+            (
+                {"verdict": "try", "labels_needed": 62},
+                "says try; it takes about 60 more labelled queries to settle it.",
+            ),
+            ({"verdict": "try", "labels_needed": None}, "says try; it says what would settle it."),
+            ({"verdict": "\x1b[2J"}, None),  # the file of runs may be anybody's
+        ],
+    )
+    def test_what_recommend_asked_for_is_told_while_the_labels_are_those(
+        self, tmp_path, monkeypatch, decided, told
+    ):
+        monkeypatch.setenv("STEELYARD_RUNS", "on")
+        folder = shutil.copytree(starter(), tmp_path / "mine", ignore=shutil.ignore_patterns(".steelyard"))
+        keep(load(folder), "recommend", decided)
+        words = ["judge", str(folder), "--list"]
+        said = " ".join(CliRunner().invoke(main, words).stdout.split())
+        usual = "recommend says how many more may change that."
+        assert f"By these labels recommend {told} " in said if told else usual in said
+        assert ("decide by these labels" in said) == (told is None)
+        rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)
+        (folder / "qrels.txt").write_text("".join(row for row in rows if not row.startswith("q12 ")))
+        CliRunner().invoke(main, ["check", str(folder), "--accept"])
+        said = " ".join(CliRunner().invoke(main, words).stdout.split())
+        assert "58 of 59 queries have labels; next: " in said
+        assert usual in said
 
     def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
@@ -766,13 +810,16 @@ class TestCommand:
         ):
             assert Path(f"judgments/qrels.before-{number}.txt").read_text() == labels
             assert said.endswith(f"to undo: cp judgments/qrels.before-{number}.txt qrels.txt\n")
-            assert "the gate stops until it is renewed: steelyard gate . --update" in said
+            renew = "first renew the gate's baseline, which is of other labels (till then the gate stops): "
+            assert f"{renew}steelyard gate . --update --because 'new labels'\nthen decide by these " in said
 
         found = CliRunner().invoke(main, gate)
         assert found.exit_code == 2
-        back = "\nto have the labels of the baseline again: cp judgments/qrels.before-1.txt qrels.txt\n"
-        assert back in found.stdout
-        CliRunner().invoke(main, [*gate, "--update", "--because", "new labels"])
+        lacks = " (takes 1 label out; yours come back by steelyard judge . --apply)"  # q1 m2
+        copied = "cp judgments/qrels.before-1.txt qrels.txt\n"
+        assert f"\nto have the labels of the baseline again{lacks}: {copied}" in found.stdout
+        told = CliRunner().invoke(main, [*gate, "--update", "--because", "new labels"]).stdout
+        assert told.endswith(f"\nthe labels of that baseline, which it needs: {copied}")
         shutil.copy("judgments/qrels.before-1.txt", first)
         told = CliRunner().invoke(main, [*words, "--apply"]).stdout  # the labels are those of the baseline now
         assert told.endswith("to undo: cp judgments/qrels.before-1.txt qrels.txt\n")
@@ -808,7 +855,7 @@ class TestCommand:
         command = shlex.join(["steelyard", *words[:2], *words[4:], "--apply"])
         assert f"taken back: {second[0]}, {second[1]}, grade 1\n" in found.stderr
         assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
-        assert ": 1 label, 1 of them yours\n" in found.stdout
+        assert ": your 1 label\n" in found.stdout
         assert len((out / "judge.qrels.txt").read_text().splitlines()) == 1
         assert "labels: 0 added, 0 changed, 1 taken out" in CliRunner().invoke(main, [*words, "--apply"]).stdout
 

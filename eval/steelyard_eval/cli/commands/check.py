@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from steelyard.base.errors import shown
 from steelyard.base.escape import visible
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets import Dataset, Report
+from steelyard_eval.datasets import LOGGED, Dataset, Report
 from steelyard_eval.datasets import check as validate
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
@@ -23,6 +24,9 @@ from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 from steelyard_eval.datasets.manifest import accept as accept_files
 from steelyard_eval.recording.runs import moved_since_last
+
+LISTED = 10
+"""Queries that measure nothing and are named."""
 
 
 @click.command()
@@ -63,6 +67,7 @@ def check(
         document |= stated(*labels)
         reported += unstated(*labels) if data.qrels else ()
         said += in_words(*labels) if data.qrels else ()
+        reported += _without_relevant(data)
         document |= {"name": data.name, "entries": len(data.entries), "queries": len(data.queries)}
         document |= {"sha256": data.sha256, "vectors": sorted("/".join(key) for key in data.vectors)}
         document["duplicates"] = duplicates(data.entries)
@@ -91,6 +96,22 @@ def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:
         return ["accepted: nothing, as " + ("there are other faults" if report.faults else "no file differs")]
     files = [f"accepted: {visible(name)}{'' if digest else ', which is gone'}" for name, digest in taken.items()]
     return [*files, *moved_since_last(report.dataset), *_of_old_texts(report.dataset.path, taken)]
+
+
+def _without_relevant(data: Dataset) -> Iterator[str]:
+    """Which queries measure nothing: those without a label, where others have some, and those with zeros alone."""
+    asked = [query for query in data.queries if data.qrels and query.answerable and query.split != LOGGED]
+    none = [query.id for query in asked if query.id not in data.qrels]
+    zeros = [query.id for query in asked if query.id in data.qrels and not any(data.qrels[query.id].values())]
+    if 0 < len(none) <= LISTED:
+        yield f"without labels: {_ids(none)}"
+    if zeros:
+        count = counted(len(zeros), "query has", "queries have")
+        yield f"{count} labels and no relevant entry, so every search scores 0 on it: {_ids(zeros)}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join([*(shown(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
 
 
 def _of_old_texts(folder: Path, taken: Collection[str]) -> Iterator[str]:

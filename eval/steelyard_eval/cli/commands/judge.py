@@ -173,13 +173,13 @@ def _work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
-    note = ""
+    note = told = ""
     while session.next is not None:
         found = desk(session)
-        put(None, False, judge_texts.card(found))
-        key = _key()
+        put(None, False, judge_texts.card(found, before=told))
+        told, key = found["sentence"], _key()
         if key == "m":
-            put(None, False, judge_texts.card(found, whole=True))
+            put(None, False, judge_texts.card(found, whole=True, before=told))
             key = _key()
         if key == "q":
             return

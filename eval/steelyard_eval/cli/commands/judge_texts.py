@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +14,9 @@ from steelyard.base.errors import shown
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.decide.steps import deciding, labelled_as
+from steelyard_eval.decide.steps import deciding, labelled_as, rough
 from steelyard_eval.gate.gating import Gate
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
@@ -94,7 +95,9 @@ def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
 
 def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
-    labels = f"{counted(found['labels'], 'label')}, {found['own_labels']} of them yours{_unlabelled(session)}"
+    own = found["own_labels"]
+    others = f" and the {found['labels'] - own} that were there" if found["labels"] > own else ""
+    labels = f"your {counted(own, 'label')}{others}{_unlabelled(session)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
     yield from _to_use(session, found, "to use them")
@@ -150,19 +153,19 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield step_in_terminal({"what": "go on judging", "command": again()})
     if not (own or done.before):
         return
-    decide = deciding(session.pool.dataset)
-    yield step_in_terminal({"what": decide.what, "command": decide.command})
-    if done.before:
-        yield from _undone(done.before, load(session.pool.dataset.path))
-
-
-def _undone(before: Path, dataset: Dataset) -> Iterator[str]:
-    """What new labels mean for the gate, and how they are taken back."""
-    if Gate.of(dataset).of_other_labels():
-        what = "the gate's baseline is of other labels, and the gate stops until it is renewed"
-        options = {"--update": True, "--because": "new labels"}
+    dataset, first = load(session.pool.dataset.path), ""
+    if done.before and Gate.of(dataset).of_other_labels():
+        what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
+        options = {
+            "--update": True,
+            "--because": "new labels",
+        }  # before weights change, too: it refuses both at once
         yield step_in_terminal({"what": what, "command": spelled("gate", dataset, options=options) or ""})
-    yield step_in_terminal({"what": "to undo", "command": labelled_as(before, dataset)})
+        first = "then "
+    decide = deciding(dataset)
+    yield step_in_terminal({"what": f"{first}{decide.what}", "command": decide.command})
+    if done.before:
+        yield step_in_terminal({"what": "to undo", "command": labelled_as(done.before, dataset)})
 
 
 def _named(pairs: Sequence[Pair]) -> str:
@@ -200,8 +203,11 @@ def judged(one: Judgment) -> str:
     return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
 
 
-def card(found: DeskDocument, whole: bool = False) -> str:
-    """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`."""
+def card(found: DeskDocument, whole: bool = False, before: str = "") -> str:
+    """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`.
+
+    `before` is the sentence of the pair before: where it differs by numbers alone, a short line stands for it.
+    """
     pair = found["card"]
     if pair is None:
         return ""
@@ -214,4 +220,15 @@ def card(found: DeskDocument, whole: bool = False) -> str:
     ]
     if not whole and len(lines) > LINES + 1:
         lines[LINES:] = [f"{' ' * INDENT}... {len(lines) - LINES} more lines: m"]
-    return "\n".join(["", *ended(found), *lines, f"{GRADES}  ? all keys"])
+    same = re.sub(r"\d+", "", before) == re.sub(r"\d+", "", found["sentence"])
+    return "\n".join(["", *([status(found)] if same else ended(found)), *lines, f"{GRADES}  ? all keys"])
+
+
+def status(found: DeskDocument) -> str:
+    """How far the work is, in one short line."""
+    duel, drawn = found["duel"], found["drawn"]
+    left = f"{drawn['left']} of {drawn['query']} left" if drawn else f"{found['left']} left"
+    if duel:
+        few = duel["enough"] - duel["judged"]
+        left = f"{few} more until these labels count" if few > 0 else f"about {rough(duel['more'])} more"
+    return f"{counted(found['given'], 'pair')} judged, {left}."

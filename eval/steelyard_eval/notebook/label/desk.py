@@ -25,9 +25,11 @@ from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, query_vectors, sealed
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.runs import KeptFacts
 
 LISTED = 20
 """Pairs that are listed without being asked."""
+VERDICTS = ("ship", "try", "keep")
 FIELDS = ("text", "context", "why", "impact", "details")
 
 
@@ -45,6 +47,7 @@ class DrawnRecord(TypedDict):
     """How many drawn queries are judged whole, of how many; how many more decide, and how many pairs these have.
 
     `labelled` are the queries whose labels count, `query` is the next one, of which `left` pairs are not judged.
+    `verdict` and `needed` are of the last recommend on the labels that the set has: how many more it asked for.
     """
 
     judged: int
@@ -55,6 +58,8 @@ class DrawnRecord(TypedDict):
     query: str
     left: int
     stated: int | None
+    verdict: str
+    needed: int | None
 
 
 class NextPair(TypedDict):
@@ -131,9 +136,9 @@ def _complete(pool: Pool) -> bool:
 
 
 def _counts(record: DeskState) -> str:
+    if not (record["card"] or record["given"]) and record["drawn"]:
+        return ""  # nothing was asked, and nothing will be
     left = f", {record['left']} left" if record["card"] else ""
-    if left and record["complete"] and not (record["agreement"] is not None or record["duel"] or record["drawn"]):
-        left = f"; the {record['left']} without a label count as not relevant (pool: complete)"
     return f"{counted(record['given'], 'pair')} judged{left}."
 
 
@@ -143,7 +148,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     if record["card"] is not None or record["agreement"] is not None:
         return
     stands = duel and duel["stands"]
-    if dataset.qrels or record["labels"]:
+    if (dataset.qrels or record["labels"]) and not (record["drawn"] and record["drawn"]["verdict"]):
         yield deciding(dataset)
     if not stands:
         row = '{"id": "...", "text": "..."}'
@@ -169,7 +174,8 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
     other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
     if other != dataset.today:
         what = "label what two rankings part on, such as today's and the recommended one"
-        what = "to label pairs all the same, name two rankings" if record["complete"] else what
+        if record["complete"]:
+            what = "to check pairs that count as not relevant, name two rankings"
         yield judging(dataset, what, dataset.today, other)
 
 
@@ -198,6 +204,8 @@ def _drawn(session: Session) -> DrawnRecord:
     decide = max(session.enough - labelled, 0)
     pairs = Counter(query for query, _ in session.upcoming())  # in the order in which they are asked
     query, left = next(iter(pairs.items()), ("", 0))
+    decided = None if session.counted()[2] else session.decided  # labels that are new were not decided by
+    facts = decided.facts if decided and decided.facts.get("verdict") in VERDICTS else KeptFacts()
     return {
         "judged": judged,
         "queries": len(whole_queries.drawn(pool)),
@@ -207,6 +215,8 @@ def _drawn(session: Session) -> DrawnRecord:
         "query": query,
         "left": left,
         "stated": STATED if session.enough == FEWEST else None,
+        "verdict": facts.get("verdict", ""),
+        "needed": facts.get("labels_needed"),
     }
 
 
@@ -221,27 +231,44 @@ def sentence(record: DeskState) -> str:
     ends = f"{shown}." if shown else ""
     if record["drawn"]:
         return " ".join(filter(None, (*_whole(record["drawn"]), ends)))
+    if ends and record["complete"] and record["card"]:
+        return (
+            f"{ends} No pair needs a label: one without counts as not relevant (pool: complete), so only grades "
+            "above 0 can change this."
+        )
     return ends or f"{counted(record['left'], 'pair')} left."
 
 
 def _whole(drawn: DrawnRecord) -> Iterator[str]:
     """Which query is next, and what the labelled ones are good for."""
+    held = drawn["labelled"] - drawn["judged"]
+    full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
+    full = f"{drawn['labelled']} of {drawn['queries'] + held} queries have labels" if held else full
     if drawn["query"]:
-        full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
         yield f"{full}; next: {counted(drawn['left'], 'pair')} of {drawn['query']}."
     else:
-        all_ = f"all {drawn['queries']} are judged in full" if drawn["queries"] else "all have labels"
-        yield f"No query is left to draw: {all_}."
+        yield f"Nothing is left to label: {full}."
     if drawn["decide"]:
         more = counted(drawn["decide"], "more query", "more queries")
         size = f", {counted(drawn['pairs'], 'pair')}," if drawn["pairs"] else ""
         yield f"With {more}{size} your labels decide."
         return
     stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
-    few = stated and drawn["labelled"] < stated
-    beyond = f"from {stated} on the gain is stated, too" if few else f"{command} says whether it takes more"
-    labelled = counted(drawn["labelled"], "labelled query is", "labelled queries are")
-    yield f"The {labelled} enough to decide by; {beyond}."
+    beyond = f"{command} says how many more may change that"
+    if stated and drawn["labelled"] < stated:
+        beyond = f"from {stated} on the gain is stated, too"
+    yield _decided(drawn) if drawn["verdict"] else f"These labels are enough to decide by; {beyond}."
+
+
+def _decided(drawn: DrawnRecord) -> str:
+    """How many more labels could change what was decided by those that there are."""
+    more = f"about {rough(drawn['needed'])} more labelled queries" if drawn["needed"] else ""
+    if drawn["verdict"] == "ship":
+        return "By these labels recommend says ship, so it needs no more."
+    if drawn["verdict"] == "keep" and more:
+        return f"By these labels recommend says keep; it takes {more} to halve the gain that this may miss."
+    what = f"it takes {more} to settle it" if more else "it says what would settle it"
+    return f"By these labels recommend says {drawn['verdict']}; {what}."
 
 
 def _duelled(duel: DuelState, over: bool) -> str:
@@ -264,7 +291,7 @@ def _duelled(duel: DuelState, over: bool) -> str:
 def _settled(one: Standing, left: int) -> str:
     against = f"{one.challenger} against {one.baseline}"
     if one.verdict != "open":
-        told = f"{one.challenger} is {one.verdict} than {one.baseline}, as {_labels(one)} show"
+        told = f"{one.challenger} is {one.verdict} than {one.baseline}, as the labels of what they find show"
         return f"{told}, and that takes no more" if left else told
     if not left:
         return f"{against}: these queries cannot tell them apart"
@@ -276,10 +303,6 @@ def _settled(one: Standing, left: int) -> str:
     if one.needed > left:
         return f"{against}: more labels than the {left} pairs that are left; add queries"
     return f"{against}: about {counted(rough(one.needed), 'more label')}"
-
-
-def _labels(one: Standing) -> str:
-    return f"{counted(one.judged, 'label')} of what they find"
 
 
 def _agreed(found: KappaRecord) -> str:

@@ -13,6 +13,7 @@ from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.notebook.label.duel_session import duel_pool, open_duel
 from steelyard_eval.notebook.label.pool import pool
 from steelyard_eval.notebook.label.session import JUDGE, Session
+from steelyard_eval.recording.runs import decided_on
 from steelyard_eval.recording.workspace import Workspace
 
 USUAL, BY_WORDS = "bm25, vector", "bm25, fts"
@@ -54,4 +55,5 @@ def open_judging(
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
     session = Session(pool(dataset, named, space, asked, seed), folder, judge, second_to, random=random)
     session.enough = WITH_A_LOG if queries else FEWEST
+    session.decided = decided_on(dataset) if random and not queries else None
     return session

@@ -24,6 +24,7 @@ from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
 from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.recording.runs import KeptRun
 
 JUDGE = "judge"
 UNSURE = -2
@@ -68,6 +69,8 @@ class Session:
     """What `grades` has where the judge cannot say; None where such pairs stay without a grade."""
     enough = FEWEST
     """Labelled queries from which on they decide."""
+    decided: KeptRun | None = None
+    """The last recommend on the labels that the data set has."""
 
     def __init__(
         self,
