@@ -159,7 +159,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         options = {
             "--update": True,
             "--because": "new labels",
-        }  # before weights change, too: it refuses both at once
+        }  # weights later: both at once are refused
         yield step_in_terminal({"what": what, "command": spelled("gate", dataset, options=options) or ""})
         first = "then "
     decide = deciding(dataset)
