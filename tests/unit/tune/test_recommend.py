@@ -82,6 +82,12 @@ def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(fou
     assert notice in found.aside
 
 
+def test_settings_that_were_not_tuned_are_named_in_the_document_alone(found):
+    (notice,) = [notice for notice in found.record["notices"] if "not tuned" in notice]
+    assert "bm25.k1" in notice
+    assert notice in found.aside
+
+
 # What candidates are judged on
 
 

@@ -12,6 +12,7 @@ import click
 from steelyard.base.escape import visible
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.common.console import folded
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, Report
 from steelyard_eval.datasets import check as validate
@@ -80,7 +81,7 @@ def check(
     else:
         notes = f", {counted(len(notices), 'note')}" if notices else ""
         lines.append(f"{counted(len(report.faults), 'fault')}{notes}")
-    put(document, as_json, "\n".join(lines))
+    put(document, as_json, "\n".join(map(folded, lines)))
     if report.faults:
         sys.exit(2)
 
