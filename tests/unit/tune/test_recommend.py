@@ -256,7 +256,7 @@ def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space
     assert document["formula"].startswith(document["chosen"]["strategy"])
     short = next(query.text for query in space.dataset.queries if len(query.text) <= 60)
     assert [shlex.split(step["command"]) for step in document["steps"]] == [
-        ["steelyard", "index", str(starter()), "starter.db", "--embedder", "minilm"],
+        ["steelyard", "index", str(starter()), "starter.db", "--weights", "search-weights.json"],
         ["steelyard", "search", "starter.db", short, "--weights", "search-weights.json"],
     ]
     assert "over your echovault" in document["sentence"]  # what dataset.json names
