@@ -44,7 +44,7 @@ class _Messages(logging.Handler):
 
 def _say(kind: str, message: str) -> None:
     text = f"{kind}: {harmless(message)}"
-    shown = folded(text) if sys.stderr.isatty() else text
+    shown = folded(text, sys.stderr)
     click.echo(shown.replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1), err=True)
 
 

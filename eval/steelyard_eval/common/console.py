@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from operator import gt
 from typing import TextIO
 
@@ -23,6 +24,8 @@ FOLDED = 26
 NAMES = 40
 """Percent of the width that names, the first column, may take before they are folded."""
 GAP = 2
+COMMAND = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
+"""A command in a message, without the sign that ends it."""
 COLOURS = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
@@ -38,9 +41,9 @@ def width() -> int:
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
-def _unbounded() -> bool:
-    """Whether no width is known: stdout is no terminal, and COLUMNS is not set."""
-    return not (_is_terminal(sys.stdout) or os.environ.get("COLUMNS"))
+def _unbounded(stream: TextIO | None = None) -> bool:
+    """Whether no width is known: the stream, by default stdout, is no terminal, and COLUMNS is not set."""
+    return not (_is_terminal(stream or sys.stdout) or os.environ.get("COLUMNS"))
 
 
 def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
@@ -106,12 +109,27 @@ def wrapped(text: str, indent: int = 0) -> str:
     return "\n".join(_fold(visible(text), width(), " " * indent))
 
 
-def folded(message: str) -> str:
-    """Fold a message where tables are; a line with a command is left whole, and a long path, to be copied."""
-    lines = message.splitlines()
-    return "\n".join(
-        line if "steelyard " in line else "\n".join(_fold(line, width(), "  ", whole=True)) for line in lines
-    )
+def folded(message: str, stream: TextIO | None = None) -> str:
+    """Fold a message where tables are; a command stands whole on a line of its own, and a long path, to be copied.
+
+    Nothing is folded in a file or a pipe; `stream` is stdout by default.
+    """
+    if _unbounded(stream):
+        return message
+    return "\n".join(chain.from_iterable(map(_message, message.splitlines())))
+
+
+def _message(line: str) -> Iterator[str]:
+    """A line of a message as the lines it takes: words, commands, and what follows on them."""
+    if len(line) <= width():
+        yield line
+        return
+    said, *others = COMMAND.split(line)
+    yield from _fold(said.rstrip(" ("), width(), "  ", whole=True)
+    for command, rest in zip(others[::2], others[1::2], strict=True):
+        yield f"    {command}"
+        if words := rest.lstrip(",;:.) "):
+            yield from _fold(f"  {words}".rstrip(), width(), "  ", whole=True)
 
 
 def cut(text: str, most: int) -> str:

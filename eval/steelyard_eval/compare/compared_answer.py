@@ -133,7 +133,7 @@ def _steps(
     steps: tuple[Step, ...] = ()
     if verdict == "better" and other and other.endswith(".json"):
         told = "its weights are tuned already; search with them" if tuned else "search with it"
-        steps = (*indexing(dataset, model), Step(told, using(files[0], dataset)))
+        steps = (*indexing(files[0], dataset, model), Step(told, using(files[0], dataset)))
         what, used = "look for weights that are better still, and prove them", None if tuned else other
     anew = spelled("recommend", dataset, options={"--current": used, **options, "-o": out})
     return (*steps, Step(what, anew or "")) if used else steps

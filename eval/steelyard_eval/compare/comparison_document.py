@@ -35,7 +35,7 @@ from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import edited, mean_of, tuned_here
-from steelyard_eval.decide.steps import judging
+from steelyard_eval.decide.steps import installed_first, judging
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
@@ -143,7 +143,8 @@ def document(case: ComparisonCase) -> ResultsDocument:
         said, alike = _alike(case)
         return {**record, **said, **alike}
     words = {contender.label: _word(contender) for contender in case.named}
-    return {**record, **answer(record, case.dataset, words, _searched(case), used=case.used).to_json()}
+    said = answer(record, case.dataset, words, _searched(case), used=case.used).to_json()
+    return {**record, **said, "steps": installed_first(said["steps"])}
 
 
 def _notices(case: ComparisonCase) -> list[str]:

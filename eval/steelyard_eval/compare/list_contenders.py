@@ -6,6 +6,7 @@ weights to tune, and no embedded queries to count.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -62,7 +63,7 @@ class Transformer(Protocol):
     """What PyTerrier calls a transformer, pipelines of several included."""
 
     def transform(self, topics: pd.DataFrame, /) -> pd.DataFrame:
-        """From queries (qid, query) to results (qid, docno, score)."""
+        """From queries (qid, query, and filter where any has one) to results (qid, docno, score)."""
 
 
 @runtime_checkable
@@ -203,13 +204,15 @@ def _transformed(
     import pandas as pd
 
     topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in queries])
+    if any(query.filters for query in queries):  # as text, because pipelines compare cells
+        topics["filter"] = [json.dumps(query.filters.to_json(), sort_keys=True) for query in queries]
     frame = transformer.transform(topics)
     if not hasattr(frame, "columns"):
         raise ConfigError(
             f"{label} returned {shown(frame)}; a transformer returns a table with qid, docno and score"
         )
     answers = of_frame(label, frame).answers(queries, limit, entries)
-    return replace(answers, notices=[*answers.notices, *_unscoped(label, queries)])
+    return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, " (column filter)")])
 
 
 def of_search(label: str, kind: str, source: str, search: Search | Limited | Opened) -> ListContender:
@@ -249,10 +252,10 @@ def _searched(
     return AnsweredLists(lists, _unscoped(label, queries), taken)
 
 
-def _unscoped(label: str, queries: Sequence[Query]) -> list[str]:
-    """A notice when queries have filters, which such a search does not receive."""
+def _unscoped(label: str, queries: Sequence[Query], where: str = "") -> list[str]:
+    """A notice when queries have filters, which nobody applies but such a search itself; `where` it finds them."""
     scoped = sum(bool(query.filters) for query in queries)
-    return [f"{scoped} queries carry a filter, which {label} has to apply by itself"] if scoped else []
+    return [f"{scoped} queries carry a filter{where}, which {label} has to apply by itself"] if scoped else []
 
 
 def _read_answer(label: str, answer: object) -> list[Scored]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from steelyard.base.errors import ConfigError
 from steelyard.base.extras import missing_modules
-from steelyard.embedders.kinds import KINDS, LIGHT, kind_of
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.markup import counted
@@ -48,6 +51,16 @@ def asking(dataset: Dataset) -> str:
     return next((text for text in texts if not text.startswith("-")), "QUERY")
 
 
+def chosen_for(dataset: Dataset) -> str | None:
+    """The weights file here that was chosen on a data set, instead of what is used today; None without one."""
+    for file in (WEIGHTS, beside(WEIGHTS)):
+        with suppress(ConfigError):
+            facts = SearchConfig.load(file).provenance
+            if facts.get("dataset") == dataset.name and facts.get("verdict") != "keep":
+                return str(file)
+    return None
+
+
 def using(path: Path, dataset: Dataset) -> str:
     """The command that searches with a weights file."""
     return shlex.join(["steelyard", "search", vault_of(dataset), asking(dataset), "--weights", str(path)])
@@ -59,20 +72,28 @@ def taking_turns(path: Path, dataset: Dataset) -> str:
     return shlex.join(["steelyard", "serve", vault_of(dataset), *both, "--log", "feedback.jsonl"])
 
 
-def indexing(dataset: Dataset, model: str) -> tuple[Step, ...]:
-    """The step that makes the vault, with the vectors of a model; none for a data set in memory."""
-    command = spelled("index", dataset, vault_of(dataset), options={"--embedder": kind_of(model) or None})
+def indexing(path: Path, dataset: Dataset, model: str) -> tuple[Step, ...]:
+    """The step that makes the vault for a weights file; none for a data set in memory.
+
+    `model` is of the vectors; where no embedder makes them, `index` cannot take it from the file.
+    """
+    weights = path if not model or indexing_kind(model) else None
+    command = spelled("index", dataset, vault_of(dataset), options={"--weights": weights})
     return () if command is None else (Step("index it once", command),)
 
 
 def installed_first(steps: Sequence[StepRecord], again: str | None = None) -> list[StepRecord]:
     """The steps, below the one that installs the model that they embed with, where it is not installed here.
 
-    `again` is the command that made the answer; of a model that brings PyTorch it is also said how to do without.
+    Which model that is stands in the weights file that is indexed for, which is there by now. `again` is the
+    command that made the answer; of a model that brings PyTorch it is also said how to do without.
     """
+    words = [shlex.split(step["command"]) for step in steps]
+    files = [told[-1] for told in words if told[1:2] == ["index"] and "--weights" in told]
+    models = {kind_of(model) for file in files for model in SearchConfig.load(file).models}
     absent: list[StepRecord] = []
     for kind, extra in KINDS.items():
-        if missing_modules(extra) and any(step["command"].endswith(f" --embedder {kind}") for step in steps):
+        if kind in models and missing_modules(extra):
             large = ", which brings PyTorch and is large" if kind in LIGHT else ""
             absent += [StepRecord(what=f"install the model first{large}", command=_installing(extra))]
             if again and (other := LIGHT.get(kind)):
@@ -97,9 +118,9 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
     `model` is of the vectors that the weights were chosen with.
     """
     if verdict == "ship":
-        return (*indexing(dataset, model), Step("search with it", using(WEIGHTS, dataset)))
+        return (*indexing(WEIGHTS, dataset, model), Step("search with it", using(WEIGHTS, dataset)))
     if verdict == "try":
-        return (*indexing(dataset, model), Step("try it", using(beside(WEIGHTS), dataset)), last)
+        return (*indexing(beside(WEIGHTS), dataset, model), Step("try it", using(beside(WEIGHTS), dataset)), last)
     return (last,)
 
 

@@ -23,7 +23,11 @@ def place(view: View | ListView, query: Query, entry: Entry | None, id_: str, in
     lists = {} if isinstance(view, ListView) else _lists(view, id_)
     where, why = _where(view, query, entry, id_, in_scope, lists)
     rank = view.listed.get(id_) or view.ranked.get(id_)
-    held = [_list_words(name, None, **listed) for name, listed in lists.items() if rank and listed["position"]]
+    held = [
+        _list_words(name, None, listed["position"])
+        for name, listed in lists.items()
+        if rank and listed["position"]
+    ]
     return {"where": where, "rank": rank, "why": "; ".join([why, *held]), "lists": lists}
 
 
@@ -67,20 +71,20 @@ def _lists(view: View, id_: str) -> Lists:
 
 def _unranked(view: View, lists: Lists) -> tuple[str, str]:
     """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
-    words = {name: _list_words(name, view.sought(name), **listed) for name, listed in lists.items()}
-    early = [name for name, listed in lists.items() if listed["position"] and not _late(**listed)]
-    late = [name for name, listed in lists.items() if _late(**listed)]
-    notes = [f"{name} not searched (enough was found)" for name in view.unasked]
+    words = {name: _list_words(name, view.sought(name), listed["position"]) for name, listed in lists.items()}
+    early = [name for name, listed in lists.items() if listed["position"] and not too_deep(**listed)]
+    late = [name for name, listed in lists.items() if too_deep(**listed)]
     if early:
-        return "not_ranked", "; ".join(["found, but not ranked by the strategy", *words.values(), *notes])
-    return "beyond_depth" if late else "not_returned", "; ".join([*words.values(), *notes])
+        return "not_ranked", "; ".join(["found, but not ranked by the strategy", *words.values()])
+    return "beyond_depth" if late else "not_returned", "; ".join(words.values())
 
 
-def _late(position: int | None, depth: int | None) -> bool:
+def too_deep(position: int | None, depth: int | None) -> bool:
+    """Whether a place is below the depth to which its list is read, so that it does not count."""
     return position is not None and depth is not None and position > depth
 
 
-def _list_words(name: str, sought: str | None, position: int | None, depth: int | None) -> str:
+def _list_words(name: str, sought: str | None, position: int | None) -> str:
     if position is None:
         return f"not found by {name}" + (f" (holds none of {sought})" if sought else "")
-    return f"place {position} in {name}" + (f", read only to {depth}" if _late(position, depth) else "")
+    return f"place {position} in {name}"

@@ -19,11 +19,13 @@ from steelyard_eval.common.documents.explanation import (
     ExplanationDocument,
     FactorRecord,
     ListedEntry,
+    PlaceRecord,
     RawSignal,
     RequestedEntry,
     ScoreTree,
 )
 from steelyard_eval.explain.moves import short_name
+from steelyard_eval.explain.places import too_deep
 
 WIDEST_HEAD = 18
 TITLE = "title"
@@ -234,7 +236,7 @@ def _extent(about: ExplainedView) -> str:
     if not about["ranked"]:
         return "nothing found"
     first = f", the first {_most(about)} here" if listed > _most(about) else ""
-    return f"lists {listed} of {about['ranked']} that have a score{first}"
+    return f"shows {listed} of the {about['ranked']} entries that have a score{first}"
 
 
 def _start(stage: str) -> str:
@@ -261,7 +263,20 @@ def _missing(about: ExplainedView) -> list[TextTable]:
     rows = [(m["id"], _grade(m["grade"]), m["why"], m["headline"]) for m in missing[:MOST_MISSING]]
     told = f"relevant, not in the list: {len(missing)}{more}"
     hint = f"--entry {shlex.quote(missing[0]['id'])}: what its score consists of, or why it has none"
-    return [TextTable([told, hint], ["entry", "grade", "where", TITLE], rows, 1)]
+    below = _not_read(about, missing[:MOST_MISSING])
+    return [
+        TextTable([told, hint], ["entry", "grade", "where", TITLE], rows, 1),
+        *([TextTable(below)] if below else []),
+    ]
+
+
+def _not_read(about: ExplainedView, places: Sequence[PlaceRecord]) -> list[str]:
+    """Why places in lists do not count, and lists without any, which need not be said of each place."""
+    lists = [each for row in places for each in row["lists"].items()]
+    depths = {name: listed["depth"] for name, listed in lists if too_deep(**listed)}
+    deep = ", ".join(f"{name} is read only to place {depth}" for name, depth in depths.items())
+    line = PARTED.join(filter(None, (deep, *_unasked(about))))
+    return [line] if line else []
 
 
 def _changes(changes: Sequence[ChangeRecord], configurations: Sequence[ExplainedView]) -> TextTable:
@@ -314,7 +329,7 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> li
             for name, held in own["matching"].items()
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
-        tables.append(TextTable([_about(about)[0], own["why"], *words, *tree]))
+        tables.append(TextTable([_about(about)[0], own["why"], *_not_read(about, [own]), *words, *tree]))
     return [*tables, TextTable([REST])]
 
 

@@ -22,6 +22,7 @@ from steelyard_eval.export.base import Lost
 
 KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
+MEASURING = "docs/contenders.md, Endpoints"
 QUERY_TEXT = "<query text>"
 QUERY_VECTOR = "<query vector>"
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -216,6 +217,7 @@ def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
+        notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: {MEASURING}")
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
         notes.append("a filter acts before the cut there; here some lists were filtered after it")
     return notes

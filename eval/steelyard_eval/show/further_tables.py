@@ -15,8 +15,8 @@ SILENCE = (
     "Words saved, relevant lost: the shares of both that the floor takes off the lists."
 )
 STALE = (
-    "Queries whose list shows an old entry with nothing above it that took its place; fewer is better. More, "
-    "fewer: queries where this is so and not in the baseline's list, and the other way round."
+    "Outdated: queries whose list shows an entry that was replaced or has expired, and none above it that took "
+    "its place."
 )
 LAYERED = (
     "How far each layered search went: queries with an abstract near enough, and those that needed all details."
@@ -96,10 +96,10 @@ def stale(record: ResultsDocument) -> Rows:
     baseline = record.get("baseline")
     return [
         {
-            "stale above current": row["label"],
+            "outdated": row["label"],
             "queries": f"{row['stale']} of {row['queries']}",
             "share [95%]": f"{row['share']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
-            **{head: "-" if row["label"] == baseline else str(row[head]) for head in ("more", "fewer")},
+            "against baseline": "-" if row["label"] == baseline else f"{row['fewer']} better, {row['more']} worse",
             "most often": _most_often(row["entries"]),
         }
         for row in record.get("stale", ())

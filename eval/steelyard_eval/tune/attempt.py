@@ -11,7 +11,17 @@ from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.documents.parts import DecidedDocument, StepRecord
 from steelyard_eval.common.results import Reported
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.steps import WEIGHTS, beside, exporting, installed_first, taking_turns, today, using
+from steelyard_eval.decide.steps import (
+    WEIGHTS,
+    beside,
+    exporting,
+    indexing,
+    installed_first,
+    taking_turns,
+    today,
+    using,
+)
+from steelyard_eval.export import TARGETS
 from steelyard_eval.tune.replaced import write_and_log, write_weights
 
 DecidedT = TypeVar("DecidedT", bound=DecidedDocument)
@@ -31,11 +41,14 @@ class ChosenWeights(Reported[DecidedT]):
         What is worth trying under try.
     interrupted : bool
         Whether Ctrl-C left something out.
+    aside : tuple of str
+        Notices that a terminal leaves out: settings that were not tuned, signals that nothing in sight reads.
     """
 
     config: SearchConfig | None
     attempt: SearchConfig | None = None
     interrupted: bool = False
+    aside: tuple[str, ...] = ()
 
     @property
     def weights(self) -> dict[str, dict[str, object] | None]:
@@ -58,10 +71,12 @@ class ChosenWeights(Reported[DecidedT]):
         """
         target = Path(path)
         to = (self.record.get("restriction") or {}).get("target") or ""
-        pairs = ((WEIGHTS, target), (beside(WEIGHTS), beside(target)))
-        moved = {using(usual, dataset): using(file, dataset) for usual, file in pairs}
-        moved[taking_turns(WEIGHTS, dataset)] = taking_turns(target, dataset)
-        moved |= {exporting(usual, to): exporting(file, to) for usual, file in pairs}
+        moved = {taking_turns(WEIGHTS, dataset): taking_turns(target, dataset)}
+        for usual, file in ((WEIGHTS, target), (beside(WEIGHTS), beside(target))):
+            moved[using(usual, dataset)] = using(file, dataset)
+            moved |= {exporting(usual, each): exporting(file, each) for each in TARGETS}
+            indexed = (indexing(each, dataset, "") for each in (usual, file))
+            moved |= {old.command: new.command for old, new in zip(*indexed, strict=True)}
         steps = [
             StepRecord(what=step["what"], command=moved.get(step["command"], step["command"]))
             for step in self.record["steps"]

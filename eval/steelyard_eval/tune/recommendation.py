@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import LAYERS
+from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import day
+from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.decide.without_labels import advise, lacked
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
@@ -32,6 +34,7 @@ from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.recommendation_document import document, in_sight, said_of_layers
 from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded, Source
+from steelyard_eval.tune.tuned_parameters import untuned
 from steelyard_eval.tune.unlabelled import without_labels
 from steelyard_eval.tune.written import said_of_idle
 
@@ -50,9 +53,6 @@ class Recommendation(ChosenWeights[ResultsDocument]):
     """The answer."""
 
     TEXT = "recommendation_text"
-
-    aside: tuple[str, ...] = ()
-    """Notices that a terminal leaves out: of signals that nothing in sight reads."""
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
@@ -136,6 +136,7 @@ def recommend(
     seen = in_sight(case)
     aside = [] if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
     aside += [] if seen & {*LAYERS} else said_of_layers(case)
+    aside += untuned(tried.left_out)
     return Recommendation(record, chosen, attempt, not laid.whole, tuple(aside))
 
 
@@ -177,6 +178,9 @@ def _unlabelled(
         raise ConfigError(f"{why}; label queries, or leave the restriction out")
     tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
     record = without_labels(source, tried, queries, label, advice, limit)
+    if advice.attempt and (to := restriction.target):
+        write = StepRecord(what=f"write it for {to}", command=exporting(beside(WEIGHTS), to))
+        record["steps"] = [write, *record["steps"][-1:]]
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
     facts |= {"verdict": advice.verdict, "tool": record["tool"], "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)

@@ -248,13 +248,11 @@ class Toll:
             number(in_range(value), signed=True)
             for value in (change.low, change.high, self.within.expected.mean, free.expected.mean)
         )
-        sure = f"{self.metric} (95% sure of {low} to {high})"
-        cost = f"It costs {change.mean:.3f} {sure}" if change.mean > 0 else "It shows no cost"
-        sides = f"{within} expected with it, {without} without, by {free.formula}"
-        if change.mean >= 0:
-            return f"{lead} {cost}: {sides}."
-        equal = "; these estimates are equal within their errors" if change.high > 0 else ""
-        return f"{lead} {cost}: {sides}. A choice among fewer overfits less, so this can happen{equal}."
+        if change.mean <= 0:
+            no_more = f"and no more without it ({without}; docs/tuning.md says why)"
+            return f"{lead} It shows no cost: {within} {self.metric} is expected with it, {no_more}."
+        cost = f"It costs {change.mean:.3f} {self.metric} (95% sure of {low} to {high})"
+        return f"{lead} {cost}: {within} expected with it, {without} without, by {free.formula}."
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:
         """An answer with the cost below it, and the command that writes what was chosen for the target."""
@@ -262,7 +260,8 @@ class Toll:
         if to := self.restriction.target:
             path = beside(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
             what = f"if it has to be {to}, write the best that it expresses" if kept_out else f"write it for {to}"
-            steps = (Step(what, exporting(path, to)), *steps)
+            settling = () if verdict == "ship" else steps[-1:]  # it is searched there, not here
+            steps = (Step(what, exporting(path, to)), *settling)
         instead = kept_out and answer.formula
         above = "The formula above is the best that may be chosen." if instead else ""
         return replace(answer, steps=steps, beside=" ".join(filter(None, (answer.beside, above, self.sentence()))))

@@ -124,7 +124,16 @@ def refuse_fixed(strategy: Expr) -> None:
         )
 
 
+NOT_TUNED = "settings that were not tuned"
+"""How the notice of them begins, which documents have and a terminal leaves out."""
+
+
 def not_tried(left_out: Sequence[str], fixed: Sequence[str]) -> list[str]:
     """The notices of what was not tried, each with its reason in brackets, and of parameters kept as they are."""
-    kept = f"settings that were not tuned, as each value would need a new search: {', '.join(fixed)}"
+    kept = f"{NOT_TUNED}, as each value would need a new search: {', '.join(fixed)}"
     return [*([f"not tried: {'; '.join(left_out)}"] if left_out else []), *([kept] if fixed else [])]
+
+
+def untuned(notices: Sequence[str]) -> list[str]:
+    """Those of the notices that a terminal leaves out."""
+    return [notice for notice in notices if notice.startswith(NOT_TUNED)]

@@ -20,6 +20,7 @@ from steelyard_eval.tune.ablation import ablation
 from steelyard_eval.tune.attempt import ChosenWeights
 from steelyard_eval.tune.restriction import NONE, Restriction
 from steelyard_eval.tune.task import Task, prepare
+from steelyard_eval.tune.tuned_parameters import untuned
 from steelyard_eval.tune.tuning_document import TuningDecision, judge
 
 if TYPE_CHECKING:
@@ -105,12 +106,13 @@ def proven(
     """The tuning of a task that is prepared; see `tune`."""
     judged = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
     document, config, attempt = judge(judged, now)
+    aside = tuple(untuned(document["notices"]))
     if not ablate or not judged.optimum.whole:
         if ablate:
             document["ablation"] = None
-        return Tuning(document, config, attempt, not judged.optimum.whole)
+        return Tuning(document, config, attempt, not judged.optimum.whole, aside)
     document["ablation"] = _ablation(task, judged)
-    return Tuning(document, config, attempt, document["ablation"] is None)
+    return Tuning(document, config, attempt, document["ablation"] is None, aside)
 
 
 def _ablation(task: Task, judged: TuningDecision) -> AblationRecord | None:

@@ -113,8 +113,8 @@ class Workbench:
 
             - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
-            - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns qid
-              and query to one with qid, docno and score;
+            - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns
+              qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
         baseline : str, int or any contender

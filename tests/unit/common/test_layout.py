@@ -154,8 +154,16 @@ def test_what_the_column_of_power_holds_is_said_below_where_it_holds_anything():
 
 
 def test_messages_are_folded_and_commands_stay_whole(monkeypatch):
-    prose, command = "word " * 30, "x" * 70 + " steelyard check mine --accept"
     monkeypatch.setenv("COLUMNS", "80")
-    first, second, last = folded(f"{prose}\n{command}").splitlines()
-    assert (first, last) == (" ".join(["word"] * 16), command)
-    assert second.startswith("  word")
+    command = "steelyard compare mine 'rrf(bm25, vector; x)' " + "x" * 50 + " -k 5"
+    words = " ".join(["word"] * 16)
+    assert folded(f"{words} word: {command}, or {words}").splitlines() == [
+        *(words, "  word:", f"    {command}"),
+        *(f"  or {words[:74]}", "  word"),
+    ]
+    assert folded(f"{words} (steelyard check mine --accept).").splitlines() == [
+        words,
+        "    steelyard check mine --accept",
+    ]
+    monkeypatch.delenv("COLUMNS")
+    assert folded(f"{words} {words}") == f"{words} {words}"  # in a pipe

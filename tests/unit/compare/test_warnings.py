@@ -257,6 +257,6 @@ def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_wha
     shown = str(compare(dataset, "bm25, echovault, rrf(bm25, vector)", baseline="echovault"))
     [head] = [line for line in shown.splitlines() if "Judged@10" in line]
     assert "nDCG@10 [95%]" in head and "p50" in head and "queries" in head
-    assert "old entry with nothing above it that took its place" in " ".join(shown.split())
+    assert "replaced or has expired, and none above it that took its place" in " ".join(shown.split())
     bare = str(compare(dataclasses.replace(dataset, qrels={}), "bm25, fts", embedder="none"))
     assert "RBO: how alike two lists are" in bare

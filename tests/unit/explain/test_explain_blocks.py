@@ -68,7 +68,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]
     assert block.lines[-1] == "no column, as 0 for all of these: tags"
-    assert "lists 3 of 7 that have a score, the first 2 here" in block.lines[1]
+    assert "shows 3 of the 7 entries that have a score, the first 2 here" in block.lines[1]
     assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads
 
     change = {"kind": "left", "before": 1, "after": None, "id": "a", "grade": None, "by": None}
@@ -113,7 +113,7 @@ def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_w
 
 
 def test_a_change_says_why_whole_and_a_weight_of_nothing_has_no_column():
-    why = "place 85 in fts, read only to 20; vector not searched (enough was found)"
+    why = "place 85 in fts"
     change = {"kind": "entered", "before": None, "after": 1, "id": "a", "grade": None, "by": "severity"}
     change |= {"headline": "Storm plan", "standing": None, "why": why, "changes": {}}
     assert _changes([change], [{"limit": 2, "entries": []}]).rows[0][-1] == f"severity; before: {why}"

@@ -1,6 +1,7 @@
 """Explaining one query: the numbers add up, equal live search, and what was missed is found."""
 
 import json
+import shlex
 from dataclasses import replace
 from itertools import pairwise
 
@@ -156,11 +157,12 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
     where = {m["id"]: (m["where"], m["rank"], m["why"]) for m in only(found)["missing"]}
     assert where == {
         "b": ("below_cut", 2, "rank 2, the list ends at 1; place 2 in fts"),
-        "c": ("beyond_depth", None, "place 3 in fts, read only to 2"),
+        "c": ("beyond_depth", None, "place 3 in fts"),
         "d": ("not_returned", None, 'not found by fts (holds none of "cache")'),
         "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
     }
     assert found.record["query"]["in_scope"] == 4
+    assert "\n\nfts is read only to place 2" in str(found)  # once, below the table
 
 
 def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_from_one_not_found(tmp_path):
@@ -199,9 +201,8 @@ def test_a_retriever_that_was_not_asked_is_named(tmp_path):
     found = explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none")
 
     assert "   not searched, as enough was found: bm25\n" in str(found)
-    assert only(found)["missing"][0]["why"] == (
-        'not found by fts (holds none of "cache"); bm25 not searched (enough was found)'
-    )
+    assert only(found)["missing"][0]["why"] == 'not found by fts (holds none of "cache")'
+    assert str(found).endswith("\nnot searched, as enough was found: bm25")  # of all that is missing
 
 
 def test_the_words_of_the_query_that_an_entry_holds_are_named(tmp_path):
@@ -537,6 +538,21 @@ def test_the_list_of_the_worst_says_how_many_have_nothing():
     values = json.loads(run("compare", starter(), label, "--json").stdout)["per_query"]
     zero = sum(row["values"][label] == 0 for row in values)
     assert f"{zero} of {len(values)} judged queries have the value 0;" in run("explain", starter()).stdout
+
+
+@pytest.mark.parametrize(
+    ("dataset", "verdict", "file"),
+    [("starter", "ship", "search-weights.json"), ("starter", "keep", ""), ("other", "ship", "")],
+)
+def test_the_worst_query_is_held_against_the_weights_that_were_chosen_on_these(
+    tmp_path, monkeypatch, dataset, verdict, file
+):
+    monkeypatch.chdir(tmp_path)
+    config = find_system("plain").config(10, "minilm")
+    replace(config, provenance={"dataset": dataset, "verdict": verdict}).save("search-weights.json")
+    command = json.loads(run("explain", starter(), "echovault", "--json").stdout)["command"]
+    assert command.endswith(f" --against {file}" if file else " echovault")
+    assert run(*shlex.split(command)[1:]).exit_code == 0
 
 
 def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch):

@@ -761,6 +761,10 @@ def test_what_a_file_notes_is_also_on_the_terminal_and_the_model_first(weights: 
     notes = json.loads((tmp_path / "es.json").read_text())["about"]["notes"]
     assert run_out.stderr.splitlines() == [f"note: {line}" for line in notes]
     assert notes[0].startswith("tuned with the vectors of lsa, ")
+    (page,) = [note.rpartition(": ")[2] for note in notes if "measured with Steelyard's own fts" in note]
+    told, heading = page.split(", ")
+    section = (ROOT / told).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    assert "exported search in its own cluster" in section
     assert run(weights, "--to", "elasticsearch").stderr == ""  # the document itself is on the terminal
 
 

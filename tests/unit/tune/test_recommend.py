@@ -82,6 +82,12 @@ def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(fou
     assert notice in found.aside
 
 
+def test_settings_that_were_not_tuned_are_named_in_the_document_alone(found):
+    (notice,) = [notice for notice in found.record["notices"] if "not tuned" in notice]
+    assert "bm25.k1" in notice
+    assert notice in found.aside
+
+
 # What candidates are judged on
 
 
@@ -250,7 +256,7 @@ def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space
     assert document["formula"].startswith(document["chosen"]["strategy"])
     short = next(query.text for query in space.dataset.queries if len(query.text) <= 60)
     assert [shlex.split(step["command"]) for step in document["steps"]] == [
-        ["steelyard", "index", str(starter()), "starter.db", "--embedder", "minilm"],
+        ["steelyard", "index", str(starter()), "starter.db", "--weights", "search-weights.json"],
         ["steelyard", "search", "starter.db", short, "--weights", "search-weights.json"],
     ]
     assert "over your echovault" in document["sentence"]  # what dataset.json names

@@ -2,6 +2,7 @@
 ir_datasets give them. Where a library is not installed, by the contract that its documentation has."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import types
@@ -128,6 +129,23 @@ def test_a_run_of_ranx_is_a_contender(data):
     ranx = pytest.importorskip("ranx")
     run = ranx.Run({"q1": {"m1": 2.5, "m2": 1.5}, "q2": {"m1": 2.5, "m2": 1.5}}, name="ours")
     assert reciprocal(data.compare([run], metrics="RR@10", timed=False)) == {"ours": 0.75}
+
+
+def test_a_pipeline_gets_the_filters_of_queries():
+    class Scoped:
+        def transform(self, topics):
+            self.seen = dict(zip(topics["qid"], map(json.loads, topics["filter"]), strict=True))
+            return pd.DataFrame([("q1", "m1", 1.0)], columns=["qid", "docno", "score"])
+
+    queries = [{"id": "q1", "text": "x", "filter": {"project": "api"}}, {"id": "q2", "text": "x"}]
+    entries = [{"id": "m1", "text": "x", "project": "api"}]
+    own = sy.load(entries, queries, {"q1": ["m1"], "q2": ["m1"]})
+    pipeline = Scoped()
+    found = own.compare({"theirs": pipeline}, timed=False)
+    assert pipeline.seen == {"q1": {"project": {"any": ["api"]}}, "q2": {}}
+    assert (
+        "1 queries carry a filter (column filter), which theirs has to apply by itself" in found.record["notices"]
+    )
 
 
 def test_what_is_no_table_is_refused(data):

@@ -13,6 +13,7 @@ from steelyard.base.errors import shown
 from steelyard.base.escape import visible
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option
+from steelyard_eval.common.console import folded
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import LOGGED, Dataset, Report
 from steelyard_eval.datasets import check as validate
@@ -85,7 +86,7 @@ def check(
     else:
         notes = f", {counted(len(notices), 'note')}" if notices else ""
         lines.append(f"{counted(len(report.faults), 'fault')}{notes}")
-    put(document, as_json, "\n".join(lines))
+    put(document, as_json, "\n".join(map(folded, lines)))
     if report.faults:
         sys.exit(2)
 

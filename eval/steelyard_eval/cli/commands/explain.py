@@ -12,12 +12,13 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
 from steelyard_eval.common.answer import step_in_terminal
-from steelyard_eval.common.configurations import lists_alone, separate
+from steelyard_eval.common.configurations import lists_alone, parted, separate
 from steelyard_eval.common.console import table
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.decide.steps import chosen_for
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.workspace import embedder_of
@@ -74,7 +75,9 @@ def explain(
         compared = compare(data, [read_config(named[0]), *named[1:]], limit=limit, embedder=embedder, timed=False)
         document = _worst(compared)
         first = [row["id"] for row in document["worst"][:1]]
-        document["command"] = spelled("explain", data, *first, *named, options=typed)
+        chosen = chosen_for(data) if len(named) == 1 else None
+        second = {"--against": None if chosen == parted(named[0])[1] else chosen}
+        document["command"] = spelled("explain", data, *first, *named, options={**second, **typed})
         turns = document["better"] and compared.record["configurations"][-1].get("kind") != "lists"
         document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if turns else None
         put(document, as_json, _listed(document, data))

@@ -108,7 +108,8 @@ def tune(
     result, floors = floored(result, data, floor, options["embedder"])
     keep(data, "tune", result.to_json(), result.weights)
     for notice in (*result.record["notices"], *floors):
-        note(notice)
+        if notice not in result.aside:
+            note(notice)
     if not (contender or by or strategy):
         named = spelled("tune", data, "CONFIGURATION", options={})
         note(f"tuned from {result.record['current']}, as what you run today was not named: {named}")

@@ -8,6 +8,7 @@ import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.console import folded
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.decide.wording import named
@@ -81,4 +82,4 @@ def _as_it_is(folder: str) -> Dataset:
 
 def _written(found: Runs, run: int, out: Path) -> list[str]:
     config = found.file(run, out)
-    return [f"written: {out}, with {named(config)}", *write_weights({out: config}, found.dataset)]
+    return [folded(f"written: {out}, with {named(config)}"), *write_weights({out: config}, found.dataset)]
