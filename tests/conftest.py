@@ -12,6 +12,7 @@ from hypothesis import settings
 
 os.environ["STEELYARD_RUNS"] = "off"  # tests write beside no data set but their own
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line has it; threads that wait cost CPU
+os.environ.pop("COLUMNS", None)  # workers of xdist have 80; what folds names its width
 # jsonschema would build 38 parsers as it loads, for formats of URIs that no schema here names.
 sys.modules["rfc3987_syntax"] = None
 SHARED = Path(__file__).resolve().parents[2] / "shared"
