@@ -37,8 +37,8 @@ def pair_of(one: KeptRun, other: KeptRun) -> tuple[KeptRow, KeptRow] | None:
 def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
     """The runs before it that measured the same in the same way: those of the same job first, then the newest.
 
-    A gate that failed is the last of other jobs. Where both the search and the data differ from the first, those
-    with the same search go before it: they tell what the data did.
+    A gate that failed is the last of other jobs. Before the first of which both search and data differ go those
+    with the same search: they tell what the data did.
     """
     ranked = sorted(earlier, key=lambda before: (before.kind != run.kind and 1 + _failed(before), -before.id))
     found = (before for before in ranked if _comparable(before, run))
@@ -47,7 +47,6 @@ def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
             yield from sorted((first, *found), key=lambda before: searched(before, run))
         else:
             yield first
-            yield from found
 
 
 def searched(one: KeptRun, other: KeptRun) -> bool:

@@ -912,6 +912,13 @@ def test_where_weights_and_labels_changed_the_same_weights_under_other_labels_ar
         "the same values. Over all: 0.500 to 0.480.",
         f"more: steelyard runs {folder} 1 3",
     ]
+    keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    told = str(sy.load(folder).runs()).split("\n\n")[1].splitlines()
+    assert [line.partition(":")[0] for line in told] == [
+        "Run 4 is as good as run 3",
+        "Run 4 is as good as run 1 (labels changed)",
+        "more",
+    ]
 
 
 def test_the_list_has_what_was_compared_with_today_and_names_of_what_it_says_that_it_changed(folder):
