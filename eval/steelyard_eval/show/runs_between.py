@@ -16,6 +16,7 @@ from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, compare_paired
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import KeptRow, KeptRun, states_of
 from steelyard_eval.show.runs_paired import (
     DATA,
@@ -220,5 +221,6 @@ def _words(run: KeptRun, row: KeptRow | None, *, of_files: bool) -> tuple[str, s
     """
     label = row["label"] if row else ""
     if run.chosen and (not of_files or row == own_of(run)):
-        return (label, "") if holds(Path(label), run.chosen) else (f"run-{run.id}.json", str(run.id))
+        there = of_files and holds(Path(label), run.chosen)
+        return (word(Path(label)), "") if there else (f"run-{run.id}.json", str(run.id))
     return "" if of_files else label, ""

@@ -181,7 +181,7 @@ def printed(line: str) -> str:
 
 
 def _told(run: KeptRun) -> KeptRow | None:
-    """What the list has under `of`: what a run is about, where that is today's the best beside it."""
+    """What the list has under `of`: what a run is about, where that is not run today, else the best other."""
     own, today = own_of(run), run.today
     if run.facts.get("verdict") == "keep":
         return own or today

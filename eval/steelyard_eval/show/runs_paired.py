@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import tee
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun
@@ -40,11 +41,14 @@ def alike(run: KeptRun, earlier: Sequence[KeptRun]) -> Iterator[KeptRun]:
     A gate that failed is the last of other jobs. Before the first of which both search and data differ go those
     with the same search: they tell what the data did.
     """
-    ranked = sorted(earlier, key=lambda before: (before.kind != run.kind and 1 + _failed(before), -before.id))
+    ranked = (before for rank in range(3) for before in reversed(earlier) if _rank(before, run) == rank)
     found = (before for before in ranked if _comparable(before, run))
     for first in found:
         if searched(first, run) and {*DATA}.intersection(causes(first, run)):
-            yield from sorted((first, *found), key=lambda before: searched(before, run))
+            same, others = tee(found)
+            yield from (before for before in same if not searched(before, run))
+            yield first
+            yield from (before for before in others if searched(before, run))
         else:
             yield first
 
@@ -103,8 +107,10 @@ def _comparable(before: KeptRun, run: KeptRun) -> bool:
     return pair is not None and pair[1] == (own_of(run) or pair[1])
 
 
-def _failed(run: KeptRun) -> bool:
-    return run.kind == "gate" and run.facts.get("verdict") == "fail"
+def _rank(before: KeptRun, run: KeptRun) -> int:
+    """0 of the same job, 2 of a gate that failed, else 1."""
+    failed = before.kind == "gate" and before.facts.get("verdict") == "fail"
+    return 0 if before.kind == run.kind else 1 + failed
 
 
 def _same(run: KeptRun, row: KeptRow) -> KeptRow | None:
