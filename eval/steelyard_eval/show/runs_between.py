@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from steelyard_eval.common.markup import number
@@ -15,10 +16,26 @@ from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, compare_paired
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import KeptRow, KeptRun, states_of
-from steelyard_eval.show.runs_paired import DATA, alike, causes, configuration, own_of, pair_of, settings, written
+from steelyard_eval.show.runs_paired import (
+    DATA,
+    alike,
+    causes,
+    configuration,
+    failed,
+    own_of,
+    pair_of,
+    searched,
+    settings,
+    written,
+)
+from steelyard_eval.tune.replaced import holds
 
 SAME = "the same values"
+TO_LABEL, TO_TELL = "what to label for that", "to tell, measure both alike"
+Step = tuple[str, list[str], dict[str, object]]
+"""A command: its name, words and options."""
 
 
 def changes(dataset: Dataset, one: KeptRun, other: KeptRun, runs: Sequence[KeptRun]) -> Iterator[str]:
@@ -33,8 +50,8 @@ def changes(dataset: Dataset, one: KeptRun, other: KeptRun, runs: Sequence[KeptR
 def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
     """Whether the last run of which an earlier one measured the same is better than that one.
 
-    Where nothing changed since, also than the last one before something did. Where none did before the last
-    run, the command that holds it against the run before.
+    Where nothing changed since, also than the last one before something did that is no failed gate. Where none
+    did before the last run, the command that holds it against the run before.
     """
     *_, before, last = [None, None, *(run for run in runs if run.facts.get("rows"))]
     if before and last and not any(alike(last, runs[: runs.index(last)])):
@@ -42,7 +59,8 @@ def newest(dataset: Dataset, runs: Sequence[KeptRun]) -> Iterator[str]:
         yield f"Run {last.id} is the first of its kind; against run {before.id}: {command}"
     for at in range(len(runs) - 1, 0, -1):
         found = [Between(dataset, before, runs[at], runs) for before in alike(runs[at], runs[:at])]
-        changed = next((between for between in found if {*between.causes} - {"tool", "commit"}), None)
+        used = [*found[:1], *(between for between in found[1:] if not failed(between.one))]
+        changed = next((between for between in used if {*between.causes} - {"tool", "commit"}), None)
         for between in dict.fromkeys((found[0], changed or found[0])) if found else ():
             yield between.sentence
             yield from between.steps()
@@ -90,22 +108,23 @@ class Between:
 
     def steps(self) -> Iterator[str]:
         """The commands that tell what the two runs cannot."""
-        if not self._untold:
-            if self._tested[0] == TOO_FEW:
-                yield f"what to label for that: {spelled('judge', self.dataset, options={'--list': True})}"
+        few = not self._untold and self._tested[0] == TOO_FEW
+        if not self._untold and not (few and searched(self.one, self.other) and "model" not in self.causes):
             return
-        files = {run.id: f"run-{run.id}.json" for run in self._runs if run.chosen}
-        rows = {run.id: own_of(run) or run.today or run.best for run in self._runs}
-        names = [files.get(id_) or (row["label"] if row else "") for id_, row in rows.items()]
+        rows = self._pair if few else [own_of(run) or run.today or run.best for run in self._runs]
+        words = [_words(run, row, of_files=few) for run, row in zip(self._runs, rows, strict=True)]
+        names = [name for name, _ in words]
         if len({*names} - {""}) < 2:
             return
-        steps = [("runs", [str(id_)], {"--out": file}) for id_, file in files.items()]
-        if len(files) == 2:  # one after the other, for each may need vectors of its own
+        steps: list[Step] = [("runs", [id_], {"--out": name}) for name, id_ in words if id_]
+        if few:
+            steps += [("judge", names, {"--list": True})]
+        elif all(run.chosen for run in self._runs):  # one after the other, for each may need vectors of its own
             steps += [*(("compare", [name], {}) for name in names), ("runs", [], {})]
         else:
             steps += [("compare", names, {"--baseline": names[0]})]
-        lines = (spelled(job, self.dataset, *words, options=options) for job, words, options in steps)
-        yield f"to tell, measure both alike: {' && '.join(map(str, lines))}"
+        lines = (spelled(job, self.dataset, *given, options=options) for job, given, options in steps)
+        yield f"{TO_LABEL if few else TO_TELL}: {' && '.join(map(str, lines))}"
 
     def lines(self) -> Iterator[str]:
         """What was compared, and all that differs."""
@@ -196,3 +215,15 @@ class Between:
         ids = [run.id for run, row in zip(self._runs, self._pair, strict=True) if row.get("strategy") in tuned]
         said = "weights were tuned on these queries, so its value is optimistic"
         return f" Run {ids[0]}'s {said}." if len(ids) == 1 else ""
+
+
+def _words(run: KeptRun, row: KeptRow | None, *, of_files: bool) -> tuple[str, str]:
+    """How a command names what a run measured, and the run whose weights are to be written to that file first.
+
+    Empty where only a file will do and none was kept.
+    """
+    label = row["label"] if row else ""
+    if run.chosen and (not of_files or row == own_of(run)):
+        there = of_files and holds(Path(label), run.chosen)
+        return (word(Path(label)), "") if there else (f"run-{run.id}.json", str(run.id))
+    return "" if of_files else label, ""

@@ -18,7 +18,7 @@ from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import CURRENT, KeptRow, KeptRun, find_run, kept, moved_since_last
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.runs_between import changes, newest
-from steelyard_eval.show.runs_paired import alike, causes, own_of, written
+from steelyard_eval.show.runs_paired import alike, changed_for, own_of, written
 from steelyard_eval.show.spans import Span
 from steelyard_eval.tune.replaced import write_and_log
 
@@ -126,11 +126,11 @@ class Runs(Result):
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for at, run in enumerate(self.runs):
-            row = own_of(run) or (run.today if run.facts.get("verdict") == "keep" else run.best)
+            row = _told(run)
             before = next(alike(run, self.runs[:at]), None)
             restriction = run.facts.get("restriction")
             first = f"the first{f' with {restriction}' if restriction else ''}" if row else "-"
-            moved = f"{before.id}: {', '.join(causes(before, run)) or 'nothing'}" if before else first
+            moved = f"{before.id}: {changed_for(before, run, row)}" if before else first
             rows.append(
                 {
                     "run": run.id,
@@ -179,6 +179,15 @@ def printed(line: str) -> str:
     if not found:
         return wrapped(line, 4)
     return step_in_terminal({"what": what, "command": f"steelyard {command}"})
+
+
+def _told(run: KeptRun) -> KeptRow | None:
+    """What the list has under `of`: what a run is about, where that is not run today, else the best other."""
+    own, today = own_of(run), run.today
+    if run.facts.get("verdict") == "keep":
+        return own or today
+    others = [row for row in run.facts.get("rows", ()) if row != today]
+    return own if own and own != today else max(others, key=lambda row: row["mean"], default=today)
 
 
 def _shown(row: KeptRow) -> str:

@@ -21,6 +21,8 @@ from steelyard_eval.recording.runs import KeptRun, kept
 
 Files = Mapping[Path, SearchConfig | None]
 """What each file is to hold; None for one that is to be removed."""
+MEASURE = ("compare", "gate")
+"""Jobs that keep weights which they did not choose."""
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +62,11 @@ def keep_back(dataset: Dataset | None, files: Files) -> list[str]:
     return lines
 
 
+def holds(file: Path, record: object) -> bool:
+    """Whether a file has this search."""
+    return os.path.isfile(file) and _search(_record(file)) == _search(record)  # noqa: PTH113 -- fails for no name
+
+
 def _of_another(dataset: Dataset | None, record: object) -> str:
     """Whose file it was, where its provenance names another data set."""
     name = chosen_on(record)
@@ -67,8 +74,12 @@ def _of_another(dataset: Dataset | None, record: object) -> str:
 
 
 def _undo(dataset: Dataset | None, file: Path, record: object) -> str:
-    """The command that writes a file again: of the last kept run that has it, else from a copy that is made."""
-    run = next((run.id for run in reversed(_runs(dataset)) if run.file(file) == record), None)
+    """The command that writes a file again: of the last kept run that has it, else from a copy that is made.
+
+    Of those the last that chose it: others measured it.
+    """
+    runs = [run for run in _runs(dataset) if run.file(file) == record]
+    run = max(((run.kind not in MEASURE, run.id) for run in runs), default=(False, None))[1]
     if run is not None and dataset is not None:
         return str(spelled("runs", dataset, str(run), options={"--out": file}))
     held = read_bytes(file)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -379,7 +380,7 @@ def test_the_list_names_weights_and_says_what_the_newest_gained(folder):
     assert f"Whether run 4 is better than run 2 {told} 0.456 to 0.737" in str(data.runs())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     keep(sy.load(folder).dataset, "gate", gated("bm25", 0.5), now=lambda: NOW)
-    assert f"{untold(6, 4)} (labels, weights changed)" in str(sy.load(folder).runs())
+    assert f"{untold(6, 2)} (labels changed)" in str(sy.load(folder).runs())
 
 
 def test_where_nothing_changed_since_the_last_run_the_one_before_a_change_is_told_too(folder):
@@ -444,7 +445,7 @@ def test_two_runs_end_in_one_sentence_with_the_interval_of_the_paired_difference
     few = "Too few queries to tell whether run 4 is better than run 3 (result lists changed): w.json is 0.000"
     told, step, *_ = runs.changed(3, 4)
     assert told.startswith(few)
-    assert step == f"what to label for that: steelyard judge {folder} --list"
+    assert step == "run 3: w.json 0.300, fts"  # the same weights, which no label tells apart
 
 
 def test_what_a_run_chose_goes_with_the_weights_file_that_was_edited_since(folder):
@@ -519,7 +520,6 @@ def test_changed_labels_are_told_from_a_change_of_search(folder):
         "Too few queries to tell whether run 2 is better than run 1 (labels changed): a, on the 2 queries with "
         "the same labels in both, is +0.200 nDCG@10 against that of run 1, and so few queries say nothing of "
         "others. Over all: 0.633 to 0.500.",
-        f"what to label for that: steelyard judge {folder} --list",
         "run 1: a 0.633, -",
         "run 2: a 0.500, -",
         "labels: 1 changed ('q1 m1')",
@@ -846,7 +846,7 @@ def test_a_weights_file_that_was_compared_can_be_had_again(folder, monkeypatch):
         assert file.read_bytes() == first
     weights("bm25").save(file)
     assert CliRunner().invoke(main, ["compare", *words]).exit_code == 0
-    assert str(sy.load(folder).runs()).split("\n\n")[1].startswith("Run 3 is as good as run 2 (weights")
+    assert str(sy.load(folder).runs()).split("\n\n")[1].startswith("Run 3 is as good as run 1 (weights")
 
 
 def test_a_weights_file_has_its_values_kept_beside_nine_others(folder):
@@ -904,3 +904,101 @@ def test_of_labels_too_many_to_keep_it_is_known_whether_they_are_the_same(folder
     told, *lines = runs.changed(2, 3)
     assert told.startswith(f"{untold(3, 2)} (labels changed)")
     assert "labels: changed" in lines
+
+
+def test_too_few_queries_between_two_weights_are_settled_by_judging_these_two(folder, monkeypatch):
+    """Values of 0.5, and of 0.5 and 0.1 in turn; the second file is still there, the first is no more."""
+    monkeypatch.chdir(folder.parent)
+    (folder / "corpus.jsonl").write_text("\n".join(CORPUS).replace("coffee", "who asks") + "\n")
+    for values, strategy in (([0.5] * 6, "bm25"), ([0.5, 0.1] * 3, "fts")):
+        found = of_queries(folder, values, strategy=strategy)
+        keep(sy.load("mine").dataset, "compare", found, {"config": weights(strategy).to_json()}, now=lambda: NOW)
+    weights("fts").save("w.json")
+    first, step, *_ = sy.load("mine").runs().changed(1, 2)
+    assert first.startswith("Too few queries to tell whether run 2 is better than run 1 (weights changed)")
+    what, *commands = re.split(": steelyard | && steelyard ", step)
+    assert (what, commands) == (
+        "what to label for that",
+        ["runs mine 1 --out run-1.json", "judge mine run-1.json w.json --list"],
+    )
+    assert [CliRunner().invoke(main, command.split()).exit_code for command in commands] == [0, 0]
+    weights("vector").save("w.json")
+    assert "runs mine 2 --out run-2.json && steelyard judge mine run-1.json run-2.json" in "".join(
+        sy.load("mine").runs().changed(1, 2)
+    )
+
+
+def test_where_weights_and_labels_changed_the_same_weights_under_other_labels_are_told(folder):
+    """Back to the weights of run 1, without a label: run 2 had others, and says nothing of the labels."""
+    for values, strategy in (([0.5] * 20, "bm25"), ([0.3] * 20, "fts"), ([0.1] + [0.5] * 19, "bm25")):
+        found = of_queries(folder, values, strategy=strategy)
+        if values[0] == 0.1:
+            (folder / "qrels.txt").write_text((folder / "qrels.txt").read_text().replace("q00 0 m1", "q00 0 m2"))
+        keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    runs = sy.load(folder).runs()
+    assert list(runs.to_frame()["changed since run"]) == ["the first", "1: weights", "1: labels"]
+    assert str(runs).split("\n\n")[1].splitlines() == [
+        "Run 3 is as good as run 1 (labels changed): w.json, on the 19 queries with the same labels in both, has "
+        "the same values. Over all: 0.500 to 0.480.",
+        f"more: steelyard runs {folder} 1 3",
+    ]
+    keep(sy.load(folder).dataset, "compare", found, now=lambda: NOW)
+    told = str(sy.load(folder).runs()).split("\n\n")[1].splitlines()
+    assert [line.partition(":")[0] for line in told] == [
+        "Run 4 is as good as run 3",
+        "Run 4 is as good as run 1 (labels changed)",
+        "more",
+    ]
+
+
+def test_the_list_has_what_was_compared_with_today_and_names_of_what_it_says_that_it_changed(folder):
+    """Run 2 measured no tuned row; run 3 compared theirs with the file that is used today."""
+    for kind, means in (
+        ("recommend", {"old": 0.6, "sum, tuned": 0.8}),
+        ("compare", {"old": 0.6, "moltnet": 0.7}),
+        ("compare", {"w.json": 0.8, "theirs": 0.2, "old": 0.6}),
+        ("compare", {"w.json": 0.8, "theirs": 0.2, "old": 0.6}),
+    ):
+        strategies = {"old": "fts", "moltnet": "vector", "theirs": "a Pipeline"}
+        found = of_means(means) | {"baseline": "w.json" if "w.json" in means else "old", "verdict": None}
+        found["configurations"] = [{"label": name, "strategy": strategies.get(name, "bm25")} for name in means]
+        chosen = {"config": weights("bm25").to_json()} if kind == "recommend" or "w.json" in means else None
+        keep(sy.load(folder).dataset, kind, found, chosen, now=lambda: NOW)
+    listed = sy.load(folder).runs().to_frame()[["today", "value", "of", "changed since run"]]
+    assert listed.to_numpy().tolist() == [
+        ["0.600", "0.800", "sum, tuned", "the first"],
+        ["0.600", "0.700", "moltnet", "1: nothing (old)"],
+        ["0.800", "0.600", "old", "1: nothing"],
+        ["0.800", "0.600", "old", "3: nothing"],
+    ]
+
+
+def test_a_run_is_held_against_one_of_the_same_job_and_last_against_a_gate_that_failed(folder):
+    """A broken file was gated before the recommendation, and after it."""
+    for kind, value, verdict in (
+        ("compare", 0.5, None), ("gate", 0.1, "fail"), ("recommend", 0.5, "ship"), ("gate", 0.1, "fail"),
+        ("compare", 0.5, None), ("gate", 0.5, "pass"), ("loop", 0.5, None),
+    ):  # fmt: skip
+        found = of_queries(folder, [value] * 20, strategy=f"weighted_sum({value}*fts)") | {"verdict": verdict}
+        keep(sy.load(folder).dataset, kind, found, now=lambda: NOW)
+    assert list(sy.load(folder).runs().to_frame()["changed since run"]) == [
+        "the first", "1: weights", "1: nothing", "2: nothing", "1: nothing", "4: weights", "6: nothing",
+    ]  # fmt: skip
+    told = str(sy.load(folder).runs()).split("\n\n")[1].splitlines()
+    assert told == ["Run 7 is as good as run 6: w.json has 0.500 nDCG@10."]  # not better than what never was used
+    for run in ("6", "5", "3", "1"):
+        CliRunner().invoke(main, ["runs", str(folder), run, "--delete"])
+    assert list(sy.load(folder).runs().to_frame()["changed since run"])[-1] == "4: weights"
+
+
+def test_weights_that_are_replaced_are_those_of_the_run_that_chose_them(folder, monkeypatch):
+    """Run 1 chose them, run 2 chose others, run 3 measured them."""
+    monkeypatch.chdir(folder)
+    data, file = sy.load(folder).dataset, Path("w.json")
+    for kind, strategy in (("recommend", "bm25"), ("recommend", "fts"), ("compare", "bm25")):
+        keep(data, kind, document(), {"config": weights(strategy).to_json()})
+    weights("bm25").save(file)
+    again = f"steelyard runs {folder} {{}} --out w.json"
+    assert keep_back(data, {file: weights("vector")}) == [f"w.json: replaced; to undo: {again.format(1)}"]
+    CliRunner().invoke(main, ["runs", str(folder), "1", "--delete"])
+    assert keep_back(data, {file: weights("vector")}) == [f"w.json: replaced; to undo: {again.format(3)}"]

@@ -34,11 +34,12 @@ def runs(dataset: str, run: int | None, other: int | None, out: str | None, dele
     """List what compare, recommend, tune, learn and gate found on DATASET, and say whether the last is better.
 
     Nothing is measured: after a change compare the same weights again first. `of` is what a run chose, else its
-    weights file, else its best contender, and `value` its metric. A run is held against the newest one before it
-    that measured the same under the same --for, --latency and --embedding-calls. `result lists`: the same weights
-    and labels found other entries. With RUN that run alone. With RUN and OTHER whether OTHER is better, by how
-    much, and what changed. Runs are kept in .steelyard/runs.db beside the data set, with ids and numbers and
-    without texts; STEELYARD_RUNS=off keeps none.
+    weights file, else the best of those beside `today`, and `value` its metric. A run is held against one before
+    it that measured the same under the same --for, --latency and --embedding-calls, of the same job where there
+    is one, and of the same weights where data or labels changed, too. `2: nothing (bm25)`: bm25 measures as in
+    run 2, whatever `of` is. `result lists`: the same weights and labels found other entries. With RUN that run
+    alone. With RUN and OTHER whether OTHER is better, by how much, and what changed. Runs are kept in
+    .steelyard/runs.db beside the data set, with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
     """
     if out and (run is None or other is not None):
         raise click.UsageError("--out writes the weights of one run; name that run")
