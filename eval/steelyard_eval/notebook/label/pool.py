@@ -185,4 +185,4 @@ def _value(gain: Floats) -> Floats:
     """
     apart = np.sqrt(((gain[1:] - gain[0]) ** 2).mean(axis=0)) if len(gain) > 1 else gain[0]
     told: Floats = apart * np.sqrt(gain.mean(axis=0))
-    return told + REST * max(float(told.mean()), 1e-9)
+    return told + REST * max(float(told.sum()) / max(1, told.size), 1e-9)  # also of no pair
