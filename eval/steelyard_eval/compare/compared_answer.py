@@ -56,12 +56,12 @@ def answer(
     row, base = (
         next((row for row in record["configurations"] if row["label"] == side), None) for side in (label, baseline)
     )
-    if row and row.get("tuned") and not (base and base.get("tuned")) and verdict != "worse":
-        sentence += FLATTERED if len(sentence + FLATTERED) <= LONGEST else ""
     formula = row["strategy"] if row else ""
     wanted = max(0, (top.get("queries_needed") or 0) - (record["dataset"].get("judged") or 0)) if dataset else 0
     model = record.get("model") or ""
     tuned = bool(row and row.get("tuned") and not row.get("edited"))
+    if tuned and not (base and base.get("tuned")) and verdict != "worse":
+        sentence += FLATTERED if len(sentence + FLATTERED) <= LONGEST else ""
     lists = bool(row and row.get("kind") == "lists")
     system = (row.get("system") if row else None) or "plain"
     written = formula if system == "plain" else f"{system} with {formula}"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError
+from steelyard.base.escape import visible
 from steelyard.base.extras import missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
@@ -15,6 +16,7 @@ from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.corpus_and_queries import QUERIES
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash
@@ -149,8 +151,11 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     left = dataset.unlabelled
     if not left:
         more = f"about {rough(wanted)} new ones" if wanted else "new ones"
-        file = "queries.jsonl" if dataset.in_memory else word(dataset.path / "queries.jsonl")
-        return drawing(dataset, f"every query has labels; to tell more, write {more} into {file}, then label them")
+        file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
+        told = f"every query has labels; to tell more, write {more} into {file}{lacking(dataset)}, then label them"
+        step = drawing(dataset, told)
+        accept = spelled("check", dataset, options={"--accept": True}) if sealed(dataset) else None
+        return Step(told, f"{accept} && {step.command}") if accept else step
     if wanted is None:
         told = "label more of your queries"
     elif rough(wanted) > left:
@@ -159,6 +164,21 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str) -> Step:
     else:
         told = f"label about {counted(rough(wanted), 'more query', 'more queries')}{purpose}"
     return drawing(dataset, told)
+
+
+def sealed(dataset: Dataset) -> bool:
+    """Whether its queries.jsonl cannot grow by itself."""
+    return dataset.in_memory or bool(dataset.query_vectors) or holds_hash(dataset.path, QUERIES)
+
+
+def lacking(dataset: Dataset) -> str:
+    """What to do with the recorded vectors of queries where there are new ones; empty without any."""
+    if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
+        return ""
+    kinds = sorted({*map(indexing_kind, models)} - {""})
+    named = f"name --embedder {' or '.join(kinds)}" if kinds else "name an --embedder"
+    files = ", ".join(f"queries.{visible(model)}.f16.npy" for model in models)
+    return f", delete {files}, which lacks them ({named} from then on, else LSA is used)"
 
 
 def drawing(dataset: Dataset, what: str) -> Step:

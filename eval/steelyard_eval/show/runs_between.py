@@ -34,6 +34,7 @@ from steelyard_eval.tune.replaced import holds
 
 SAME = "the same values"
 TO_LABEL, TO_TELL = "what to label for that", "to tell, measure both alike"
+TO_SEE = "where it loses most, and why"
 Step = tuple[str, list[str], dict[str, object]]
 """A command: its name, words and options."""
 
@@ -107,24 +108,25 @@ class Between:
         return f"{head}{why}: {new['label']}{on} is {in_words(gain, metric, against)}.{over}{self._optimism}"
 
     def steps(self) -> Iterator[str]:
-        """The commands that tell what the two runs cannot."""
-        few = not self._untold and self._tested[0] == TOO_FEW
-        if not self._untold and not (few and searched(self.one, self.other) and "model" not in self.causes):
+        """The commands that show why one is better, or tell what the two runs cannot."""
+        told, few = not self._untold, self._tested[0] == TOO_FEW
+        if told and (self._tested[0] == SAME or not searched(self.one, self.other) or "model" in self.causes):
             return
-        rows = self._pair if few else [own_of(run) or run.today or run.best for run in self._runs]
-        words = [_words(run, row, of_files=few) for run, row in zip(self._runs, rows, strict=True)]
+        rows = self._pair if told else [own_of(run) or run.today or run.best for run in self._runs]
+        words = [_words(run, row, of_files=told) for run, row in zip(self._runs, rows, strict=True)]
         names = [name for name, _ in words]
         if len({*names} - {""}) < 2:
             return
         steps: list[Step] = [("runs", [id_], {"--out": name}) for name, id_ in words if id_]
-        if few:
-            steps += [("judge", names, {"--list": True})]
+        if told:
+            see: Step = ("explain", names[1:], {"--against": names[0]})
+            steps += [("judge", names, {"--list": True}) if few else see]
         elif all(run.chosen for run in self._runs):  # one after the other, for each may need vectors of its own
             steps += [*(("compare", [name], {}) for name in names), ("runs", [], {})]
         else:
             steps += [("compare", names, {"--baseline": names[0]})]
         lines = (spelled(job, self.dataset, *given, options=options) for job, given, options in steps)
-        yield f"{TO_LABEL if few else TO_TELL}: {' && '.join(map(str, lines))}"
+        yield f"{TO_TELL if not told else TO_LABEL if few else TO_SEE}: {' && '.join(map(str, lines))}"
 
     def lines(self) -> Iterator[str]:
         """What was compared, and all that differs."""

@@ -249,8 +249,7 @@ class Toll:
             for value in (change.low, change.high, self.within.expected.mean, free.expected.mean)
         )
         if change.mean <= 0:
-            no_more = f"and no more without it ({without}; docs/tuning.md says why)"
-            return f"{lead} It shows no cost: {within} {self.metric} is expected with it, {no_more}."
+            return f"{lead} It shows no cost: no more is expected without it."
         cost = f"It costs {change.mean:.3f} {self.metric} (95% sure of {low} to {high})"
         return f"{lead} {cost}: {within} expected with it, {without} without, by {free.formula}."
 

@@ -40,6 +40,7 @@ def test_what_is_proven_is_tuned_and_what_is_not_looked_for():
     assert "optimistic" not in answer(record | tuned | both).sentence
     tuned["configurations"][0] |= {"edited": True, "system": "echovault", "strategy": "fts at its best"}
     assert answer(record | tuned).formula == "echovault with fts at its best"
+    assert "optimistic" not in answer(record | tuned).sentence  # nobody tuned what was edited since
     index, search, step = answer(record | tuned, load(starter()), named, {"--embedder": "wordllama"}).steps
     assert search.command.endswith(" --weights w.json")
     assert step.command.endswith(" --current mine=w.json --embedder wordllama")

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -57,8 +58,12 @@ def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
 
 
 def test_a_sealed_data_set_draws_what_it_has(folder):
-    (folder / "queries.minilm.f16.npy").write_bytes(b"")
-    assert write_queries.sealed(type("Set", (), {"in_memory": False, "path": folder})())
+    """Its recorded vectors have a row for each query."""
+    assert not write_queries.sealed(load(folder))
+    rows = len((folder / "queries.jsonl").read_text().splitlines())
+    for side, count in (("corpus", len(load(folder).entries)), ("queries", rows)):
+        np.save(folder / f"{side}.minilm.f16.npy", np.ones((count, 2), dtype=np.float16))
+    assert write_queries.sealed(load(folder))
 
 
 def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):

@@ -529,7 +529,11 @@ class TestCommand:
         [
             (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
             (20, "These labels are enough to decide by; from 40 on the gain is stated, too."),
-            (58, "These labels are enough to decide by; recommend says how many more may change that."),
+            (
+                58,
+                "These labels are enough to decide by; once recommend has decided, "
+                "this says what more can change.",
+            ),
         ],
     )
     def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
@@ -553,8 +557,7 @@ class TestCommand:
 
     def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
         found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
-        count = json.loads(self.run("--out", tmp_path, "--json").stdout)["left"]
-        assert found.startswith(f"0 pairs judged, {count} left. ")
+        assert found.startswith("0 pairs judged. ")  # how many are left is no goal
         needless = "No pair needs a label: one without counts as not relevant (pool: complete), so only grades"
         assert f" show. {needless} above 0 can change this. " in found
         assert "to label pairs all the same, one key each: " in found
@@ -593,7 +596,7 @@ class TestCommand:
         keep(load(folder), "recommend", decided)
         words = ["judge", str(folder), "--list"]
         said = " ".join(CliRunner().invoke(main, words).stdout.split())
-        usual = "recommend says how many more may change that."
+        usual = "once recommend has decided, this says what more can change."
         assert f"By these labels recommend {told} " in said if told else usual in said
         assert ("decide by these labels" in said) == (told is None)
         rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)
@@ -608,7 +611,10 @@ class TestCommand:
         folder = shutil.copytree(starter(), tmp_path / "mine")
         said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
-        assert "delete queries.minilm.f16.npy, which lacks them (vectors are then of LSA" in said
+        assert (
+            "delete queries.minilm.f16.npy, which lacks them (name --embedder minilm from then on, else LSA"
+            in said
+        )
         assert f"and then: steelyard check {folder} --acc" in said
 
         with (folder / "queries.jsonl").open("a") as file:

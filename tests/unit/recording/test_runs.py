@@ -928,6 +928,23 @@ def test_too_few_queries_between_two_weights_are_settled_by_judging_these_two(fo
     )
 
 
+def test_where_other_weights_are_worse_the_commands_show_on_which_queries(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    (folder / "corpus.jsonl").write_text("\n".join(CORPUS).replace("coffee", "who asks") + "\n")
+    for value, strategy in ((0.5, "bm25"), (0.1, "fts")):
+        found = of_queries(folder, [value] * 20, strategy=strategy)
+        keep(sy.load("mine").dataset, "compare", found, {"config": weights(strategy).to_json()}, now=lambda: NOW)
+    weights("fts").save("w.json")
+    first, step, *_ = sy.load("mine").runs().changed(1, 2)
+    assert first.startswith("Run 2 is worse than run 1 (weights changed)")
+    what, *commands = re.split(": steelyard | && steelyard ", step)
+    assert (what, commands) == (
+        "where it loses most, and why",
+        ["runs mine 1 --out run-1.json", "explain mine w.json --against run-1.json"],
+    )
+    assert [CliRunner().invoke(main, command.split()).exit_code for command in commands] == [0, 0]
+
+
 def test_where_weights_and_labels_changed_the_same_weights_under_other_labels_are_told(folder):
     """Back to the weights of run 1, without a label: run 2 had others, and says nothing of the labels."""
     for values, strategy in (([0.5] * 20, "bm25"), ([0.3] * 20, "fts"), ([0.1] + [0.5] * 19, "bm25")):

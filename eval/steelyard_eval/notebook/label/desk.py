@@ -14,7 +14,7 @@ from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.markup import counted
 from steelyard_eval.decide.promise import FEWEST as STATED
-from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, rough
+from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, lacking, rough, sealed
 from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
@@ -23,7 +23,7 @@ from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more, query_vectors, sealed
+from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import KeptFacts
 
@@ -138,7 +138,7 @@ def _complete(pool: Pool) -> bool:
 def _counts(record: DeskState) -> str:
     if not (record["card"] or record["given"]) and record["drawn"]:
         return ""  # nothing was asked, and nothing will be
-    left = f", {record['left']} left" if record["card"] else ""
+    left = f", {record['left']} left" if record["card"] and not record["complete"] else ""
     return f"{counted(record['given'], 'pair')} judged{left}."
 
 
@@ -156,15 +156,8 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         if log_has_more(dataset, session.pool.seed):
             yield judging(dataset, f"{written}, or draw them from the log", option="--from-log")
         elif sealed(dataset) and not dataset.in_memory:
-            vectors = ", ".join(query_vectors(dataset))
-            without = (
-                f", delete {vectors}, which lacks them (vectors are then of LSA, or of --embedder)"
-                if vectors
-                else ""
-            )
-            yield Step(
-                f"{written}{without}, and then", spelled("check", dataset, options={"--accept": True}) or ""
-            )
+            accept = spelled("check", dataset, options={"--accept": True}) or ""
+            yield Step(f"{written}{lacking(dataset)}, and then", accept)
         else:
             yield Step(written)
     elif dataset.unlabelled:
@@ -254,7 +247,7 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
         yield f"With {more}{size} your labels decide."
         return
     stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
-    beyond = f"{command} says how many more may change that"
+    beyond = f"once {command} has decided, this says what more can change"
     if stated and drawn["labelled"] < stated:
         beyond = f"from {stated} on the gain is stated, too"
     yield _decided(drawn) if drawn["verdict"] else f"These labels are enough to decide by; {beyond}."

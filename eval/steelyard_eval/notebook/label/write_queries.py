@@ -22,7 +22,7 @@ from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import wording
 from steelyard_eval.datasets.logs import decode, lines_of
-from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.decide.steps import sealed
 
 WANTED = 20
 """Queries from which on labels choose better than the default."""
@@ -93,16 +93,6 @@ def drawn_from_log(
     named = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
     ids = [(known | named)[wording(text)] for text in drawn]
     return ids, [Query(id=named[key], text=text) for key, text in new.items()]
-
-
-def query_vectors(dataset: Dataset) -> list[str]:
-    """The files of recorded vectors of its queries, by name."""
-    return [] if dataset.in_memory else sorted(path.name for path in dataset.path.glob("queries.*.npy"))
-
-
-def sealed(dataset: Dataset) -> bool:
-    """Whether its queries.jsonl cannot grow."""
-    return dataset.in_memory or bool(query_vectors(dataset)) or holds_hash(dataset.path, QUERIES)
 
 
 def log_has_more(dataset: Dataset, seed: int) -> bool:
