@@ -22,10 +22,11 @@ from steelyard_eval.decide.steps import (
     using,
 )
 from steelyard_eval.export import TARGETS
-from steelyard_eval.tune.replaced import write_and_log, write_weights
+from steelyard_eval.tune.replaced import holds, write_and_log, write_weights
 
 DecidedT = TypeVar("DecidedT", bound=DecidedDocument)
 ChosenT = TypeVar("ChosenT", bound="ChosenWeights[Any]")
+SAME = ", the same search as before"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +84,7 @@ class ChosenWeights(Reported[DecidedT]):
         ]
         content = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
         files = _files(target, self.config, self.attempt)
+        same = {file for file, config in files.items() if config is not None and holds(file, config.to_json())}
         before = write_weights(files, dataset)
         written = [file for file, config in files.items() if config is not None]
         other = (
@@ -90,7 +92,10 @@ class ChosenWeights(Reported[DecidedT]):
             if self.record["verdict"] == "try"
             else f"the best that may be chosen{to and ' for '}{to}"
         )
-        lines = [f"{file}: {other if file == beside(target) else content}" for file in written]
+        lines = [
+            f"{file}: {other if file == beside(target) else content}{SAME if file in same else ''}"
+            for file in written
+        ]
         if target not in files and target.is_file():
             lines.append(f"{target}: unchanged, from before this run")
         again, here = self.record.get("command"), [] if target == WEIGHTS else ["-o", str(target)]

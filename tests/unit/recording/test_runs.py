@@ -696,6 +696,8 @@ def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(fold
         assert SearchConfig.load(copy) == weights("bm25")
     named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
     assert (named.exit_code, "tuned from" in named.stderr) == (0, False)
+    same = ", the same search as before\n"  # what is run is plain's, as it was when nothing was named
+    assert (same in ended.stdout, same in named.stdout) == (False, True)
 
 
 def test_a_run_can_be_made_a_file_again(folder, monkeypatch):
