@@ -156,10 +156,8 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     dataset, first = load(session.pool.dataset.path), ""
     if done.before and Gate.of(dataset).of_other_labels():
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
-        options = {
-            "--update": True,
-            "--because": "new labels",
-        }  # weights later: both at once are refused
+        # weights later: the gate refuses both at once
+        options = {"--update": True, "--because": "new labels"}
         yield step_in_terminal({"what": what, "command": spelled("gate", dataset, options=options) or ""})
         first = "then "
     decide = deciding(dataset)
