@@ -126,11 +126,11 @@ def to_do(verdict: str, last: Step, dataset: Dataset, model: str) -> tuple[Step,
     return (last,)
 
 
-def deciding(dataset: Dataset) -> Step:
-    """Decide by labels that are new."""
+def deciding(dataset: Dataset, job: str = "recommend") -> Step:
+    """Decide by labels that are new; by `learn` they decide together with a log."""
     file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), "")
     replaces = f" (if that replaces {file}, it prints how to undo it)" if file else ""
-    return Step(f"decide by these labels{replaces}", spelled("recommend", dataset, options={}) or "")
+    return Step(f"decide by these labels{replaces}", spelled(job, dataset, options={}) or "")
 
 
 def labelled_as(copy: Path, dataset: Dataset) -> str:

@@ -13,6 +13,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.decide.promise import NO_GAIN, Gain
+from steelyard_eval.decide.steps import labelling
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, compare_paired
 from steelyard_eval.recording.rankings import spelled
@@ -92,7 +93,7 @@ class Between:
         why = f" ({', '.join(self.causes)} changed)" if self.causes else ""
         if self._untold or not self._pair:
             return f"Whether {now} is better than {then} cannot be told{why}: {self._untold}."
-        (old, new), (verdict, gain), metric = self._pair, self._tested, str(self.other.facts.get("metric"))
+        (old, new), (verdict, gain, _), metric = self._pair, self._tested, str(self.other.facts.get("metric"))
         on = f", on the {len(self._values)} queries with the same labels in both," if self._data else ""
         over = f" Over all: {number(old['mean'])} to {number(new['mean'])}." if self._data else ""
         if verdict == SAME:
@@ -109,8 +110,13 @@ class Between:
 
     def steps(self) -> Iterator[str]:
         """The commands that show why one is better, or tell what the two runs cannot."""
-        told, few = not self._untold, self._tested[0] == TOO_FEW
-        if told and (self._tested[0] == SAME or not searched(self.one, self.other) or "model" in self.causes):
+        verdict, _, more = self._tested
+        told, few = not self._untold, verdict == TOO_FEW
+        if told and (verdict == SAME or not searched(self.one, self.other) or "model" in self.causes):
+            return
+        if told and few and self.dataset.complete and not self.dataset.unlabelled:  # no label of a pair would help
+            step = labelling(self.dataset, more, "")
+            yield f"{step.what}: {step.command}"
             return
         rows = self._pair if told else [own_of(run) or run.today or run.best for run in self._runs]
         words = [_words(run, row, of_files=told) for run, row in zip(self._runs, rows, strict=True)]
@@ -142,7 +148,8 @@ class Between:
             means = [number(row["mean"]) for row in (then, now)]
             yield f"today, {now['label']}: {' to '.join(dict.fromkeys(means))}"
         gaps = {query: (new[0] or 0) - (old[0] or 0) for query, old, new in self._ranked if old[1] != new[1]}
-        most = sorted(filter(gaps.__getitem__, gaps), key=lambda query: (-abs(gaps[query]), query))[:NAMED]
+        moved_most = (query for query, gap in gaps.items() if gap and (query in self._values or not self._data))
+        most = sorted(moved_most, key=lambda query: (-abs(gaps[query]), query))[:NAMED]
         named = ", ".join(f"{query} {number(gaps[query], signed=True)}" for query in most)
         if gaps:
             yield f"lists: {len(gaps)} of {len(self._ranked)} changed{f', most {named}' if named else ''}"
@@ -184,17 +191,18 @@ class Between:
         }
 
     @cached_property
-    def _tested(self) -> tuple[str, Gain]:
-        """The verdict on these values, and by how much they rose."""
+    def _tested(self) -> tuple[str, Gain, int | None]:
+        """The verdict on these values, by how much they rose, and how many more queries would tell."""
         if not self._values:
-            return SAME, NO_GAIN
+            return SAME, NO_GAIN, None
         queries = self.dataset.queries
         numbers = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
         units = [numbers.get(query, query) for query in self._values]
         old, new = zip(*self._values.values(), strict=True)
         paired = compare_paired(new, old, units)
         gain = Gain.within(Interval(paired.delta, paired.low, paired.high), len({*units}))
-        return paired.verdict if paired.wins + paired.losses else SAME, gain
+        more = max(0, paired.queries_needed - len(self._values)) if paired.queries_needed else None
+        return paired.verdict if paired.wins + paired.losses else SAME, gain, more
 
     @cached_property
     def _untold(self) -> str:

@@ -567,7 +567,7 @@ def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch)
         [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
     ]
     assert f"less nDCG@10 with vector than with bm25: {len(lost)} of {len(rows)} judged queries;" in shown
-    assert f"\nmore: {gained}, listed by: steelyard explain" in shown
+    assert f"\n{gained} queries have more, listed by: steelyard explain" in shown
     assert shown.endswith(" bm25 vector\n")
     same = run("explain", starter(), "fts", "--against", "other=fts").stdout
     assert same == "less nDCG@10 with fts than with other: none of 59 judged queries\n"

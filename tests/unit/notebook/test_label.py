@@ -490,7 +490,7 @@ class TestCommand:
             CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
         )
 
-        said = "Nothing is left to label: 59 of 59 queries have labels. These labels are enough to decide by; "
+        said = "Nothing is left to label: 59 of 59 queries have labels. These labels are enough for recommend to"
         assert " ".join(drawn.stdout.split()).startswith(said)
         assert "drawn at random and" not in drawn.stderr
         assert "That stands, so no pair is asked." in " ".join(duel.stdout.split())
@@ -528,11 +528,10 @@ class TestCommand:
         ("kept", "said"),
         [
             (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
-            (20, "These labels are enough to decide by; from 40 on the gain is stated, too."),
+            (20, "These labels are enough for recommend to decide by; from 40 on the gain is stated, too."),
             (
                 58,
-                "These labels are enough to decide by; once recommend has decided, "
-                "this says what more can change.",
+                "These labels are enough for recommend to decide by.",
             ),
         ],
     )
@@ -596,7 +595,7 @@ class TestCommand:
         keep(load(folder), "recommend", decided)
         words = ["judge", str(folder), "--list"]
         said = " ".join(CliRunner().invoke(main, words).stdout.split())
-        usual = "once recommend has decided, this says what more can change."
+        usual = "These labels are enough for recommend to decide by."
         assert f"By these labels recommend {told} " in said if told else usual in said
         assert ("decide by these labels" in said) == (told is None)
         rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)

@@ -930,6 +930,17 @@ def test_too_few_queries_between_two_weights_are_settled_by_judging_these_two(fo
     )
 
 
+def test_of_a_complete_pool_more_queries_are_asked_for_and_no_pairs(folder):
+    """One without a label counts as not relevant there, so that only queries that are new can tell two apart."""
+    (folder / "dataset.json").write_text('{"name": "mine", "pool": "complete"}')
+    for values, strategy in (([0.5] * 6, "bm25"), ([0.5, 0.1] * 3, "fts")):
+        found = of_queries(folder, values, strategy=strategy)
+        keep(sy.load(folder).dataset, "compare", found, {"config": weights(strategy).to_json()}, now=lambda: NOW)
+    _, step, *_ = sy.load(folder).runs().changed(1, 2)
+    assert step.startswith("every query has labels; to tell more, write about ")
+    assert step.endswith(f"then label them: steelyard judge {folder}")
+
+
 def test_where_other_weights_are_worse_the_commands_show_on_which_queries(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     (folder / "corpus.jsonl").write_text("\n".join(CORPUS).replace("coffee", "who asks") + "\n")

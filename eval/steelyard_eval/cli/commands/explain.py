@@ -15,6 +15,7 @@ from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.configurations import lists_alone, parted, separate
 from steelyard_eval.common.console import table
 from steelyard_eval.common.documents.parts import StepRecord
+from steelyard_eval.common.markup import counted
 from steelyard_eval.compare import Comparison, compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
@@ -134,6 +135,7 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
     first = "; the first, signal by signal" if rows else ""
     why = [StepRecord(what=f"{counts}{first}", command=document["command"] if rows else "")]
     if document["reverse"]:
-        why += [StepRecord(what=f"more: {document['better']}, listed by", command=document["reverse"])]
+        better = counted(document["better"], "query has", "queries have")
+        why += [StepRecord(what=f"{better} more, listed by", command=document["reverse"])]
     parts = [table(rows, columns)] if rows else []
     return "\n\n".join([*parts, "\n".join(map(step_in_terminal, why))])

@@ -149,7 +149,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         return
     stands = duel and duel["stands"]
     if (dataset.qrels or record["labels"]) and not (record["drawn"] and record["drawn"]["verdict"]):
-        yield deciding(dataset)
+        yield deciding(dataset, _decider(record["drawn"]))
     if not stands:
         row = '{"id": "...", "text": "..."}'
         written = f"to judge more, add queries to {dataset.path / QUERIES}, a line {row} each"
@@ -236,7 +236,8 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
     """Which query is next, and what the labelled ones are good for."""
     held = drawn["labelled"] - drawn["judged"]
     full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
-    full = f"{drawn['labelled']} of {drawn['queries'] + held} queries have labels" if held else full
+    of = "queries" if drawn["stated"] else "different queries of the log"
+    full = f"{drawn['labelled']} of {drawn['queries'] + held} {of} have labels" if held else full
     if drawn["query"]:
         yield f"{full}; next: {counted(drawn['left'], 'pair')} of {drawn['query']}."
     else:
@@ -246,11 +247,17 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
         size = f", {counted(drawn['pairs'], 'pair')}," if drawn["pairs"] else ""
         yield f"With {more}{size} your labels decide."
         return
-    stated, command = drawn["stated"], "recommend" if drawn["stated"] else "learn"
-    beyond = f"once {command} has decided, this says what more can change"
-    if stated and drawn["labelled"] < stated:
-        beyond = f"from {stated} on the gain is stated, too"
-    yield _decided(drawn) if drawn["verdict"] else f"These labels are enough to decide by; {beyond}."
+    if drawn["verdict"]:
+        yield _decided(drawn)
+        return
+    stated = drawn["stated"]
+    stating = f"; from {stated} on the gain is stated, too" if stated and drawn["labelled"] < stated else ""
+    yield f"These labels are enough for {_decider(drawn)} to decide by{stating}."
+
+
+def _decider(drawn: DrawnRecord | None) -> str:
+    """What decides by these labels: queries of a log do together with its acts."""
+    return "recommend" if drawn is None or drawn["stated"] else "learn"
 
 
 def _decided(drawn: DrawnRecord) -> str:
