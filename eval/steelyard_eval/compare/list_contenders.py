@@ -198,6 +198,14 @@ def of_transformer(label: str, transformer: Transformer) -> ListContender:
     return ListContender(label, "function", f"a {type(transformer).__name__}", partial(_transformed, transformer))
 
 
+def _short(filters: Mapping[str, Mapping[str, Any]] | None) -> dict[str, object]:
+    """Filters as people write them into queries.jsonl: one value that has to be there stands for itself."""
+    return {
+        field: tests["any"][0] if {*tests} == {"any"} and len(tests["any"]) == 1 else dict(tests)
+        for field, tests in (filters or {}).items()
+    }
+
+
 def _transformed(
     transformer: Transformer, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
@@ -205,7 +213,7 @@ def _transformed(
 
     topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in queries])
     if any(query.filters for query in queries):  # as text, because pipelines compare cells
-        topics["filter"] = [json.dumps(query.filters.to_json(), sort_keys=True) for query in queries]
+        topics["filter"] = [json.dumps(_short(query.filters.to_json()), sort_keys=True) for query in queries]
     frame = transformer.transform(topics)
     if not hasattr(frame, "columns"):
         raise ConfigError(

@@ -163,11 +163,11 @@ class Gate:
         files = {history_path(self.path): history_text(lines), self.path: new.text()}
         copies = {} if old is None else kept_back(self.path)
         write_texts({**copies, **files})
-        undo = to_have_again(copies, files)
-        if old is not None and "labels" in differing:
-            copy = self._copy_of_labels(old)
-            labels = labelled_as(copy[0], self.dataset) if copy else "no copy of them is kept"
-            undo += f"\nthe labels of that baseline, which it needs: {labels}"
+        others = old is not None and "labels" in differing
+        copy = self._copy_of_labels(old) if old is not None and others else None
+        undo = to_have_again(copies, files, labelled_as(copy[0], self.dataset) if copy else "")
+        if others and not copy:
+            undo += "\nthat baseline needs its labels, too, and no copy of them is kept"
         return gating, list(files), undo
 
     @property

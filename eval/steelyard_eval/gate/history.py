@@ -80,10 +80,14 @@ def kept_back(baseline: Path) -> dict[Path, bytes]:
     return {history_path(copy): read_bytes(history) if history.exists() else b"", copy: held}
 
 
-def to_have_again(copies: Iterable[Path], files: Iterable[Path]) -> str:
-    """The commands that bring back what was kept, in the order of the files; empty where nothing was."""
+def to_have_again(copies: Iterable[Path], files: Iterable[Path], labels: str = "") -> str:
+    """The commands that bring back what was kept, in the order of the files; empty where nothing was.
+
+    `labels` is the command that brings back the labels of then, where others came since.
+    """
     commands = [shlex.join(["cp", word(copy), word(file)]) for copy, file in zip(copies, files, strict=False)]
-    return f"the baseline before is kept; to undo: {' && '.join(commands)}" if commands else ""
+    kept = f"the baseline before is kept{', and so are its labels' if labels else ''}"
+    return f"{kept}; to undo: {' && '.join(filter(None, (*commands, labels)))}" if commands else ""
 
 
 def author() -> str:

@@ -35,7 +35,7 @@ from steelyard_eval.tune.replaced import holds
 
 SAME = "the same values"
 TO_LABEL, TO_TELL = "what to label for that", "to tell, measure both alike"
-TO_SEE = "where it loses most, and why"
+TO_SEE = "where it {} most, and why"
 Step = tuple[str, list[str], dict[str, object]]
 """A command: its name, words and options."""
 
@@ -125,14 +125,16 @@ class Between:
             return
         steps: list[Step] = [("runs", [id_], {"--out": name}) for name, id_ in words if id_]
         if told:
-            see: Step = ("explain", names[1:], {"--against": names[0]})
+            lost, won = names if verdict == "better" else names[::-1]
+            see: Step = ("explain", [lost], {"--against": won})
             steps += [("judge", names, {"--list": True}) if few else see]
         elif all(run.chosen for run in self._runs):  # one after the other, for each may need vectors of its own
             steps += [*(("compare", [name], {}) for name in names), ("runs", [], {})]
         else:
             steps += [("compare", names, {"--baseline": names[0]})]
         lines = (spelled(job, self.dataset, *given, options=options) for job, given, options in steps)
-        yield f"{TO_TELL if not told else TO_LABEL if few else TO_SEE}: {' && '.join(map(str, lines))}"
+        see_what = TO_SEE.format("gains" if verdict == "better" else "loses")
+        yield f"{TO_TELL if not told else TO_LABEL if few else see_what}: {' && '.join(map(str, lines))}"
 
     def lines(self) -> Iterator[str]:
         """What was compared, and all that differs."""

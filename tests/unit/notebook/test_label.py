@@ -824,7 +824,8 @@ class TestCommand:
         copied = "cp judgments/qrels.before-1.txt qrels.txt\n"
         assert f"\nto have the labels of the baseline again{lacks}: {copied}" in found.stdout
         told = CliRunner().invoke(main, [*gate, "--update", "--because", "new labels"]).stdout
-        assert told.endswith(f"\nthe labels of that baseline, which it needs: {copied}")
+        assert "the baseline before is kept, and so are its labels; to undo: cp " in told
+        assert told.endswith(f" && {copied}")
         shutil.copy("judgments/qrels.before-1.txt", first)
         told = CliRunner().invoke(main, [*words, "--apply"]).stdout  # the labels are those of the baseline now
         assert told.endswith("to undo: cp judgments/qrels.before-1.txt qrels.txt\n")

@@ -956,6 +956,9 @@ def test_where_other_weights_are_worse_the_commands_show_on_which_queries(folder
         ["runs mine 1 --out run-1.json", "explain mine w.json --against run-1.json"],
     )
     assert [CliRunner().invoke(main, command.split()).exit_code for command in commands] == [0, 0]
+    _, gains, *_ = sy.load("mine").runs().changed(2, 1)
+    assert gains.startswith("where it gains most, and why: ")
+    assert gains.endswith("steelyard explain mine w.json --against run-1.json")
 
 
 def test_where_weights_and_labels_changed_the_same_weights_under_other_labels_are_told(folder):

@@ -137,12 +137,13 @@ def test_a_pipeline_gets_the_filters_of_queries():
             self.seen = dict(zip(topics["qid"], map(json.loads, topics["filter"]), strict=True))
             return pd.DataFrame([("q1", "m1", 1.0)], columns=["qid", "docno", "score"])
 
-    queries = [{"id": "q1", "text": "x", "filter": {"project": "api"}}, {"id": "q2", "text": "x"}]
+    own = {"project": "api", "tags": {"all": ["a"]}}  # as it stands in queries.jsonl
+    queries = [{"id": "q1", "text": "x", "filter": own}, {"id": "q2", "text": "x"}]
     entries = [{"id": "m1", "text": "x", "project": "api"}]
-    own = sy.load(entries, queries, {"q1": ["m1"], "q2": ["m1"]})
+    data = sy.load(entries, queries, {"q1": ["m1"], "q2": ["m1"]})
     pipeline = Scoped()
-    found = own.compare({"theirs": pipeline}, timed=False)
-    assert pipeline.seen == {"q1": {"project": {"any": ["api"]}}, "q2": {}}
+    found = data.compare({"theirs": pipeline}, timed=False)
+    assert pipeline.seen == {"q1": own, "q2": {}}
     assert (
         "1 queries carry a filter (column filter), which theirs has to apply by itself" in found.record["notices"]
     )

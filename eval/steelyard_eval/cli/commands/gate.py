@@ -91,8 +91,8 @@ def gate(
     """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
 
     Without a CONTENDER everything that the baseline names is gated. Exit codes: 0 fine, 1 search got worse, 2 the
-    data or the labels are not those of the baseline, 3 inconclusive under --strict. With --update the baseline is
-    written instead, and nothing is written where that would hide a decline.
+    data or the labels are not those of the baseline or a file is broken, 3 inconclusive under --strict. With
+    --update the baseline is written instead, and nothing is written where that would hide a decline.
     """
     faces = Faces() if update else Faces(markdown, junit, out, github)
     with faces.deciding():
