@@ -41,6 +41,7 @@ from steelyard_eval.compare.list_contenders import (
     of_transformer,
 )
 from steelyard_eval.compare.mcp_search import McpSearch
+from steelyard_eval.decide.steps import needing
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
 
@@ -179,7 +180,7 @@ def _check_model(space: Workspace, row: Contender) -> None:
         return
     dataset = space.dataset
     known = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0]
-    use = f"use --embedder {known}, or " if known.partition(":")[0] in EMBEDDERS else ""
+    use = f"use --embedder {known}{needing(known)}, or " if known.partition(":")[0] in EMBEDDERS else ""
     raise ConfigError(
         f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
         f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.called}"

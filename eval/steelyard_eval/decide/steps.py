@@ -175,10 +175,19 @@ def lacking(dataset: Dataset) -> str:
     """What to do with the recorded vectors of queries where there are new ones; empty without any."""
     if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
         return ""
-    kinds = sorted({*map(indexing_kind, models)} - {""})
-    named = f"name --embedder {' or '.join(kinds)}" if kinds else "name an --embedder"
     files = ", ".join(f"queries.{visible(model)}.f16.npy" for model in models)
-    return f", delete {files}, which lacks them ({named} from then on, else LSA is used)"
+    kinds = sorted({*map(indexing_kind, models)} - {""})
+    named = " or ".join(f"--embedder {kind}{needing(kind)}" for kind in kinds) or "an --embedder"
+    told = f"name {named} from then on; without it vectors are of LSA, and weights are to be chosen anew"
+    return f", move {files} out of the folder, as it lacks them ({told})"
+
+
+def needing(kind: str) -> str:
+    """The command without which an embedder cannot be used here, in brackets; empty where it can."""
+    extra = KINDS.get(kind)
+    if not extra or not missing_modules(extra):
+        return ""
+    return f" ({_installing(extra)}{', which brings PyTorch' if kind in LIGHT else ''})"
 
 
 def drawing(dataset: Dataset, what: str) -> Step:

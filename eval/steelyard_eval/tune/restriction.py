@@ -242,15 +242,15 @@ class Toll:
         today = f"; what you use today is none of them: {self.lost}" if self.lost else ""
         lead = f"Only what {self.restriction} was a candidate ({kept:,} of {of:,}){today}."
         if not (self.without.gains - self.within.gains).any():
-            return f"{lead} It costs nothing: the same would be chosen without it."
+            return f"{lead} The restriction costs nothing: the same would be chosen without it."
         change, free = self.change, self.without
         low, high, within, without = (
             number(in_range(value), signed=True)
             for value in (change.low, change.high, self.within.expected.mean, free.expected.mean)
         )
         if change.mean <= 0:
-            return f"{lead} It shows no cost: no more is expected without it."
-        cost = f"It costs {change.mean:.3f} {self.metric} (95% sure of {low} to {high})"
+            return f"{lead} The restriction shows no cost: the choice without it is expected to do no better."
+        cost = f"The restriction costs {change.mean:.3f} {self.metric} (95% sure of {low} to {high})"
         return f"{lead} {cost}: {within} expected with it, {without} without, by {free.formula}."
 
     def beside(self, answer: Conclusion, verdict: str) -> Conclusion:

@@ -117,6 +117,17 @@ def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedd
         data.compare([file, "bm25"], timed=False)
 
 
+def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("steelyard_eval.decide.steps.missing_modules", lambda extra: [extra])
+    file = tmp_path / "w.json"
+    find_system("plain").config(10, "minilm-int8").save(file)
+    data = sy.load(starter(), embedder="none")
+    with pytest.raises(
+        ConfigError, match=r"use --embedder minilm-int8 \(pip install 'steelyard\[onnx\]'\), or tune"
+    ):
+        data.compare([file, "bm25"], timed=False)
+
+
 @pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
 def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, job):
     monkeypatch.chdir(tmp_path)

