@@ -15,7 +15,7 @@ from steelyard.memory.entry import FIELDS, Entry
 from steelyard.memory.query import QUERY_FIELDS, Query
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
-from steelyard_eval.datasets.dataset import Dataset, Report
+from steelyard_eval.datasets.dataset import LOGGED, Dataset, Report
 from steelyard_eval.datasets.duplicates import asked_again, asked_again_in_words
 from steelyard_eval.datasets.embeddings import read_vectors
 from steelyard_eval.datasets.fault_list import meant
@@ -114,7 +114,7 @@ def notices(
     empty = [e for e in entries.items if not (e.text or e.l0 or e.l1)]
     titled = sum(bool(e.title) for e in empty)
     denied = [q.id for q in queries.items if not q.answerable and any(g > 0 for g in qrels.get(q.id, {}).values())]
-    unjudged = sum(q.id not in qrels for q in queries.items)
+    unjudged = sum(q.id not in qrels and q.split != LOGGED for q in queries.items)  # a log has feedback instead
     out = _out_of_scope(entries, queries, qrels)
     scope = "of entries outside their query's filter"
     counts = (

@@ -178,16 +178,16 @@ def lacking(dataset: Dataset) -> str:
     files = ", ".join(f"queries.{visible(model)}.f16.npy" for model in models)
     kinds = sorted({*map(indexing_kind, models)} - {""})
     named = " or ".join(f"--embedder {kind}{needing(kind)}" for kind in kinds) or "an --embedder"
-    told = f"name {named} from then on; without it vectors are of LSA, and weights are to be chosen anew"
-    return f", move {files} out of the folder, as it lacks them ({told})"
+    told = f"has none of new queries: from then on name {named}, or choose weights anew by LSA"
+    return f", move {files} out of the folder (it {told})"
 
 
 def needing(kind: str) -> str:
-    """The command without which an embedder cannot be used here, in brackets; empty where it can."""
+    """What an embedder needs that is not installed here; empty where it can be used."""
     extra = KINDS.get(kind)
     if not extra or not missing_modules(extra):
         return ""
-    return f" ({_installing(extra)}{', which brings PyTorch' if kind in LIGHT else ''})"
+    return f", which needs {_installing(extra)}{' and brings PyTorch' if kind in LIGHT else ''}"
 
 
 def drawing(dataset: Dataset, what: str) -> Step:

@@ -683,6 +683,8 @@ class TestNotices:
     def test_queries_without_judgments(self, tiny):
         write(tiny, "qrels.txt", "q1 0 e1 1\n")
         assert self.notices(tiny) == ("1 query has no judgment",)
+        logged = [QUERIES[0], QUERIES[1] | {"split": "log"}]  # which has feedback, and is not among those measured
+        assert self.notices(tiny, queries=logged) == ()
 
     def test_relevant_entries_outside_the_filter(self, tiny):
         """e3 is in another project than the scope of q1; its second judgment is not relevant."""

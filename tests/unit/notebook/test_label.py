@@ -611,7 +611,7 @@ class TestCommand:
         folder = shutil.copytree(starter(), tmp_path / "mine")
         said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
-        assert "move queries.minilm.f16.npy out of the folder, as it lacks them (name --embedder minilm" in said
+        assert "move queries.minilm.f16.npy out of the folder (it has none of new queries: " in said
         assert ("pip install 'steelyard[minilm]'" in said) == bool(missing_modules("minilm"))
         assert f"and then: steelyard check {folder} --acc" in said
 

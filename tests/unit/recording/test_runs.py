@@ -908,17 +908,25 @@ def test_of_labels_too_many_to_keep_it_is_known_whether_they_are_the_same(folder
     assert "labels: changed" in lines
 
 
-def test_too_few_queries_between_two_weights_are_settled_by_judging_these_two(folder, monkeypatch):
-    """Values of 0.5, and of 0.5 and 0.1 in turn; the second file is still there, the first is no more."""
+def between_two_files(folder, monkeypatch, *values):
+    """The sentence on runs of two weights files with these values, what it says to do, and the commands.
+
+    The second file is still there, the first is no more.
+    """
     monkeypatch.chdir(folder.parent)
     (folder / "corpus.jsonl").write_text("\n".join(CORPUS).replace("coffee", "who asks") + "\n")
-    for values, strategy in (([0.5] * 6, "bm25"), ([0.5, 0.1] * 3, "fts")):
-        found = of_queries(folder, values, strategy=strategy)
+    for row, strategy in zip(values, ("bm25", "fts"), strict=True):
+        found = of_queries(folder, row, strategy=strategy)
         keep(sy.load("mine").dataset, "compare", found, {"config": weights(strategy).to_json()}, now=lambda: NOW)
     weights("fts").save("w.json")
     first, step, *_ = sy.load("mine").runs().changed(1, 2)
-    assert first.startswith("Too few queries to tell whether run 2 is better than run 1 (weights changed)")
     what, *commands = re.split(": steelyard | && steelyard ", step)
+    return first, what, commands
+
+
+def test_too_few_queries_between_two_weights_are_settled_by_judging_these_two(folder, monkeypatch):
+    first, what, commands = between_two_files(folder, monkeypatch, [0.5] * 6, [0.5, 0.1] * 3)
+    assert first.startswith("Too few queries to tell whether run 2 is better than run 1 (weights changed)")
     assert (what, commands) == (
         "what to label for that",
         ["runs mine 1 --out run-1.json", "judge mine run-1.json w.json --list"],
@@ -942,15 +950,8 @@ def test_of_a_complete_pool_more_queries_are_asked_for_and_no_pairs(folder):
 
 
 def test_where_other_weights_are_worse_the_commands_show_on_which_queries(folder, monkeypatch):
-    monkeypatch.chdir(folder.parent)
-    (folder / "corpus.jsonl").write_text("\n".join(CORPUS).replace("coffee", "who asks") + "\n")
-    for value, strategy in ((0.5, "bm25"), (0.1, "fts")):
-        found = of_queries(folder, [value] * 20, strategy=strategy)
-        keep(sy.load("mine").dataset, "compare", found, {"config": weights(strategy).to_json()}, now=lambda: NOW)
-    weights("fts").save("w.json")
-    first, step, *_ = sy.load("mine").runs().changed(1, 2)
+    first, what, commands = between_two_files(folder, monkeypatch, [0.5] * 20, [0.1] * 20)
     assert first.startswith("Run 2 is worse than run 1 (weights changed)")
-    what, *commands = re.split(": steelyard | && steelyard ", step)
     assert (what, commands) == (
         "where it loses most, and why",
         ["runs mine 1 --out run-1.json", "explain mine w.json --against run-1.json"],

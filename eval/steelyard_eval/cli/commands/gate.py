@@ -98,7 +98,7 @@ def gate(
     with faces.deciding():
         data = load(dataset, intents)
         named = contenders_of(contenders, more) or None
-        taken = embedder_of(data, "auto", named or ())
+        taken = embedder_of(data, embedder or "auto", named or ())
         gate_ = Gate.of(data, baseline, embedder or (taken if taken != "auto" else None), **options)
         if update:
             _update(gate_, named, because, accept_worse, as_json)

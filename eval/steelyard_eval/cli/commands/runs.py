@@ -33,13 +33,15 @@ from steelyard_eval.tune.replaced import write_weights
 def runs(dataset: str, run: int | None, other: int | None, out: str | None, delete: bool, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, and say whether the last is better.
 
-    Nothing is measured: after a change compare the same weights again first. `of` is what a run chose, else its
-    weights file, else the best of those beside `today`, and `value` its metric. A run is held against one before
-    it that measured the same under the same --for, --latency and --embedding-calls, of the same job where there
-    is one, and of the same weights where data or labels changed, too. `2: nothing (bm25)`: bm25 measures as in
-    run 2, whatever `of` is. `result lists`: the same weights and labels found other entries. With RUN that run
-    alone. With RUN and OTHER whether OTHER is better, by how much, and what changed. Runs are kept in
-    .steelyard/runs.db beside the data set, with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
+    Nothing is measured: after a change compare the same weights again first. In the list `today` is what the
+    others were held against; `value` and `of` are what the run chose, else its weights file, else the best other
+    one. The last column has an earlier run that measured the same in the same way, and what changed since:
+    `1: labels` means that labels changed since run 1; a name in brackets is what both runs have, where that is
+    not `of`. docs/report.md says which run is taken.
+
+    With RUN that run alone. With RUN and OTHER whether OTHER is better, by how much, and what changed. Runs are
+    kept in .steelyard/runs.db beside the data set, with ids and numbers and without texts; STEELYARD_RUNS=off
+    keeps none.
     """
     if out and (run is None or other is not None):
         raise click.UsageError("--out writes the weights of one run; name that run")
