@@ -35,12 +35,6 @@ def itself(uri: str) -> str:
     return uri
 
 
-def kept_name(function: Callable[..., object]) -> str:
-    """The name under which vaults and recordings keep a function: that of the module where it first stood."""
-    module = {"steelyard.memory.text": "steelyard.text"}.get(function.__module__, function.__module__)
-    return f"{module}.{function.__qualname__}"
-
-
 def no_intent(text: str) -> str:
     """No intent, whatever the text asks."""
     return ""
@@ -73,7 +67,7 @@ class Words:
     @cached_property
     def analysis(self) -> Analysis:
         """How a store counts these words."""
-        name = f"{kept_name(self.text)} {kept_name(self.split)}"
+        name = " ".join(f"{function.__module__}.{function.__qualname__}" for function in (self.text, self.split))
         fields = CONTENT if self.text is content else self.fields
         return Analysis(name, lambda entry: (self.of(entry), ()), fields)
 

@@ -18,6 +18,7 @@ from scipy.special import bdtrc  # scipy.stats takes half a second to import
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard.memory.text import words
 from steelyard_eval.common.configurations import ONLY_LISTS
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Given, read
@@ -37,7 +38,7 @@ BROKEN = 0.25
 RARE = 100
 FIELDS = ("title", "text", "context", "why", "impact", "details", "l0", "l1")
 PLACED = ("beginning", "middle", "end")
-_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\u0964])\s*|\n+")
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
     for field in FIELDS:
         parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
         for i, part in enumerate(parts):
-            if len(part.split()) >= WORDS:
+            if max(len(part.split()), len(words(part))) >= WORDS:
                 yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:LONGEST])
 
 

@@ -1,5 +1,7 @@
 """Words, stop words, stems, and the expressions that FTS5 is asked."""
 
+import unicodedata
+
 import apsw
 import pytest
 from hypothesis import given
@@ -23,6 +25,35 @@ class TestTerms:
 
     def test_accents_and_other_scripts_stay(self):
         assert terms("Über größe поиск 検索") == ["über", "größe", "поиск", "検索"]
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("检索引擎", ["检索", "索引", "引擎"]),
+            ("云", ["云"]),
+            ("v2版本", ["v2", "版本"]),
+            ("サーバ", ["サー", "ーバ"]),
+            ("백업은", ["백업", "업은"]),
+            ("ที่นี่", ["ที่นี่"]),
+            ("ดีมาก", ["ดีม", "มา", "าก"]),
+            ("कुंजी बदलो", ["कुंजी", "बदलो"]),
+            ("காப்பு", ["காப்பு"]),
+            ("Straße", ["straße"]),
+            ("C++ or C#, F# and .NET", ["c++", "c#", "f#", ".net"]),
+            ("C++20 abc# asp.net", ["c++", "20", "abc", "asp", "net"]),
+        ],
+    )
+    def test_each_script_is_split_as_its_readers_split_it(self, text, expected):
+        """Pairs of letters by hand, as Lucene's CJKAnalyzer makes them; a vowel sign belongs to its consonant."""
+        assert terms(text) == expected
+
+    @pytest.mark.parametrize("text", ["Öffnung", "máy chủ", "がギ", "йод", "한글"])
+    def test_composed_and_decomposed_letters_are_the_same_word(self, text):
+        assert terms(unicodedata.normalize("NFD", text)) == terms(text)
+
+    @pytest.mark.parametrize(("marked", "bare"), [("مُحَمَّد", "محمد"), ("שָׁלוֹם", "שלום"), ("كتـــاب", "كتاب")])
+    def test_vowel_points_and_stretched_letters_make_no_other_word(self, marked, bare):
+        assert terms(marked) == terms(bare) == [bare]
 
     def test_the_stop_words_are_lucenes_33(self):
         assert len(STOP_WORDS) == 33
