@@ -50,16 +50,16 @@ explorer = data.explore()
 explorer
 
 # %% [markdown]
-# ## What the best weights show, and what they keep
+# ## What the chosen weights show, and what they keep
 #
-# The optimum is a fit to these queries. The promise is what is left of the gain on queries that did not choose:
+# They are a fit to these queries. The promise is what is left of the gain on queries that did not choose:
 # each fifth of them is judged by a choice made on the other four.
 
 # %%
 record = tuned.to_json()
-shown = record["optimum"]["value"] - record["baseline"]["value"]
+shown = record["in_sample"]["value"] - record["baseline"]["value"]
 promise = record["promise"]
-print(f"the optimum shows  {shown:+.3f}")
+print(f"these queries show {shown:+.3f}")
 print(f"the promise is     {promise['value']:+.3f} [{promise['low']:+.3f}, {promise['high']:+.3f}]")
 print(f"held-out queries   {record['holdout']['value']:+.3f}")
 print(record["verdict"])

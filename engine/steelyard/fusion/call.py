@@ -34,10 +34,11 @@ class Family(Expr):
     def starts(cls, there: Available) -> dict[str, list[str]]:
         """The strategies of this family that recommending starts from, by the name of a row of its table.
 
-        The first of a row is tried in all its shapes, the others as they are. By default the family fuses the
-        lists, and then the lists with each further one.
+        The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
+        lists, and then the lists with each further one; the others gained nothing on public collections
+        (docs/tuning.md), so they are strategies to write, and none to search.
         """
-        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]}
+        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
 
 
 @dataclass

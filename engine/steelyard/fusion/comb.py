@@ -12,7 +12,6 @@ from typing import ClassVar, Self
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.available import Available
 from steelyard.fusion.base import Linear
 from steelyard.fusion.call import CallReader
 from steelyard.fusion.plan import Branch, Column, Plan
@@ -35,11 +34,6 @@ class CombSum(_Comb):
 
     keyword: ClassVar[str] = "comb_sum"
     shown_as: ClassVar[str] = "CombSUM"
-
-    @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
-        """None of CombSUM itself, which is a weighted sum by another name."""
-        return super().starts(there) if cls is not CombSum else {}
 
     def describe(self) -> Linear:
         """Describe it as the weighted sum that it is."""

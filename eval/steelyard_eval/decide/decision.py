@@ -108,18 +108,11 @@ def tried(evidence: Evidence, gates: Gates, candidate: int, decision: Decision, 
 
 
 def _to_prove(evidence: Evidence, gates: Gates, candidate: int) -> int | None:
-    """How many more queries would carry both gates if means and spreads stay what they are."""
+    """How many more queries would carry the gate if means and spreads stay what they are."""
     n = evidence.metric.shape[1]
-    factors: list[float] = []
-    for of, prior, z in zip(
-        (evidence.of_composite, evidence.of_metric),
-        (evidence.prior_composite, evidence.prior_metric),
-        quantiles(evidence, gates),
-        strict=True,
-    ):
-        mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])
-        if mean <= 0:
-            return None
-        worth = float(prior.worth[candidate])
-        factors.append((float(z[candidate]) * deviation / mean) ** 2 * (n + worth) - worth)
-    return int(max(1, math.ceil(max(factors)) - n))
+    of, worth = evidence.of_composite, float(evidence.prior_composite.worth[candidate])
+    mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])
+    if mean <= 0:
+        return None
+    needed = (float(quantiles(evidence, gates)[candidate]) * deviation / mean) ** 2 * (n + worth) - worth
+    return int(max(1, math.ceil(needed) - n))

@@ -26,7 +26,7 @@ from steelyard_eval.decide.composite import DEEPEST, composite, parts_for, smoot
 from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.weights.exact.optimise import movable, on_simplices
+from steelyard_eval.weights.exact.simplex import movable, on_simplices
 from steelyard_eval.weights.kernel import Form, Kernel, forms
 
 Singles = NDArray[np.float32]

@@ -29,9 +29,6 @@ from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.measures.statistics import Interval
 from steelyard_eval.recording.workspace import judged
 
-BEST_FOUND = {"certificate": "best-found"}
-"""Of weights that were searched for, where nothing better was found; what is used today has no certificate."""
-
 
 def origin(
     dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]
@@ -61,19 +58,19 @@ def _tuned(config: SearchConfig) -> str:
 
 
 def edited(config: SearchConfig) -> bool:
-    """Whether weights that were tuned are no longer those that the certificate is of."""
+    """Whether weights that were tuned are no longer those that the file was written with."""
     facts = config.provenance
-    return "certificate" in facts and "tuned" in facts and facts["tuned"] != _tuned(config)
+    return "tuned" in facts and facts["tuned"] != _tuned(config)
 
 
 def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
-    The certificate in the provenance of a weights file says that they were searched for. `queries` are those that
+    The hash `tuned` in the provenance of a weights file says that they were searched for. `queries` are those that
     are looked at.
     """
     facts = config.provenance
-    if "certificate" not in facts:
+    if "tuned" not in facts:
         return []
     if edited(config):
         return [f"{label} was edited since it was tuned, so what the file promises is of other weights"]

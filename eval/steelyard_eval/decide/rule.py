@@ -14,7 +14,7 @@ Clicks, or the labels of a model, are a second measurement of the same differenc
 matrices and decide nothing by themselves (`prediction_powered.py`).
 
 A candidate's true mean difference has a posterior (`posterior.py`). `best` is the candidate of largest posterior
-mean, likely better but unproven; those that are proven have `passed` the gates. How the numbers were found:
+mean, likely better but unproven; those that are proven have `passed` the gate. How the numbers were found:
 docs/tuning.md.
 """
 
@@ -36,24 +36,23 @@ SURE = 0.95
 
 @dataclass(frozen=True)
 class Gates:
-    """How small the probability of a loss has to be for a candidate to ship.
+    """How small the probability of a loss in the composite has to be for a candidate to ship.
 
-    `composite` is for the composite, `metric` for the reported metric alone. Where no other collection is known,
-    Student's t is asked for `composite / untabled` instead: the table is worth that much. `folded` asks for a
-    gain out of fold of more than its standard error, since other collections can mislead about this one.
+    Where no other collection is known, Student's t is asked for `composite / untabled` instead: the table is worth
+    that much. `folded` asks for a gain out of fold of more than its standard error, since other collections can
+    mislead about this one.
     """
 
     composite: float
-    metric: float
     untabled: float
     folded: bool = False
 
 
-ONE_STRATEGY = Gates(composite=0.02, metric=0.05, untabled=2.0)
+ONE_STRATEGY = Gates(composite=0.02, untabled=2.0)
 """For the settings of one strategy, which are much alike."""
-ALL_FAMILIES = Gates(composite=0.005, metric=0.05, untabled=5.0, folded=True)
+ALL_FAMILIES = Gates(composite=0.005, untabled=5.0, folded=True)
 """For all families together: what is current may already be the best of them."""
-FROM_A_LOG = Gates(composite=0.03, metric=0.05, untabled=2.0)
+FROM_A_LOG = Gates(composite=0.03, untabled=2.0)
 """For all families, where labels are of queries that were drawn from a log: chosen by rule in docs/feedback.md."""
 
 
@@ -136,23 +135,17 @@ def likeliest(of: Posterior, always: bool = False) -> int | None:
 
 
 def passed(evidence: Evidence, gates: Gates) -> Bools:
-    """bool[C]: which candidates pass both gates."""
-    composite, metric = evidence.of_composite, evidence.of_metric
-    first, second = quantiles(evidence, gates)
-    sure = (composite.mean >= first * composite.deviation) & (metric.mean >= second * metric.deviation)
-    return np.asarray(sure & (composite.mean > 0), dtype=np.bool_)
+    """bool[C]: which candidates pass the gate."""
+    composite = evidence.of_composite
+    return np.asarray(
+        (composite.mean >= quantiles(evidence, gates) * composite.deviation) & (composite.mean > 0), dtype=np.bool_
+    )
 
 
-def quantiles(evidence: Evidence, gates: Gates) -> tuple[Floats, Floats]:
-    """float64[C] each, composite and metric: how many standard deviations a gate asks a mean to lie above 0."""
+def quantiles(evidence: Evidence, gates: Gates) -> Floats:
+    """float64[C]: how many standard deviations the gate asks a mean of the composite to lie above 0, by t."""
     alpha = np.where(evidence.prior_composite.worth > 0, gates.composite, gates.composite / gates.untabled)
-    tail = np.full(len(alpha), gates.metric)
-    return _quantile(alpha, evidence.of_composite.degrees), _quantile(tail, evidence.of_metric.degrees)
-
-
-def _quantile(tail: Floats, degrees: Floats) -> Floats:
-    """float64[C]: what a standardised mean has to exceed, by Student's t."""
-    return np.asarray(-stdtrit(degrees, tail), dtype=np.float64)
+    return np.asarray(-stdtrit(evidence.of_composite.degrees, alpha), dtype=np.float64)
 
 
 def shrinkage(differences: Floats, groups: Indices) -> float:

@@ -161,20 +161,17 @@ def tuning(record: TuningDocument) -> str:
         for text, estimate in estimates.items()
         if estimate
     ]
-    best, depths = record["optimum"], record["depths"]
+    depths = record["depths"]
     intents = f", intents {record['intents']}" if record["intents"] else ""
-    optimum = f"{best['value']:.4f}, {record['certificate']}"
     deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
-    setting = ", ".join(filter(None, (best["strategy"], _depths(best["depths"]))))
     parts = [
         in_terminal(record),
         "\n".join(
             (
-                f"verdict: {record['verdict']}" + ("" if record["whole"] else ", broken off") + intents,
+                f"verdict: {record['verdict']}" + intents,
                 wrapped(f"current: {record['current']}", 9),
                 wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
                 *([wrapped(f"drops:   {'; '.join(dropped)}", 9)] if (dropped := record.get("dropped")) else []),
-                wrapped(f"optimum: {setting}  ({optimum})", 9),
             )
         ),
         table(rows, {"estimate": record["objective"] or "", "value": "value [95%]", "queries": "queries"}),

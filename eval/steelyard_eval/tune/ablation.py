@@ -28,25 +28,25 @@ DRAWS = 5
 
 def ablation(task: Task, judged: TuningDecision) -> AblationRecord:
     """The three parts as JSON values: `signals`, `weights`, `labels`."""
-    return {"signals": signals(task, judged), "weights": weights(task, judged.picked), "labels": labels(task)}
+    return {"signals": signals(task), "weights": weights(task, judged.picked), "labels": labels(task)}
 
 
-def signals(task: Task, judged: TuningDecision) -> list[SignalWorth]:
-    """For every signal what it is worth: the optimum with it less the optimum of the strategy without it.
+def signals(task: Task) -> list[SignalWorth]:
+    """For every signal what it is worth: the best candidate with it less the best of the strategy without it.
 
     `in_sample` is the difference on the tuning queries, `held_out` that on the others with interval and p, null
-    where nothing is held out. Both sides are optima, because a cautious choice would blur a small difference. A
-    signal that is all the strategy has is left out of the list.
+    where nothing is held out. Both sides are the best of what was laid out, because a cautious choice would blur a
+    small difference. A signal that is all the strategy has is left out of the list.
     """
-    best = judged.optimum.values
+    best = task.values(task.best)
     rows: list[SignalWorth] = []
     for name, rest in bar("leaving signals out")(_rests(task.config)):
-        without = task.under(rest).optimum(task.inside)
-        values = without.values
+        without = task.under(rest)
+        values = without.values(without.best)
         rows.append(
             {
                 "signal": name,
-                "strategy": str(without.config.strategy),
+                "strategy": str(without.best.strategy),
                 "in_sample": float((best - values)[task.inside].mean()),
                 "held_out": held_out_gain(task, best, values),
             }
@@ -72,7 +72,7 @@ def weights(task: Task, config: SearchConfig) -> list[WeightWorth]:
 
 def _curve(candidate: Candidate, s: int, branch: Indices, queries: Bools) -> WeightWorth:
     total = float(candidate.total[s])
-    curve = candidate.line_of(branch, s, candidate.start).curve(queries)
+    curve = candidate.line_of(branch, s).curve(queries)
     top = curve.choose(near=float(candidate.start[s]))
     return {
         "signal": candidate.form.labels[s],

@@ -26,7 +26,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, mean_of, origin, vouched
+from steelyard_eval.decide.provenance import decided, estimate, mean_of, origin, vouched
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.wording import depths_read
 from steelyard_eval.measures.statistics import difference_interval, mean_interval
@@ -40,7 +40,7 @@ from steelyard_eval.recording.rankings import (
     spelled,
 )
 from steelyard_eval.tune.board import Place
-from steelyard_eval.tune.candidate import candidates
+from steelyard_eval.tune.candidate import candidate_of
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.recommendation_case import RecommendationCase
 from steelyard_eval.tune.tuning_document import curve_of
@@ -80,34 +80,28 @@ def document(
         record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
     if case.picked is None or chosen is None:
-        return record, current, case.instead and vouched(case.instead, {**facts, **BEST_FOUND})
-    known = {"in_sample": chosen["in_sample"], "plateau": chosen["plateau"], **BEST_FOUND}
+        return record, current, case.instead and vouched(case.instead, facts)
+    known = {"in_sample": chosen["in_sample"], "plateau": chosen["plateau"]}
     picked = vouched(case.picked, {**facts, **known})
     return (record, picked, None) if decision.verdict == "ship" else (record, current, picked)
 
 
 def _chosen(case: RecommendationCase) -> ChosenRecord | None:
-    """The configuration that was decided on, and the best weights of its setting, searched exactly."""
+    """The configuration that was decided on, with the curve of its first weight."""
     if case.picked is None:
         return None
     values = case.layout.values(case.picked, [case.metric])[case.metric]
     known = case.layout.recorded(case.picked)
-    (candidate,) = candidates(known.table, [case.picked], known.judgments, case.metric)
+    candidate = candidate_of(known.table, case.picked, known.judgments, case.metric)
     every = np.ones(len(case.queries), dtype=bool)
-    best = candidate.search(every, case.seed)
     return {
         "system": case.picked.system,
         "profile": case.picked.profile,
         "strategy": str(case.picked.effective),
         "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
-        "plateau": list(candidate.plateau(candidate.start, every)),
+        "plateau": list(candidate.plateau(every)),
         **curve_of(candidate, every),
-        "optimum": {
-            "strategy": str(candidate.written(candidate.short(best.weights, every)).effective),
-            "value": best.value,
-            "certificate": best.certificate,
-        },
     }
 
 

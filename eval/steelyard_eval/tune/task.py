@@ -26,9 +26,8 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.select import only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune.candidate import Candidate, candidates
+from steelyard_eval.tune.candidate import Candidate, candidate_of
 from steelyard_eval.tune.layout import ByLabels, Measured, grid_over, serving
-from steelyard_eval.tune.optimum import SWEPT, Optimum, Progress, in_silence, optimum
 from steelyard_eval.tune.tuned_parameters import (
     depths,
     fixed_parameters,
@@ -129,30 +128,15 @@ class Task:
         """The most weights that move together in a setting."""
         return max(block.moving for block in self.grid.blocks)
 
-    @cached_property
-    def candidates(self) -> list[Candidate]:
-        """Every setting with its weights free."""
-        return self._candidates(self.settings)
-
-    def optimum(self, queries: Bools, progress: Progress = in_silence) -> Optimum:
-        """The best weights for the queries where bool[Q] is true: of every setting where two weights move, else of
-        the one that does best as laid out.
-        """
-        if self.weights <= SWEPT:
-            return optimum(self.candidates, queries, self.seed, progress)
-        best = int(np.argmax(self.grid.metric[:, queries].mean(axis=1)))
-        return optimum([self.candidate(self.grid.config(best))], queries, self.seed, progress, every=False)
+    @property
+    def best(self) -> SearchConfig:
+        """The candidate with the highest mean on the queries to tune on, of equal ones the first."""
+        return self.grid.config(int(np.argmax(self.grid.metric[:, self.inside].mean(axis=1))))
 
     def candidate(self, config: SearchConfig) -> Candidate:
         """One configuration with its weights free."""
-        return self._candidates([config])[0]
-
-    def _candidates(self, configs: list[SearchConfig]) -> list[Candidate]:
-        every = []
-        for part in recorded_alike(configs):
-            known = self.recorded(part[0])
-            every += list(candidates(known.table, part, known.judgments, self.measure))
-        return every
+        known = self.recorded(config)
+        return candidate_of(known.table, config, known.judgments, self.measure)
 
     def values(self, config: SearchConfig) -> Floats:
         """float64[Q]: the objective of a configuration on every query, by replay."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.documents.tuning import AblationRecord, TuningDocument
-from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, as_dataset
@@ -87,8 +86,7 @@ def tune(
     start is `plain`, for a recording of lists their RRF. The other parameters are those of `Workbench.tune`, and
     of `Workspace.open`. With a `recording` depths beyond it are not tried.
 
-    Ctrl-C ends the search of the optimum with the best found so far, and nothing ships: `whole` is false. After
-    that it ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or
+    Ctrl-C ends the ablation, which then is null. Raises ConfigError when the strategy has nothing to tune or
     fewer than two judged queries are left.
     """
     restriction = Restriction(target, latency, embedding_calls)
@@ -104,13 +102,11 @@ def proven(
     task: Task, ablate: bool = False, now: Callable[[], float] = time.time, restriction: Restriction = NONE
 ) -> Tuning:
     """The tuning of a task that is prepared; see `tune`."""
-    judged = TuningDecision(task, task.optimum(task.inside, bar("searching the optimum"))).restricted(restriction)
+    judged = TuningDecision(task).restricted(restriction)
     document, config, attempt = judge(judged, now)
     aside = tuple(untuned(document["notices"]))
-    if not ablate or not judged.optimum.whole:
-        if ablate:
-            document["ablation"] = None
-        return Tuning(document, config, attempt, not judged.optimum.whole, aside)
+    if not ablate:
+        return Tuning(document, config, attempt, aside=aside)
     document["ablation"] = _ablation(task, judged)
     return Tuning(document, config, attempt, document["ablation"] is None, aside)
 

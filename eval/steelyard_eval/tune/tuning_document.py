@@ -1,4 +1,4 @@
-"""A tuning as a document: the decision of the rule, what it promises, and the optimum beside it."""
+"""A tuning as a document: the decision of the rule, and what it promises."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from steelyard_eval.common.documents.tuning import QueriesPart, TuningDocument
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.decision import Decision, decide
 from steelyard_eval.decide.promise import FEWEST, usual_over
-from steelyard_eval.decide.provenance import BEST_FOUND, decided, estimate, origin, vouched
-from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.provenance import decided, estimate, origin, vouched
+from steelyard_eval.decide.refusal import Refusal, Side, refusal
 from steelyard_eval.decide.rule import ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.decide.wording import answer_of, is_stated, named
 from steelyard_eval.measures.metrics import parse_measures
@@ -28,10 +28,9 @@ from steelyard_eval.measures.statistics import compare_paired, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, lists_of, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of, only, recorded_lists
 from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.optimum import Optimum
 from steelyard_eval.tune.restriction import NONE, Favourite, Restriction, Toll
 from steelyard_eval.tune.task import Task
-from steelyard_eval.tune.weight_rounding import brief, in_two_digits
+from steelyard_eval.tune.weight_rounding import in_two_digits
 from steelyard_eval.tune.written import as_chosen, idle_signals, said_of_idle
 from steelyard_eval.weights.exact.curve import Curve
 
@@ -44,7 +43,6 @@ class TuningDecision:
     """What was decided for a task, and on what."""
 
     task: Task
-    optimum: Optimum
     restriction: Restriction = NONE
     free: TuningDecision | None = None
     """The same without the restriction, where there is one."""
@@ -79,8 +77,6 @@ class TuningDecision:
     def _refusal(self, candidate: int) -> Refusal | None:
         """Why a candidate cannot ship, whatever the figures say."""
         task, config = self.task, self.task.grid.config(candidate)
-        if not self.optimum.whole:
-            return BROKEN_OFF
         alone = {name: task.config.with_strategy(Signal(name)) for name in sorted(config.effective.retrievers())}
         return refusal(
             task.dataset,
@@ -157,7 +153,7 @@ def judge(
     tuning: TuningDecision, now: Callable[[], float]
 ) -> tuple[TuningDocument, SearchConfig, SearchConfig | None]:
     """The JSON document of a tuning, the configuration for its weights file, and under try the one to be tried."""
-    task, decision, picked, best = tuning.task, tuning.decision, tuning.picked, tuning.optimum
+    task, decision, picked = tuning.task, tuning.decision, tuning.picked
     tuned, current = task.values(picked), task.values(task.config)
     count = len(task.tuned_on)
     asked = questions(task.tuned_on)
@@ -185,19 +181,11 @@ def judge(
         "notices": [*said_of_idle(idle_signals(task.table, task.config.effective), picked), *task.notices],
         "depths": {"strategy": tuning.written.depths, "tuned": picked.depths, "current": task.config.depths},
         "value": inside["tuned"]["value"],
-        "optimum": {
-            "strategy": str(brief(task.recorded(best.config).table, best.config).strategy),
-            "depths": best.config.depths,
-            "value": best.value,
-        },
-        "certificate": best.certificate,
-        "plateau": list(_plateau(task, picked)),
+        "plateau": list(task.candidate(picked).plateau(task.inside)),
         "in_sample": inside["tuned"],
         "baseline": inside["current"],
         "holdout": held_out_gain(task, tuned, current),
         "optimism": inside["tuned"]["value"] - inside["current"]["value"] - decision.gain.mean,
-        "whole": best.whole,
-        "looks": best.lines,
         "embedding_calls": {
             "queries": len(task.table.queries),
             "current": _calls(task, task.config),
@@ -223,7 +211,6 @@ def judge(
     # The file vouches for the strategy in it: under try and keep that is the current one.
     kept = replace(task.config, provenance={**facts, **shared, "in_sample": inside["current"], "plateau": []})
     known = {
-        "certificate": best.certificate,
         "in_sample": inside["tuned"],
         "plateau": document["plateau"],
         "optimism": document["optimism"],
@@ -231,7 +218,7 @@ def judge(
     chosen = vouched(picked, {**facts, **shared, **known})
     if decision.verdict == "ship":
         return document, chosen, None
-    instead = tuning.instead and vouched(tuning.instead, {**facts, **BEST_FOUND})
+    instead = tuning.instead and vouched(tuning.instead, facts)
     return document, kept, chosen if decision.verdict == "try" else instead
 
 
@@ -262,11 +249,6 @@ def _inside(task: Task, values: Floats) -> Estimate:
     return estimate(mean_interval(inside, unit_numbers(task.tuned_on).tolist()), len(inside))
 
 
-def _plateau(task: Task, config: SearchConfig) -> tuple[float, ...]:
-    candidate = task.candidate(config)
-    return candidate.plateau(candidate.start, task.inside)
-
-
 def _calls(task: Task, config: SearchConfig) -> int | None:
     """How many of the queries live search would embed; None where lists of other engines were recorded."""
     if recorded_lists(task.table) is not None:
@@ -292,7 +274,7 @@ def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = N
         "chosen": total * float(candidate.start[first]),
         "current": None if current is None else _share(current, names, total),
     }
-    line = candidate.line_of(branch, first, candidate.start)
+    line = candidate.line_of(branch, first)
     return {"curve": steps_of(line.curve(queries), total), "axis": axis}
 
 

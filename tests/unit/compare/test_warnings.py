@@ -21,6 +21,7 @@ from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
+from steelyard_eval.decide.provenance import vouched
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
@@ -205,8 +206,9 @@ class TestTunedHere:
         weights = tmp_path / "search-weights.json"
         known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
         if queries:
-            known |= {"certificate": "exact", "in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
-        dataclasses.replace(find_system("bm25").config(10), provenance=known).save(weights)
+            known |= {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
+        config = find_system("bm25").config(10)
+        (vouched(config, known) if queries else dataclasses.replace(config, provenance=known)).save(weights)
         notices = data.compare([str(weights), "fts"], timed=False, split=split).record["notices"]
         return [notice for notice in notices if "tuned on" in notice]
 
@@ -249,7 +251,7 @@ def test_gate_and_compare_say_what_recommend_tuned_and_nothing_of_what_it_keeps(
     data.update_baseline({"w": str(files[-1])}, because="first", baseline="b.json")
     assert any("w was tuned on" in notice for notice in data.gate(baseline="b.json").record["notices"])
     chosen, other = {path.name: SearchConfig.load(path).provenance for path in files}, "w.current.json"
-    assert [name for name, facts in chosen.items() if "certificate" in facts] == [n for n in chosen if n != other]
+    assert [name for name, facts in chosen.items() if "tuned" in facts] == [n for n in chosen if n != other]
 
 
 def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_what_it_means(monkeypatch, dataset):

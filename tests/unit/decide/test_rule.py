@@ -168,12 +168,12 @@ def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
     assert found.gain.worse == pytest.approx(0.0619, abs=1e-4)
     # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
     assert found.more == pytest.approx(140, abs=2)
-    assert decide(Evidence.of(row[None, :], row[None, :]), Gates(0.2, 0.2, 1.0)).verdict == "ship"
+    assert decide(Evidence.of(row[None, :], row[None, :]), Gates(0.2, 1.0)).verdict == "ship"
 
 
 def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error():
     # Each candidate gains .5 but in one fold, where it has +.33 and -.27 in turn; left out, that fold chooses it.
-    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though all pass the gates.
+    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though all pass the gate.
     fold = folds(np.arange(40), 0)
     metric = np.full((5, 40), 0.5)
     for own in range(5):

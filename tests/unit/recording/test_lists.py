@@ -168,11 +168,11 @@ def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, record
 
     file = SearchConfig.load(tmp_path / "w.json")
     assert str(file.strategy) == found.record["strategy"]
-    for strategy in {str(file.strategy), found.record["optimum"]["strategy"]}:
-        values = compare(dataset, [strategy], recording=recording).values[strategy]["nDCG@10"]
-        theirs, kept = np.array(by_ranx(dataset, engines, strategy)), ~level(dataset, engines)
-        assert kept.mean() > 0.5
-        assert values[kept].tolist() == pytest.approx(theirs[kept].tolist(), abs=1e-9)
+    strategy = str(file.strategy)
+    values = compare(dataset, [strategy], recording=recording).values[strategy]["nDCG@10"]
+    theirs, kept = np.array(by_ranx(dataset, engines, strategy)), ~level(dataset, engines)
+    assert kept.mean() > 0.5
+    assert values[kept].tolist() == pytest.approx(theirs[kept].tolist(), abs=1e-9)
 
 
 def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today(dataset, recording, tmp_path):
@@ -306,7 +306,6 @@ def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
 
     tuned = tune(dataset, recording=out / "plain.documented").record
 
-    assert tuned["looks"] > 1
     assert tuned["depths"]["current"]["fts"] == 100  # as it was recorded; twice that is tried in a live search
     assert tuned["depths"]["tuned"]["fts"] <= 100
 

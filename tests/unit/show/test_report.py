@@ -99,7 +99,7 @@ def part(value, low, high, queries=40):
 
 TUNING = {
     "system": "plain", "profile": "documented", "objective": "nDCG@10", "strategy": "a", "tuned": "b",
-    "current": "a", "value": 0.61, "certificate": "exact", "plateau": [0.4, 0.6],
+    "current": "a", "value": 0.61, "plateau": [0.4, 0.6],
     "in_sample": part(0.61, 0.57, 0.65, 120),
     "out_of_fold": part(0.6, 0.55, 0.64, 120), "holdout": part(0.59, 0.5, 0.66), "baseline": part(0.58, 0.5, 0.65),
     "optimism": 0.01, "verdict": "keep", "gain": part(0.01, -0.02, 0.03),
@@ -798,16 +798,6 @@ def test_all_faults_are_told_at_once(results, tmp_path):
 def test_two_values_of_one_metric_are_refused(results, tmp_path):
     results["results"].append(mean("fts", 0.9))
     assert "results = 'fts': has 2 values of 'nDCG@10', and must have one" in broken(tmp_path, json.dumps(results))
-
-
-def test_the_best_setting_found_is_told_beside_the_one_chosen():
-    from steelyard_eval.show.report.decision_section import tuned
-
-    found = {**TUNING, "tuned": "a", "value": 0.5, "optimum": {"strategy": "b", "value": 0.75}}
-    *_, facts, strategies = tuned(found, alone=True)
-
-    assert {("chosen", "a"), ("best found", "b")} <= set(strategies.pairs)
-    assert {("value of the chosen setting", "0.500"), ("best value found", "0.750")} <= set(facts.pairs)
 
 
 def test_the_signal_that_moved_an_entry_is_the_one_that_explain_finds():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from search_forms import form_of, measure
+from search_forms import measure
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -21,14 +21,11 @@ from steelyard_eval.decide.out_of_fold import folds
 from steelyard_eval.decide.rule import best
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune import tune, tuner
-from steelyard_eval.tune.candidate import Candidate
-from steelyard_eval.tune.optimum import in_silence, optimum
+from steelyard_eval.tune import tune
 from steelyard_eval.tune.task import prepare
 from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings, shapes
 from steelyard_eval.tune.tuner import proven
 from steelyard_eval.tune.tuning_document import TuningDecision
-from steelyard_eval.weights.kernel import Form, Kernel
 
 MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
@@ -125,87 +122,6 @@ def test_a_data_set_with_one_judged_query_is_refused(space):
         tune(lonely, strategy=MIXTURE, workspace=space)
 
 
-# The optimum
-
-
-P1 = measure("P@1")
-
-
-def turns(*thresholds):
-    """A form whose queries turn at a share t of the first weight: right above t, or below it where t is negative.
-
-    Two rows each: one scores by the first column, the other by the second, so they change places at t.
-    """
-    first, second, grades = [], [], []
-    for t in thresholds:
-        first += [1 - abs(t), 0.0]  # share * (1 - t) > (1 - share) * t exactly where share > t
-        second += [0.0, abs(t)]
-        grades += [int(t > 0), int(t < 0)]
-    return form_of([first, second], grades, [2] * len(thresholds))
-
-
-def candidates_of(*forms, weights=(0.3, 0.7)):
-    """Candidates over two signals; the k of their strategies is 60, 61, ..."""
-    made = []
-    for at, form in enumerate(forms):
-        strategy = parse_strategy(f"rrf({weights[0]}*fts, {weights[1]}*vector, k={60 + at})")
-        config = find_system("plain").config(10).with_strategy(strategy)
-        made.append(Candidate(config, replace(form, weights=np.array(weights), slot=np.arange(2)), P1))
-    return made
-
-
-def best_of(candidates, progress=in_silence):
-    return optimum(candidates, np.ones(candidates[0].form.queries, dtype=bool), 0, progress)
-
-
-def share(config):
-    weights = config.strategy.weights
-    return weights[0] / sum(weights)
-
-
-# 20 queries at weights 0.3 and 0.7: 10 turn right above 0.4, two above 0.6, one turns wrong there, 7 are always
-# right. Means: 8/20 now, 18/20 above 0.4, 19/20 above 0.6.
-LADDER = (*[0.4] * 10, 0.6, 0.6, -0.6, *[0.01] * 7)
-
-
-def test_the_optimum_of_two_weights_is_exact_and_amid_its_plateau():
-    found = best_of(candidates_of(turns(*LADDER)))
-
-    assert found.value == pytest.approx(19 / 20)
-    assert share(found.config) == pytest.approx(0.8)  # amid 0.6 .. 1
-    assert (found.certificate, found.whole) == ("exact", True)
-    assert found.values.sum() == pytest.approx(19)
-
-
-def test_the_best_setting_is_taken_and_of_equal_ones_the_first():
-    # The form that turns at 0.01 is right for all 20 queries; the others for 19 and for at most 10.
-    dull, better, best = turns(*[-0.01] * 10, *[0.4] * 10), turns(*LADDER), turns(*[0.01] * 20)
-
-    assert "k=62" in str(best_of(candidates_of(dull, better, best)).config.strategy)
-    assert "k=61" in str(best_of(candidates_of(dull, best, best)).config.strategy)
-
-
-def test_a_signal_that_is_the_same_for_all_keeps_its_weight_and_the_rest_its_sum():
-    columns = turns(*[0.6] * 20)
-    form = replace(
-        columns,
-        columns=np.vstack([columns.columns, np.full(len(columns), 0.7)]),
-        weights=np.array([0.1, 0.3, 0.6]),
-        branch=np.zeros(3, dtype=np.int64),
-        labels=("a", "b", "c"),
-        slot=np.arange(3),
-    )
-    config = (
-        find_system("plain")
-        .config(10)
-        .with_strategy(parse_strategy("weighted_sum(0.1*fts, 0.3*vector, 0.6*importance)"))
-    )
-    found = best_of([Candidate(config, form, P1)])
-
-    assert found.certificate == "exact"  # two weights are left to search
-    assert found.config.strategy.weights == pytest.approx((0.32, 0.08, 0.6))  # 0.8 and 0.2 of 0.4
-
-
 # The decision
 
 
@@ -243,44 +159,6 @@ def test_without_a_split_every_query_serves_and_nothing_is_held_out(space):
 
     assert record["promise"]["queries"] == 59
     assert record["holdout"] is None
-
-
-def leaders(task, setting, grid, count=3):
-    """Which weights of float64[W, S] are best by the kernel, in float32: replaying only these takes a 30th."""
-    form = Form.of(task.table, setting, setting.strategy, task.judgments)
-    values = Kernel.of(form, [task.measure]).values(form.spread(grid))[task.measure]
-    return np.argsort(-values[:, task.inside].mean(axis=1), kind="stable")[:count]
-
-
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        MIXTURE,
-        "rrf(fts, vector, k=60)",
-        "tiered(fts, min_results=10, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    ],
-)
-def test_the_optimum_is_never_below_the_best_of_a_grid_of_hundredths(space, strategy):
-    task = task_of(space, strategy)
-    found = task.optimum(task.inside)
-
-    top = 0.0
-    for setting in settings(task.config):
-        size = len(setting.strategy.weights)
-        points = np.array([[step, 1 - step][:size] for step in (np.arange(101) / 100).tolist()])
-        for weights in points[leaders(task, setting, points)]:
-            config = setting.with_strategy(setting.strategy.with_weights(weights.tolist()))
-            top = max(top, float(task.values(config)[task.inside].mean()))
-    assert found.value >= top - 1e-12
-    assert float(task.values(found.config)[task.inside].mean()) == pytest.approx(found.value, abs=1e-12)
-
-
-def test_with_many_weights_one_setting_is_searched_and_nothing_is_certified_of_the_others(space):
-    task = task_of(space, "weighted_sum(0.4*fts, 0.3*vector, 0.3*importance, normalize=minmax)")
-    found = task.optimum(task.inside)
-
-    assert len(task.settings) > 1
-    assert found.certificate == "best-found"
 
 
 def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(space):
@@ -371,12 +249,10 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
 def test_live_search_under_the_tuned_setting_has_the_value_that_is_reported(space, tmp_path, system, strategy):
     task = task_of(space, strategy, system)
     deep = settings(task.config)[-1]  # at another depth, where there is one
-    found = TuningDecision(task, task.optimum(task.inside))
-    for config in (found.picked, found.optimum.config, deep):
+    for config in (TuningDecision(task).picked, task.best, deep):
         config.save(tmp_path / "search-weights.json")
         value = live_mean(space, SearchConfig.load(tmp_path / "search-weights.json"))
         assert value == pytest.approx(float(task.values(config)[task.inside].mean()), abs=1e-12)
-    assert live_mean(space, found.optimum.config) == pytest.approx(found.optimum.value, abs=1e-9)
 
 
 def live_mean(space, config, metric="nDCG@10"):
@@ -426,54 +302,6 @@ def test_the_same_seed_gives_the_same_bytes_and_the_date_honours_source_date_epo
     assert documents[0] == documents[1]
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert json.loads((tmp_path / "a.json").read_text())["provenance"]["date"] == "1970-01-02"
-
-
-# Ctrl-C
-
-
-def breaking(at):
-    """A progress wrapper that is interrupted before item `at`; it notes the words on how it goes."""
-
-    def wrap(items, status=None):
-        for count, item in enumerate(items):
-            if count == at:
-                raise KeyboardInterrupt
-            yield item
-            if status is not None:
-                said.append(status())
-
-    said = []
-    wrap.said = said
-    return wrap
-
-
-def test_a_search_broken_off_gives_the_best_of_what_was_searched(mixed):
-    progress = breaking(2)
-    found = mixed.optimum(mixed.inside, progress)
-
-    top = max(mixed.candidate(one).search(mixed.inside, 0).value for one in settings(mixed.config)[:2])
-    assert not found.whole
-    assert found.value == top
-    assert progress.said[-1] == f"best {top:.4f}"
-
-
-def test_a_search_broken_off_before_anything_was_found_gives_nothing(mixed):
-    with pytest.raises(KeyboardInterrupt):
-        mixed.optimum(mixed.inside, breaking(0))
-
-
-def test_ctrl_c_ships_nothing_and_ends_with_130(tmp_path, monkeypatch):
-    monkeypatch.setattr(tuner, "bar", lambda label: breaking(2))
-    out = tmp_path / "search-weights.json"
-    start = "weighted_sum(1*bm25, 0*vector, normalize=minmax)"
-    ended = CliRunner().invoke(main, ["tune", str(starter()), "--strategy", start, "--out", str(out), "--json"])
-
-    assert ended.exit_code == 130
-    record = json.loads(ended.stdout)
-    assert record["whole"] is False
-    assert record["verdict"] in ("try", "keep")
-    assert SearchConfig.load(tmp_path / "search-weights.current.json").strategy == parse_strategy(start)
-    assert "interrupted" in ended.stderr
 
 
 def test_a_bar_passes_everything_through_and_asks_how_it_goes_after_each_item(monkeypatch):

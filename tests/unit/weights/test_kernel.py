@@ -27,7 +27,6 @@ from steelyard_eval.decide.grid import grid
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import run_lines
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.tune.candidate import candidates
 from steelyard_eval.weights.kernel import Form, Kernel, forms, lanes
 
 STRATEGIES = (
@@ -580,26 +579,6 @@ def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
         expected = replayed.metrics(judgments, measures)
         for measure in measures:
             np.testing.assert_allclose(values[measure][at], expected[measure], rtol=0, atol=1e-6)
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0.4, 1, 1.6, "step"]))
-@pytest.mark.parametrize(
-    "text", [CUT, "by_intent(default={}, fix={})".format(CUT, CUT.replace("0.2*l0", "0.1*l0"))]
-)
-def test_weights_found_under_a_cut_are_worth_in_a_replay_what_the_search_claims(text, seed, cut):
-    table, _, judgments = case(seed, ties=False, queries=6)
-    config = configured(text.format(cut=cut, then="last"), limit=5)
-    (measure,) = parse_measures(["nDCG@5"])
-    (candidate,) = candidates(table, [config], judgments, measure)
-
-    found = candidate.search(np.ones(6, dtype=bool), 0)
-
-    written = candidate.written(found.weights)
-    assert sum(written.strategy.weights) == pytest.approx(sum(config.strategy.weights))  # the cut keeps its scale
-    replayed = replay(table, written).metrics(judgments, [measure])[measure]
-    assert candidate.values(found.weights).mean() == pytest.approx(found.value)
-    np.testing.assert_allclose(replayed.mean(), found.value, rtol=0, atol=1e-9)
 
 
 def test_directories_that_a_stage_drops_are_no_rows_of_a_form():

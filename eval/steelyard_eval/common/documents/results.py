@@ -21,7 +21,7 @@ from steelyard_eval.common.documents.parts import (
     SettingsPart,
     Share,
 )
-from steelyard_eval.common.documents.tuning import Depths, OptimumRecord, TuningDocument
+from steelyard_eval.common.documents.tuning import Depths, TuningDocument
 
 
 class DatasetRecord(TypedDict):
@@ -242,7 +242,6 @@ class ChosenRecord(NamedSystem, total=False):
     plateau: list[float]
     curve: list[CurvePoint]
     axis: CurveAxis | None
-    optimum: OptimumRecord
 
 
 class CurrentRecord(NamedSystem, total=False):

@@ -18,15 +18,6 @@ Depths = dict[str, int | None]
 """Retriever -> how many candidates it returns; None of one that has no depth."""
 
 
-class OptimumRecord(TypedDict, total=False):
-    """The best weights that were found, which are never shipped."""
-
-    strategy: str
-    value: float
-    certificate: str
-    depths: Depths
-
-
 class DepthsRecord(TypedDict, total=False):
     """The depths of what the weights file holds, of what was tuned and of what is used today."""
 
@@ -110,15 +101,11 @@ class TuningDocument(DecidedDocument, QueriesPart):
     notices: NotRequired[list[str]]
     depths: NotRequired[DepthsRecord]
     value: NotRequired[float | None]
-    optimum: NotRequired[OptimumRecord]
-    certificate: NotRequired[str | None]
     plateau: NotRequired[list[float]]
     in_sample: NotRequired[Estimate | None]
     baseline: NotRequired[Estimate | None]
     holdout: NotRequired[HeldOutGain | None]
     optimism: NotRequired[float | None]
-    whole: NotRequired[bool]
-    looks: NotRequired[int]
     embedding_calls: NotRequired[EmbeddedRecord]
     curve: NotRequired[list[CurvePoint]]
     axis: NotRequired[CurveAxis | None]

@@ -44,7 +44,6 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
     if not promise or not record.get("leaderboard"):
         return ()
     chosen, second = record.get("chosen") or {}, record.get("runner_up")
-    optimum = chosen.get("optimum") or {}
     unproven = record.get("verdict") != "ship"
     facts = (
         ("verdict", record.get("verdict") or MISSING),
@@ -57,7 +56,6 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
         ("candidates", number(record.get("candidates"), 0)),
         ("queries, each used for choosing and proof", number(promise.get("queries"), 0)),
         ("runner-up", f"{second['label']}, {_parted(second)}" if second else MISSING),
-        ("best weights of that setting on these queries", number(optimum.get("value"))),
     )
     current = record.get("current") or {}
     strategies = (
@@ -70,13 +68,10 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
 def tuned(record: TuningDocument, alone: bool) -> tuple[Block, ...]:
     """What supports the verdict of a tuning; `alone` where its sentence is that of the page."""
     optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
-    best = record.get("optimum") or {}
     facts = (
         ("system", system_name(record["system"], record.get("profile"))),
         ("objective", record.get("objective") or MISSING),
         ("value of the chosen setting", number(record.get("value"))),
-        ("best value found", number(best.get("value"))),
-        ("certificate", record.get("certificate") or MISSING),
         ("plateau", _plateau(record.get("plateau"))),
         ("depth, current and tuned", _depths(record.get("depths") or {})),
         ("optimism (gain on these queries less the promise)", optimism),
@@ -85,7 +80,6 @@ def tuned(record: TuningDocument, alone: bool) -> tuple[Block, ...]:
         ("written to search-weights.json", brief(record["strategy"])),
         ("chosen", brief(record.get("tuned") or MISSING)),
         ("current", brief(record.get("current") or MISSING)),
-        ("best found", best.get("strategy") or MISSING),
         *(("dropped", text) for text in record.get("dropped") or ()),
     )
     rows = (
