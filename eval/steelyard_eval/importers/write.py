@@ -8,10 +8,11 @@ has left wait in `LOST` until it returns.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.fields import format_time
+from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.datasets.states import moved
-from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
+from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored, time_of
 from steelyard_eval.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
@@ -37,6 +38,7 @@ MANAGED = ("as_of", "source", "text_for_embedding")
 NEEDED = frozenset(("id", "text"))
 """Fields without which an entry is none."""
 GRADES = frozenset(range(-1, 5))
+DAY = 86_400
 SHOWN = 3
 """How many faults of one kind are named."""
 
@@ -45,17 +47,21 @@ Labels = dict[tuple[str, str], int]
 
 @dataclass
 class FolderFiles:
-    """The files of a data set by name: texts, and arrays of float16."""
+    """The files of a data set by name: texts, and arrays of float16; and how much of the store is in them."""
 
     texts: dict[str, str]
     arrays: dict[str, NDArray[np.float16]]
     notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
 
-def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None) -> FolderFiles:
+def files_of(
+    imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None, now: float = math.inf
+) -> FolderFiles:
     """The files of a data set with what was imported, and with what the old folder holds of the user's own.
 
-    `about` is the rest of dataset.json. Entries that break the rules of a corpus are left out, with a note.
+    `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus are
+    left out, with a note.
     """
     kept, notes = _checked(imported.entries)
     entries = [entry for entry, _ in kept]
@@ -63,6 +69,13 @@ def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore 
     queries, faults = _whole(imported.queries)
     labels, unusable = _usable(labels, queries)
     notes += faults + unusable
+    counts = {
+        "entries": len(entries),
+        "queries": len(queries),
+        "labels": len(labels),
+        "runs": len(imported.runs),
+        "impressions": len(imported.feedback),
+    }
     feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         before = _old_labels(old)
@@ -82,16 +95,18 @@ def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore 
         ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
         notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
     arrays, left_out = _arrays(imported, entries)
+    as_of, ahead = _clock(entries, now)
     texts = {
         CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
         QRELS: _qrels(present),
-        ABOUT: canonical(_manifest(imported, entries, manifest)),
+        ABOUT: canonical(manifest | _managed(imported, manifest) | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
         **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
-    return FolderFiles(texts, arrays, [*imported.notes, *notes, *left_out])
+    there = {name: count for name, count in counts.items() if count}
+    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], there)
 
 
 def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
@@ -135,15 +150,22 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
 
 
 def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
-    """The entries that a corpus can hold, with their lines, and a note on the others."""
+    """The entries that a corpus can hold, with their lines, and a note on the others.
+
+    A value that its field cannot have stays with the entry, under `unread`.
+    """
     kept: dict[str, tuple[Entry, str]] = {}
     wrong: list[str] = []
     without: Counter[str] = Counter()
     for record in records:
+        given = record
+        record = {name: time_of(value) if name in TIME_FIELDS else value for name, value in given.items()}
         entry, faults = read_entry(record)
         spoilt = {fault.field: fault.rule for fault in faults} | _unheld(record)
         if spoilt and not spoilt.keys() & NEEDED:
+            unread = {name: given[name] for name in spoilt if not _unheld({name: given[name]})}
             record = {name: value for name, value in record.items() if name not in spoilt}
+            record |= {"unread": unread} if unread else {}
             entry, faults = read_entry(record)
             without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
         if entry is None:
@@ -172,43 +194,62 @@ def _unheld(record: Record) -> dict[str, str]:
     return {}
 
 
-def _manifest(imported: Imported, entries: list[Entry], manifest: Record) -> Record:
-    """dataset.json; its clock is the latest date of the store, so that importing twice writes the same bytes."""
-    times = [t for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
+def _managed(imported: Imported, manifest: Record) -> Record:
+    """What the store says of itself for dataset.json; the user's own choice of a system stays."""
     made = {"system": imported.system} if imported.system and "system" not in manifest else {}
-    made |= {"text_for_embedding": imported.recipe} if imported.recipe else {}
-    made |= {"as_of": format_time(max(times))} if times else {}
-    return manifest | made
+    return made | ({"text_for_embedding": imported.recipe} if imported.recipe else {})
+
+
+def _clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
+    """`as_of`: the latest date of the store, so that importing twice writes the same bytes; and a note.
+
+    A date in the future is a slip of somebody's pen or clock. It counts only where no entry has another one: with
+    a clock that far ahead all other entries would be equally old.
+    """
+    dates = [(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
+    ahead = [(t, id_) for t, id_ in dates if t > now + DAY]  # a day: dates of other time zones
+    if not dates:
+        return {}, []
+    as_of = format_time(max(set(dates) - set(ahead) or set(dates))[0])
+    if not ahead:
+        return {"as_of": as_of}, []
+    count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
+    named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
+    return {"as_of": as_of}, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
 
 
 def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
-    """The vectors of every model that has one for each entry, and a note on other models."""
+    """The vectors of every model, with zeros for an entry that has none that can be used; and notes on those."""
     arrays: dict[str, NDArray[np.float16]] = {}
     notes = []
     for model, vectors in sorted(imported.vectors.items()):
-        missing = sum(entry.id not in vectors for entry in entries)
-        if missing:
-            have = counted(missing, "entry has none", "entries have none")
-            notes.append(f"the vectors of {shown(model)} are left out, because {have}; texts are embedded anew")
+        usable = {entry.id: half for entry in entries if (half := _half(vectors.get(entry.id))) is not None}
+        lengths = Counter(map(len, usable.values())).most_common(1)
+        if not entries or not lengths:
+            notes += [f"the vectors of {shown(model)} are left out: none can be used"] if vectors else []
             continue
-        if odd := _odd([vectors[entry.id] for entry in entries]):
-            notes.append(f"the vectors of {shown(model)} are left out: {odd}; texts are embedded anew")
-        elif entries:
-            arrays[f"corpus.{model}.f16.npy"] = np.array([vectors[e.id] for e in entries], dtype=np.float16)
+        matrix = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
+        for row, entry in enumerate(entries):
+            half = usable.get(entry.id)
+            if half is not None and len(half) == matrix.shape[1]:
+                matrix[row] = half
+        arrays[f"corpus.{model}.f16.npy"] = matrix
+        if missing := int((~matrix.any(axis=1)).sum()):
+            have = counted(missing, "entry has", "entries have")
+            notes.append(
+                f"{have} no usable vector of {shown(model)}, of {len(entries)} in all: keyword search finds them, "
+                "vector search does not"
+            )
     return arrays, notes
 
 
-def _odd(vectors: Sequence[NDArray[np.float32]]) -> str:
-    """Why these cannot be the vectors of a corpus in half precision; empty where they can."""
-    if len({vector.shape for vector in vectors}) > 1:
-        return "they differ in length"
-    if any(vector.ndim != 1 for vector in vectors):
-        return "they are no lists of numbers"
+def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
+    """A vector in half precision; None for none, and for one that is all zeros or not finite there."""
+    if vector is None or vector.ndim != 1:
+        return None
     with np.errstate(over="ignore"):
-        halves = (vector.astype(np.float16) for vector in vectors)
-        bad = sum(not half.any() or not np.isfinite(half).all() for half in halves)
-    have = counted(bad, "entry has one that is", "entries have some that are")
-    return f"{have} all zeros, infinite or no number" if bad else ""
+        half: NDArray[np.float16] = vector.astype(np.float16)
+    return half if half.any() and np.isfinite(half).all() else None
 
 
 def _whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
