@@ -70,7 +70,7 @@ def _hash(reader: FolderReader, files: list[str]) -> str:
 
 
 def _read_matrix(reader: FolderReader, file: str, rows: int | None, full: bool) -> tuple[Matrix | None, int]:
-    """Open one file, and count its rows of zeros; with `full` every row must be a vector, otherwise one of them."""
+    """Open one file, and count its rows of zeros; with `full` every row must be a vector, else one."""
     if reader.digest(file) is None:
         return None, 0
     try:

@@ -152,7 +152,7 @@ def moment(seconds: object) -> str:
 
 
 _CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-"""Digits of a date that is written without marks, by how many there are; other digits are seconds, or parts of them."""
+"""Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
 _YEARS = range(1900, 2101)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?!\d)(.*)", re.DOTALL)
 _ZONE = re.compile(r"\s*(?:UTC|GMT)$|\s+(?=[+-]\d\d:?\d\d$)")

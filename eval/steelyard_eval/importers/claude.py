@@ -17,6 +17,8 @@ from steelyard_eval.importers.notes import Names, Note, entry_of
 from steelyard_eval.importers.source import ForeignStore
 
 INDEX, RULES = "MEMORY.md", "CLAUDE.md"
+MARKS = " \t:.-\N{EN DASH}\N{EM DASH}"
+"""What stands between a link in an index and what is said of it."""
 _LINE = re.compile(r"\s*[-*] \[[^\]]*\]\((?P<file>[^)]*)\)(?P<hook>.*)")
 
 
@@ -62,7 +64,7 @@ def _is_listed(line: str, note: Note, known: Names, entries: Mapping[object, Rec
     if match is None or entry is None:
         return False
     said = " ".join(str(entry.get(field, "")) for field in ("title", "text", "context"))
-    return match["hook"].strip(" \t—–-:.") in said
+    return match["hook"].strip(MARKS) in said
 
 
 IMPORTER = Importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches, read, homes)

@@ -19,7 +19,7 @@ from steelyard.memory.text import CONTENT
 
 _WORDS = {
     "id": "id key uuid guid docid documentid entryid memoryid pid docno rowid",
-    "text": "text content contents body what memory data document pagecontent passage note message chunk summary "
+    "text": "text content contents body what memory data document pagecontent passage note message chunk chunktext summary "
     "value description",
     "title": "title name heading headline subject",
     "tags": "tags tag labels keywords topics",

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,10 +107,8 @@ class Database:
     def _json(self, row: Mapping[str, object], column: str, kind: type[Json]) -> Json | None:
         """A value of this type; another one is counted."""
         value = row.get(column)
-        try:
+        with suppress(ValueError, RecursionError):
             value = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
-        except (ValueError, RecursionError):
-            pass
         if isinstance(value, kind):
             return value
         if value is not None:

@@ -48,7 +48,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:
-    """The values of the keys that stand at the beginning of a line, each read alone; None where no key is first."""
+    """The values of the keys that stand at the beginning of a line, each read alone; None if none is first."""
     front: dict[str, object] = {}
     loose: list[str] = []
     for key, lines in _blocks(header):

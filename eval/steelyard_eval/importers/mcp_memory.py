@@ -82,10 +82,10 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _records(source: ForeignStore, broken: dict[int, None]) -> Iterator[tuple[int, object]]:
-    """The records of a file, each with the number of its line; `broken` gets the lines that hold something else."""
+    """The records of a file, each with the number of its line; `broken` gets lines with something else."""
     file = _file(source)
     lines = list(source.lines(file))
-    if lines and not _values(lines[0][1].strip())[0]:  # perhaps one value on many lines
+    if lines and not _values(lines[0][1].strip())[1]:  # perhaps one value on many lines
         try:
             yield from ((1, record) for record in _parts(source.json(file)))
             return
@@ -145,7 +145,10 @@ class _Graph:
         if isinstance(record.get("name"), str) and record.get("type", "entity") == "entity":
             return self._entity(record)
         if all(isinstance(end, str) and end for end in ends) and record.get("type", "relation") == "relation":
-            relation = {"type": str(_first(record, KIND) or "relates_to"), "target": identifier(str(ends[1]))}
+            relation: Record = {
+                "type": str(_first(record, KIND) or "relates_to"),
+                "target": identifier(str(ends[1])),
+            }
             self.relations.setdefault(str(ends[0]), []).append(relation)
             return True
         return False

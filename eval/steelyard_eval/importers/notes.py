@@ -148,7 +148,7 @@ class Names:
                         self._ids[_key(name, fold)] = note.id
 
     def id_of(self, link: str, note: Note) -> str:
-        """The id of the note that a link in this note means; of one that is not there, the id that it would have."""
+        """The id of the note that a link in this note means; of none that is there, the id that it would have."""
         name = without_suffix(link)
         near = posixpath.normpath(posixpath.join("/", posixpath.dirname(note.name), name))
         for known in dict.fromkeys((near, name, unquote(name))):

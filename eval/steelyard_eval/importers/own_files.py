@@ -29,7 +29,7 @@ def own_file(path: Path) -> str:
     target = _target(text)
     if target:
         return (
-            f"{file} is what steelyard export --to {target} wrote, a configuration for {target}, and holds no entries; "
+            f"{file} is what steelyard export --to {target} wrote, a configuration for {target} without entries; "
             f"give it to {target}, and search here with the weights file that it was made from"
         )
     if target is None:

@@ -202,11 +202,11 @@ def _prose(content: bytes) -> tuple[str, str] | None:
 
 @cache
 def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
-    """A loader of plain values: words for true, false and null, numbers that are one, all else as it is written."""
+    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
     import yaml
 
     # libyaml, ten times as fast, is in all wheels of PyYAML
-    loader = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
+    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
     for name, pattern, first in (
         ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
         ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),

@@ -71,7 +71,7 @@ def read(source: ForeignStore) -> Imported:
     imported, kept = Imported(recipe="{title}\n{text}"), dict[str, NDArray[np.float32]]()
     for row in chain(first, rows):
         vector = vector_of(value_at(row, vectors)) if vectors else None
-        entry = _entry(row if vector is None else without(row, [vectors]), columns)
+        entry = _entry(row, columns, "" if vector is None else vectors)
         imported.entries.append(entry)
         if vector is not None:
             kept.setdefault(str(entry["id"]), vector)
@@ -127,13 +127,14 @@ def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
     return columns
 
 
-def _entry(row: Mapping[str, object], columns: Mapping[str, str]) -> Record:
-    record = filled(searched(mapped(row, columns)))
-    id_ = record.get("id")
-    if id_ is None:
-        text = json.dumps(record, sort_keys=True, ensure_ascii=False, default=str)
-        return {"id": sha256(text.encode()).hexdigest()[:HASHED], **record}
-    return {**record, "id": identifier(str(id_))}
+def _entry(row: Mapping[str, object], columns: Mapping[str, str], vectors: str) -> Record:
+    """The entry of a row; without an id it gets the hash of all that the row holds."""
+    record = filled(searched(mapped(without(row, [vectors]) if vectors else row, columns)))
+    if (id_ := record.get("id")) is not None:
+        return {**record, "id": identifier(str(id_))}
+    top = {field: column for field, column in columns.items() if column in row}
+    text = json.dumps(filled(mapped(row, top)), sort_keys=True, ensure_ascii=False, default=str)
+    return {"id": sha256(text.encode()).hexdigest()[:HASHED], **record}
 
 
 def _reader(name: str) -> Callable[[ForeignStore, str], Rows] | None:
@@ -189,10 +190,10 @@ def _rows_in(document: object) -> list[object] | None:
     if isinstance(ids := document.get("ids"), list):  # Chroma: a list of the same length for each column
         lists = {name: part for name, part in document.items() if isinstance(part, list) and len(part) == len(ids)}
         return [{_singular(name): part[at] for name, part in lists.items()} for at in range(len(ids))]
-    lists = [part for part in document.values() if isinstance(part, list)]
-    objects = [part for part in lists if part and isinstance(part[0], dict)]
-    if len(objects or lists) == 1:
-        return (objects or lists)[0]
+    every = [part for part in document.values() if isinstance(part, list)]
+    objects = [part for part in every if part and isinstance(part[0], dict)]
+    if len(objects or every) == 1:
+        return (objects or every)[0]
     inside = [part for name, part in document.items() if name.lower() in WRAPPERS and isinstance(part, dict)]
     if len(inside) == 1:
         return _rows_in(inside[0])

@@ -60,8 +60,8 @@ def files_of(
 ) -> FolderFiles:
     """The files of a data set with what was imported, and with what the old folder holds of the user's own.
 
-    `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus are
-    left out, with a note.
+    `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus
+    are left out, with a note.
     """
     kept, notes = _checked(imported.entries)
     entries = [entry for entry, _ in kept]
@@ -196,7 +196,7 @@ def _unheld(record: Record) -> dict[str, str]:
 
 def _managed(imported: Imported, manifest: Record) -> Record:
     """What the store says of itself for dataset.json; the user's own choice of a system stays."""
-    made = {"system": imported.system} if imported.system and "system" not in manifest else {}
+    made: Record = {"system": imported.system} if imported.system and "system" not in manifest else {}
     return made | ({"text_for_embedding": imported.recipe} if imported.recipe else {})
 
 
@@ -211,11 +211,12 @@ def _clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
     if not dates:
         return {}, []
     as_of = format_time(max(set(dates) - set(ahead) or set(dates))[0])
+    clock: Record = {"as_of": as_of}
     if not ahead:
-        return {"as_of": as_of}, []
+        return clock, []
     count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
     named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
-    return {"as_of": as_of}, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
+    return clock, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
 
 
 def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
