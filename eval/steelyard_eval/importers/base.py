@@ -153,6 +153,8 @@ def moment(seconds: object) -> str:
 
 _CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
+LONGEST_TIME = 64
+"""Characters of a time."""
 _YEARS = range(1900, 2101)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?!\d)(.*)", re.DOTALL)
 _ZONE = re.compile(r"\s*(?:UTC|GMT)$|\s+(?=[+-]\d\d:?\d\d$)")
@@ -169,6 +171,8 @@ def time_of(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     text = str(value).strip()
+    if len(text) > LONGEST_TIME:
+        return value
     if text.isascii() and text.isdigit() and (form := _CALENDAR.get(len(text))):
         try:
             moment = datetime.strptime(text, form).replace(tzinfo=UTC)

@@ -19,8 +19,8 @@ from steelyard.memory.text import CONTENT
 
 _WORDS = {
     "id": "id key uuid guid docid documentid entryid memoryid pid docno rowid",
-    "text": "text content contents body what memory data document pagecontent passage note message chunk chunktext summary "
-    "value description",
+    "text": "text content contents body what memory data document pagecontent passage note message chunk "
+    "chunktext summary value description",
     "title": "title name heading headline subject",
     "tags": "tags tag labels keywords topics",
     "created_at": "createdat created date day timestamp time createdtime createdon datetime creationtimeunix",
@@ -164,7 +164,7 @@ def fitted(field: str, value: Any) -> Any:  # noqa: ANN401 -- whatever a column 
     return value
 
 
-_SAYS = re.compile(r"[^\W\d_]\S*\s+\S")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def searched(record: Mapping[str, object]) -> dict[str, object]:
@@ -181,7 +181,7 @@ def searched(record: Mapping[str, object]) -> dict[str, object]:
 
 def _sentences(value: object, name: str) -> Iterator[tuple[str, str]]:
     """Texts of at least two words in a value of any shape, each with the name that it has."""
-    if isinstance(value, str) and _SAYS.search(value):
+    if isinstance(value, str) and len(value.split(None, 1)) > 1 and _LETTER.search(value):
         yield name, value
     elif isinstance(value, Mapping):
         for key, part in value.items():

@@ -8,6 +8,7 @@ line that is broken, as a process that was killed leaves it, costs what cannot b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ FROM, TO, KIND = (
     ("to", "to_entity", "target"),
     ("relationType", "relation_type"),
 )
+_NEXT = re.compile(r"\S")
 TRIES = 8
 """How often the rest of a broken line is looked at for another object."""
 TEXTS = ("content", "contents", "text", "observation", "value")
@@ -56,8 +58,10 @@ def matches(source: ForeignStore) -> bool:
     if not name.endswith((".jsonl", ".json")) or not source.has(name):
         return False
     head = "".join(source.head(name).split())
-    lines = any(f'"type":"{kind}"' in head for kind in ("entity", "relation", *MARKERS))
-    return lines or (head.startswith('{"entities":[') and '"observations":' in head)
+    if any(f'"type":"{marker}"' in head for marker in MARKERS):
+        return True
+    known = any(f'"{key}":' in head for key in ("observations", *NAMES["type"], *KIND))
+    return known and any(begin in head for begin in ('"type":"entity"', '"type":"relation"', '{"entities":['))
 
 
 def read(source: ForeignStore) -> Imported:
@@ -111,7 +115,7 @@ def _values(line: str) -> tuple[list[object], bool]:
             at = line.find('{"', at + 1) if tries < TRIES else -1
             continue
         values.append(value)
-        at += len(line) - at - len(line[at:].lstrip())
+        at = found.start() if (found := _NEXT.search(line, at)) else len(line)
     return values, not tries
 
 

@@ -128,7 +128,7 @@ class ForeignStore:
         """The beginning of a file, by which a kind is recognised; empty where it cannot be read."""
         try:
             with open_regular(self._place(name)) as stream:
-                content = stream.read(size)
+                content = b"" if self._place(name).is_symlink() else stream.read(size)
         except OSError:
             return ""
         text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig", "ignore")

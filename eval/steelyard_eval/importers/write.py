@@ -152,7 +152,7 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
 def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
     """The entries that a corpus can hold, with their lines, and a note on the others.
 
-    A value that its field cannot have stays with the entry, under `unread`.
+    A value that its field cannot have stays with the entry, under `as_written`.
     """
     kept: dict[str, tuple[Entry, str]] = {}
     wrong: list[str] = []
@@ -165,7 +165,7 @@ def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[s
         if spoilt and not spoilt.keys() & NEEDED:
             unread = {name: given[name] for name in spoilt if not _unheld({name: given[name]})}
             record = {name: value for name, value in record.items() if name not in spoilt}
-            record |= {"unread": unread} if unread else {}
+            record |= {"as_written": unread} if unread else {}
             entry, faults = read_entry(record)
             without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
         if entry is None:

@@ -94,4 +94,4 @@ def test_a_relation_from_nowhere_is_counted(tmp_path):
 
 def test_a_file_without_anything_is_refused(tmp_path):
     with pytest.raises(DataError, match="neither entities nor relations"):
-        loaded(tmp_path, '{"type":"entity","na\n')
+        loaded(tmp_path, '{"type":"entity","observations":["na\n')

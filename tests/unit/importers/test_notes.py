@@ -143,7 +143,7 @@ def test_dates_are_read_or_kept_and_counted(vault, written, seconds):
     assert entries["note"].created_at == seconds
     assert len(told(notices, "1 entry is read without created_at")) == (seconds is None)
     if seconds is None:
-        assert str(entries["note"].extra["unread"]["created_at"]) == written
+        assert str(entries["note"].extra["as_written"]["created_at"]) == written
 
 
 def links(entry):
