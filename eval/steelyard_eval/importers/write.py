@@ -26,7 +26,7 @@ from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.datasets.states import moved
-from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored, time_of
+from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored, moment, time_of
 from steelyard_eval.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
@@ -254,10 +254,22 @@ def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
 
 
 def _whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
-    """The queries that have an id and a text, and a note on the others."""
+    """The queries that have an id and a text, without times that are none; and notes on the others."""
     whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
-    lacking = len(queries) - len(whole)
-    return whole, [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
+    lacking, notes = len(queries) - len(whole), list[str]()
+    dated = [
+        {**query, "asked_at": time_of(asked)} if (asked := query.get("asked_at")) else query for query in whole
+    ]
+    odd = {place for place, query in enumerate(dated) if query.get("asked_at") and not moment(query["asked_at"])}
+    for place in odd:
+        given = whole[place]
+        dated[place] = {name: value for name, value in given.items() if name != "asked_at"}
+        dated[place]["as_written"] = {"asked_at": given["asked_at"]}
+    if odd:
+        notes.append(f"{counted(len(odd), 'query is', 'queries are')} read without asked_at, which is no time")
+    if lacking:
+        notes.append(f"{counted(lacking, 'query', 'queries')} without an id or a text left out")
+    return dated, notes
 
 
 def _usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
