@@ -17,6 +17,8 @@ from steelyard_eval.importers.notes import Names, Note, entry_of
 from steelyard_eval.importers.source import ForeignStore
 
 INDEX, RULES = "MEMORY.md", "CLAUDE.md"
+LOOKED_AT = 4096
+"""Characters of a note in which a line of an index is looked for."""
 MARKS = " \t:.-\N{EN DASH}\N{EM DASH}"
 """What stands between a link in an index and what is said of it."""
 _LINE = re.compile(r"\s*[-*] \[[^\]]*\]\((?P<file>[^)]*)\)(?P<hook>.*)")
@@ -63,7 +65,7 @@ def _is_listed(line: str, note: Note, known: Names, entries: Mapping[object, Rec
     entry = entries.get(known.id_of(unquote(match["file"]), note)) if match else None
     if match is None or entry is None:
         return False
-    said = " ".join(str(entry.get(field, "")) for field in ("title", "text", "context"))
+    said = " ".join(str(entry.get(field, ""))[:LOOKED_AT] for field in ("title", "context", "text"))
     return match["hook"].strip(MARKS) in said
 
 

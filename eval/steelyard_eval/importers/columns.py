@@ -173,7 +173,8 @@ def searched(record: Mapping[str, object]) -> dict[str, object]:
     >>> searched({"id": "1", "text": "Rotate keys.", "answer": "Every 90 days.", "unit": "day"})["context"]
     'answer: Every 90 days.'
     """
-    there = "\n".join(str(record[field]) for field in CONTENT if record.get(field))
+    fields = [str(record[field]) for field in CONTENT if record.get(field)]
+    there = {*fields, *(line for text in fields for line in text.split("\n"))}
     pairs = (pair for name, value in record.items() if name not in FIELDS for pair in _sentences(value, name))
     said = dict.fromkeys(f"{name}: {text}" for name, text in pairs if text not in there)
     return {**record, "context": "\n".join(filter(None, [str(record.get("context") or ""), *said]))}

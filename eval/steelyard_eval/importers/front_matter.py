@@ -27,8 +27,6 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
         front, odd = read_yaml(header, "", numbers), {}
     except DataError as error:
         front, odd = _by_key(header, numbers), {"yaml": str(error).removeprefix(" ")}
-    if front is None and not odd:  # comments
-        return "", body, {}, {}
     if not isinstance(front, dict) or any(len(str(key).split()) > WORDS_OF_A_KEY for key in front):
         return "", text.strip(), {}, {}
     values = {str(key): value for key, value in front.items()}

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from steelyard.base.errors import DataError
-from steelyard.base.files import STRICT_JSON, is_deep
+from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.columns import searched
@@ -131,11 +131,19 @@ def _parts(value: object) -> Iterator[object]:
         yield value
 
 
+@dataclass
+class _Entity:
+    """The fields of all lines of one name, the first line's first; its observations by what they say."""
+
+    record: Record = field(default_factory=dict)
+    observations: dict[str, object] = field(default_factory=dict)
+
+
 class _Graph:
     """Entities by name, and the relations that begin at each."""
 
     def __init__(self) -> None:
-        self.entities: dict[str, dict[str, Any]] = {}
+        self.entities: dict[str, _Entity] = {}
         self.relations: dict[str, list[Record]] = {}
         self.again: set[str] = set()
 
@@ -160,27 +168,36 @@ class _Graph:
     def _entity(self, record: Record) -> bool:
         name, seen = str(record["name"]), record.get("observations")
         observations = seen if isinstance(seen, list) else [] if seen is None else [seen]
-        texts = list(filter(None, map(_text, observations)))
-        fields = {field: _first(record, names) for field, names in NAMES.items()}
+        fields = {name: _first(record, names) for name, names in NAMES.items()}
         known = {"type", "name", "observations", *(name for names in NAMES.values() for name in names)}
         rest = {key: value for key, value in record.items() if key not in known}
-        new = filled({"id": identifier(name), "title": name, **rest, **fields, "observations": observations})
-        old = self.entities.get(name)
-        if old is None:
-            self.entities[name] = new | {"text": texts}
-        else:
+        if name in self.entities:
             self.again.add(name)
-            for field, more in (("text", texts), ("observations", observations)):
-                had: Any = old.get(field, [])
-                old[field] = [*had, *(each for each in more if each not in had)]
-            self.entities[name] = new | old
-        return len(texts) == len(observations)
+        entity = self.entities.setdefault(name, _Entity())
+        entity.record = filled({"id": identifier(name), "title": name, **rest, **fields}) | entity.record
+        whole = True
+        for observation in observations:
+            text = _text(observation)
+            whole = whole and bool(text)
+            entity.observations.setdefault(text or compact(observation), observation)
+        return whole
 
     def entries(self) -> list[Record]:
         """The entities as entries, in the order in which they first came."""
         return [
-            filled(searched(entry | {"text": "\n".join(entry["text"]), "relations": self.relations.get(name, [])}))
-            for name, entry in self.entities.items()
+            filled(
+                {
+                    **searched(
+                        {
+                            **entity.record,
+                            "text": "\n".join(filter(None, map(_text, entity.observations.values()))),
+                        }
+                    ),
+                    "observations": list(entity.observations.values()),
+                    "relations": self.relations.get(name, []),
+                }
+            )
+            for name, entity in self.entities.items()
         ]
 
 

@@ -75,6 +75,7 @@ def test_all_notes_that_are_odd_are_named(vault):
         "The wheel was moved.\nDone: by Ann",
         "We met in the shed and decided: new bricks.",
         "- a list\n- of things",
+        "# A heading of a note",
     ],
 )
 def test_prose_between_two_rules_is_prose(vault, prose):
