@@ -71,6 +71,7 @@ READERS = {
     "steelyard_eval/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/importers/database.py": "test_a_store[rows of a database]",
     "steelyard_eval/importers/langgraph.py": "test_a_store[items of langgraph]",
+    "steelyard_eval/importers/mcp_memory.py": "test_a_store[entities]",
     "steelyard_eval/importers/moltnet.py": "test_a_store[rows of moltnet]",
     "steelyard_eval/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/importers/table.py": "test_a_store[rows of a table]",
@@ -85,6 +86,8 @@ READERS = {
 OTHERS_THAT_PARSE = {
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/stores/postgres/vault.py": "writes ids and settings",
+    "steelyard_eval/importers/held.py": "decodes the line of an entry that it made",
+    "steelyard_eval/importers/own_files.py": "files of at most 1 MB, each decoded once",
     "steelyard_eval/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
@@ -552,6 +555,10 @@ def moltnet(n):
     return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
 
 
+def entity(name, said="token"):
+    return json.dumps({"type": "entity", "name": name, "entityType": "x", "observations": [said]})
+
+
 ITEMS = "prefix, key, value, created_at, updated_at"
 STORES = {
     "rows of a table": ("t.csv", lambda n: "id,text\n" + "".join(f"e{at},token\n" for at in range(n))),
@@ -570,6 +577,16 @@ STORES = {
             separators=(",", ":"),
         ),
     ),
+    "entities on a line": ("memory.jsonl", lambda n: "".join(map(entity, map(str, range(n))))),
+    "one entity on all lines": ("memory.jsonl", lines(lambda at: entity("e", str(at)))),
+    "points of a database": (
+        "t.jsonl",
+        lines(lambda at: json.dumps({"id": at, "payload": {"text": "a b", "said": f"c {at}"}, "vector": [1, at]})),
+    ),
+    "sentences of a row": (
+        "t.json",
+        lambda n: json.dumps([{"text": "a\nb" * n, "said": [f"c {at}" for at in range(n)]}]),
+    ),
     "what a message has beside it": (
         "t/tenants/x/session/s/a.md",
         lambda n: (
@@ -580,6 +597,9 @@ STORES = {
     ),
     "rows of moltnet": ("export.json", moltnet),
     "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
+    "front matter that is none": ("n/a.md", lambda n: "---\nx: y: z\n" + "a: 1\n" * n + "---\ntoken\n"),
+    "paths": ("n/a.md", lambda n: "".join(f"[x](../{at}.md#p) " for at in range(n))),
+    "an index": ("n/MEMORY.md", lambda n: "".join(f"- [x](MEMORY.md) - {at}\n" for at in range(n))),
     "links": ("n/a.md", lambda n: "".join(f"[[{at}]] #t{at}\n" for at in range(n))),
     "sections": ("n/a.md", lambda n: "# token\n\ntext\n\n" * n),
     "rows of a database": table_of("t", "id, text", lambda at: f"'e{at}', 'token'"),

@@ -47,7 +47,7 @@ class Dataset:
         query -> entry -> grade 0..4. Queries without judgments are absent.
     vectors : dict
         (model, layer) -> float16[entries, dimension], memory-mapped; layer is text, l0, l1 or l2.
-        An all-zero row of l0, l1, l2 means that the entry has no such layer.
+        An all-zero row means that the entry has no such layer, or no vector of its text.
     query_vectors : dict
         model -> float16[queries, dimension], memory-mapped.
     feedback : Path or None

@@ -25,13 +25,15 @@ _BLOCK = 65536  # rows checked at a time, so that a large file never fills the m
 class Vectors:
     """Corpus vectors by (model, layer), query vectors by model, one hash over the files.
 
-    `ignored` lists .npy files whose names do not follow the format.
+    `ignored` lists .npy files whose names do not follow the format; `partial` has how many entries have no vector
+    of their text, by model.
     """
 
     corpus: dict[tuple[str, str], Matrix]
     queries: dict[str, Matrix]
     sha256: str
     ignored: tuple[str, ...]
+    partial: dict[str, int]
 
 
 def read_vectors(
@@ -42,20 +44,23 @@ def read_vectors(
     files = reader.arrays()
     corpus: dict[tuple[str, str], Matrix] = {}
     query: dict[str, Matrix] = {}
+    partial: dict[str, int] = {}
     ignored = []
     for file in files:
         named = _NAME.fullmatch(file)
         if named is None or (named[1] == "queries" and named[2]):
             ignored.append(file)
             continue
-        matrix = _read_matrix(reader, file, rows[named[1]], not named[2])
+        matrix, zeros = _read_matrix(reader, file, rows[named[1]], named[1] == "queries")
+        if zeros and not named[2]:
+            partial[named[3]] = zeros
         if matrix is not None and named[1] == "corpus":
             corpus[named[3], named[2] or "text"] = matrix
         elif matrix is not None:
             query[named[3]] = matrix
     _check_dimensions(reader, corpus, query)
     used = [file for file in files if file not in ignored]
-    return Vectors(corpus, query, _hash(reader, used), tuple(ignored))
+    return Vectors(corpus, query, _hash(reader, used), tuple(ignored), partial)
 
 
 def _hash(reader: FolderReader, files: list[str]) -> str:
@@ -64,20 +69,19 @@ def _hash(reader: FolderReader, files: list[str]) -> str:
     return hashlib.sha256("".join(f"{f} {reader.digest(f)}\n" for f in files).encode()).hexdigest()
 
 
-def _read_matrix(reader: FolderReader, file: str, rows: int | None, full: bool) -> Matrix | None:
-    """Open one file; with `full` every row must be a vector, not zeros."""
+def _read_matrix(reader: FolderReader, file: str, rows: int | None, full: bool) -> tuple[Matrix | None, int]:
+    """Open one file, and count its rows of zeros; with `full` every row must be a vector, else one."""
     if reader.digest(file) is None:
-        return None
+        return None, 0
     try:
         matrix = reader.open_array(file)
     except Exception as error:  # a broken header makes numpy raise almost anything
         rule = f"is not a whole .npy file of numbers ({shown(str(error), 120)})"
         reader.fault(file, 0, "", "", rule, "Write it with numpy.save(array, allow_pickle=False)")
-        return None
+        return None, 0
     if not _has_shape(reader, file, matrix, rows):
-        return None
-    _check_rows(reader, file, matrix, full)
-    return matrix
+        return None, 0
+    return matrix, _check_rows(reader, file, matrix, full)
 
 
 def _has_shape(reader: FolderReader, file: str, matrix: NDArray[np.generic], rows: int | None) -> bool:
@@ -94,8 +98,12 @@ def _has_shape(reader: FolderReader, file: str, matrix: NDArray[np.generic], row
     return len(reader.faults) == before
 
 
-def _check_rows(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> None:
-    """Record a fault for the first row, counted from 0, that is not finite, and for the first that is zero."""
+def _check_rows(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> int:
+    """Count the rows of zeros, in whose place there is no vector.
+
+    Record a fault for the first row, counted from 0, that is not finite, and for the first of zeros where `full`
+    allows none, or where there is nothing else.
+    """
     broken, zero = [], []
     for start in range(0, len(matrix), _BLOCK):
         block = matrix[start : start + _BLOCK]
@@ -104,9 +112,10 @@ def _check_rows(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> 
     if broken:
         rule = f"contains NaN or infinity ({len(broken)} such rows, counted from 0)"
         reader.fault(file, 0, f"row {broken[0]}", "", rule, "Embed its text again")
-    if zero and full:
+    if zero and (full or len(zero) == len(matrix)):
         rule = f"is all zeros ({len(zero)} such rows, counted from 0)"
         reader.fault(file, 0, f"row {zero[0]}", "", rule, "Embed its text again")
+    return len(zero)
 
 
 def _check_dimensions(

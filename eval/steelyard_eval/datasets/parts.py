@@ -26,6 +26,8 @@ from steelyard_eval.datasets.manifest import Manifest
 
 Grades = Mapping[str, Mapping[str, int]]
 _NAMES_SHOWN = 10
+FAR = 365 * 86_400
+"""Seconds by which a latest date that stands alone is ahead of the next."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     notes = list(parts.notices)
     if vectors.ignored:
         notes.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")
+    for model, zeros in vectors.partial.items():
+        have = counted(zeros, "entry has", "entries have")
+        notes.append(
+            f"{have} no recorded vector of {shown(model)}: keyword search finds them, vector search does not"
+        )
     if entries is None or queries is None:
         return Report(reader.told(), tuple(notes), None)
     as_of, clock = _clock(manifest.as_of, entries.items, queries.items)
@@ -86,12 +93,18 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
     """The clock of the set, seconds UTC, with a notice when dataset.json has none."""
     if given is not None:
         return given, []
-    dates = [t for e in entries for t in (e.created_at, e.updated_at) if t is not None]
-    dates += [q.asked_at for q in queries if q.asked_at is not None]
+    dates = [
+        (t, f"entry {shown(e.id, 40)}") for e in entries for t in (e.created_at, e.updated_at) if t is not None
+    ]
+    dates += [(q.asked_at, f"query {shown(q.id, 40)}") for q in queries if q.asked_at is not None]
     if not dates:
         return 0.0, ["no as_of and no dates in the set: the clock is set to 1970-01-01"]
-    latest = max(dates)
-    return latest, [f"no as_of: the clock is set to the latest date in the set, {format_time(latest)}"]
+    latest, whose = max(dates)
+    told = f"no as_of: the clock is set to the latest date in the set, {format_time(latest)}"
+    before = max((t for t, _ in dates if t < latest), default=latest)
+    if latest - before > FAR:
+        told += f", of {whose}; the next is {format_time(before)}: correct the date if it is wrong"
+    return latest, [told]
 
 
 def _content_hash(reader: FolderReader) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
-from steelyard.base.fields import format_time, parse_time
+from steelyard.base.fields import END_OF_TIME, format_time, parse_number, parse_time
 from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
@@ -148,6 +149,51 @@ def moment(seconds: object) -> str:
         return format_time(parse_time(seconds))
     except (ValueError, OverflowError):
         return ""
+
+
+_CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
+LONGEST_TIME = 64
+"""Characters of a time."""
+_YEARS = range(1900, 2101)
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?!\d)(.*)", re.DOTALL)
+_ZONE = re.compile(r"\s*(?:UTC|GMT)$|\s+(?=[+-]\d\d:?\d\d$)")
+
+
+def time_of(value: object) -> object:
+    """A time in a form that `parse_time` reads, if it can be read in one way only; else the value as it is.
+
+    A month stands for its first day. Numbers beyond the year 9999 are milliseconds, or still smaller parts.
+
+    >>> time_of("2026/3/1 10:00 UTC"), time_of(1772323200000), time_of("20260301"), time_of("01/03/2026")
+    ('2026-03-01 10:00+00:00', 1772323200.0, '2026-03-01T00:00:00', '01/03/2026')
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    text = str(value).strip()
+    if len(text) > LONGEST_TIME:
+        return value
+    if text.isascii() and text.isdigit() and (form := _CALENDAR.get(len(text))):
+        try:
+            moment = datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            moment = None
+        if moment and moment.year in _YEARS:
+            return moment.isoformat().removesuffix("+00:00")
+    try:
+        seconds = parse_number(text)
+    except ValueError:
+        dated = _DATE.fullmatch(text)
+        if dated is None:
+            return value
+        year, month, day, rest = dated.groups(default="1")
+        rest = _ZONE.sub(lambda match: "+00:00" if match[0].strip() else "", rest)
+        return f"{year}-{int(month):02}-{int(day):02}{rest}"
+    if not isinstance(value, str) and abs(seconds) < END_OF_TIME:
+        return value
+    while abs(seconds) >= END_OF_TIME:
+        seconds /= 1000
+    return seconds
 
 
 def filled(record: Mapping[str, object]) -> Record:

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.importers.base import Imported, Importer, Record, identifier
+from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.markdown import names, read_notes
-from steelyard_eval.importers.notes import Note, entry_of, link_names
+from steelyard_eval.importers.notes import Names, Note, entry_of, lines_of, outside_code, relations_of
 from steelyard_eval.importers.source import ForeignStore
 
 CONFIG = "config.json"
-_OBSERVATION = re.compile(r"- \[([^\[\]]+)\] (.*)")
-_RELATION = re.compile(r"^- (?P<type>[^\[\]]+?) \[\[(?P<target>[^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
-_SECTION = re.compile(r"^## (?:Observations|Relations)[ \t]*$", re.MULTILINE)
+_OBSERVATION = re.compile(r"\s*[-*+] \[([^\[\]]+)\] (.*)")
+_RELATION = re.compile(r"\s*[-*+] (?P<type>[^\[\]]*)\[\[(?P<target>[^\[\]|#]+)")
 _TAG = re.compile(r"(?<!\S)#(\S+)")
 
 
@@ -37,48 +36,40 @@ def homes(environ: Mapping[str, str]) -> Iterable[Path]:
 def matches(source: ForeignStore) -> bool:
     """Notes whose front matter has a permalink."""
     first = next(names(source), None)
-    return first is not None and any("\npermalink: " in source.text(name)[:4096] for name in [first])
+    return first is not None and "\npermalink: " in source.head(first)
 
 
 def read(source: ForeignStore) -> Imported:
-    """Every note with its text, observations and relations."""
-    notes, left_out = read_notes(source)
-    ids = link_names(notes)
-    return Imported(entries=[_entry(note, ids) for note in notes], recipe="{title}\n{text}", notes=left_out)
+    """Every note with its whole text, and its observations and relations beside it."""
+    notes, told = read_notes(source)
+    known = Names(notes)
+    return Imported(entries=[_entry(note, known) for note in notes], recipe="{title}\n{text}", notes=told)
 
 
-def _entry(note: Note, ids: Mapping[str, str]) -> Record:
-    entry = entry_of(note, ids)
-    text = _SECTION.split(str(entry.get("text", "")), maxsplit=1)[0].strip()
-    lines = note.text.split("\n")
-    relations = [match for line in lines if (match := _RELATION.match(line))]
-    observations = [seen for line in lines if (seen := _observation(line))]
-    entry |= {"text": text, "tags": _tags(note), "uri": str(note.front.get("permalink", note.name))}
-    entry["observations"] = observations
-    entry["details"] = "\n".join(f"{seen['category']}: {seen['content']}" for seen in observations)
-    entry["relations"] = [
-        {"type": match["type"], "target": ids.get(match["target"], identifier(match["target"]))}
-        for match in relations
-    ]
-    return {name: value for name, value in entry.items() if value not in ("", [])}
+def _entry(note: Note, known: Names) -> Record:
+    found = [match for line in lines_of(note.text) if (match := _RELATION.match(line))]
+    typed = [(kind, match["target"]) for match in found if (kind := match["type"].strip(" \t*_:"))]
+    return filled(
+        entry_of(note, known)
+        | {
+            "uri": note.text_of("permalink") or note.name,
+            "tags": note.texts_of("tags", "tag"),  # those of observations stay with them
+            "observations": list(filter(None, map(_observation, outside_code(note.text)))),
+            "relations": relations_of(note, known, typed),
+        }
+    )
 
 
 def _observation(line: str) -> Record | None:
-    """What ``- [category] content #tag (context)`` says; None for another line."""
+    """What ``- [category] content #tag (context)`` says; None for another line, a task to be ticked among them."""
     match = _OBSERVATION.match(line)
-    if match is None:
+    if match is None or len(match[1].strip()) < 2:
         return None
     content, context = match[2].rstrip(), None
     before, mark, last = content.rpartition(" (")
     if mark and last.endswith(")") and not set("()") & set(last[:-1]):
         content, context = before, last[:-1]
     return {"category": match[1], "content": content, "tags": _TAG.findall(content), "context": context}
-
-
-def _tags(note: Note) -> list[str]:
-    """The tags of the front matter; those of observations stay with them."""
-    tags = note.front.get("tags") or []
-    return [str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)]
 
 
 IMPORTER = Importer("basic_memory", "basic-memory: its folder of notes", matches, read, homes)

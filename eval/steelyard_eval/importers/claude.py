@@ -1,7 +1,7 @@
 """Claude Code's memory of a project: a folder of notes with an index, MEMORY.md; or CLAUDE.md and rules.
 
-Observed at version 2.1.219. Front matter has a name, a description and a type. What only the index says is an
-entry, too.
+Observed at version 2.1.219. Front matter has a name, a description and a type. What only the index says, a line on
+a note among it, is an entry, too.
 """
 
 from __future__ import annotations
@@ -9,14 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 from steelyard_eval.importers.base import Imported, Importer, Record
 from steelyard_eval.importers.markdown import read_notes
-from steelyard_eval.importers.notes import entry_of, link_names
+from steelyard_eval.importers.notes import Names, Note, entry_of
 from steelyard_eval.importers.source import ForeignStore
 
 INDEX, RULES = "MEMORY.md", "CLAUDE.md"
-_LINE = re.compile(r"^\s*[-*] \[[^\]]*\]\([^)]*\)")
+LOOKED_AT = 4096
+"""Characters of a note in which a line of an index is looked for."""
+MARKS = " \t:.-\N{EN DASH}\N{EM DASH}"
+"""What stands between a link in an index and what is said of it."""
+_LINE = re.compile(r"\s*[-*] \[[^\]]*\]\((?P<file>[^)]*)\)(?P<hook>.*)")
 
 
 def homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -36,21 +41,32 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """Every note, and what an index holds beside its list of notes."""
-    notes, left_out = read_notes(source)
-    ids = link_names(notes)
-    entries: list[Record] = []
-    for note in notes:
-        entry = entry_of(note, ids)
+    notes, told = read_notes(source)
+    known = Names(notes)
+    entries = [_entry(note, known) for note in notes]
+    by_id = {entry["id"]: entry for entry in entries}
+    for note, entry in zip(notes, entries, strict=True):
         if note.stem == INDEX.removesuffix(".md"):
-            entry["text"] = "\n".join(line for line in note.text.split("\n") if not _LINE.match(line)).strip()
+            lines = (line for line in note.text.split("\n") if not _is_listed(line, note, known, by_id))
+            entry["text"] = "\n".join(lines).strip()
             entry.pop("relations", None)
-        else:
-            metadata = note.front.get("metadata")
-            kind = metadata.get("type") if isinstance(metadata, dict) else None
-            entry |= {"type": str(kind)} if kind else {}
-            entry |= {"context": note.text_of("description")} if note.front.get("description") else {}
-        entries.append(entry)
-    return Imported(entries=entries, recipe="{title}\n{text}", notes=left_out)
+    return Imported(entries=entries, recipe="{title}\n{text}", notes=told)
+
+
+def _entry(note: Note, known: Names) -> Record:
+    metadata = note.front.get("metadata")
+    kind = metadata.get("type") if isinstance(metadata, dict) else None
+    return entry_of(note, known) | ({"type": str(kind)} if kind else {})
+
+
+def _is_listed(line: str, note: Note, known: Names, entries: Mapping[object, Record]) -> bool:
+    """Whether a line of an index is a link to a note, and says nothing of it that the note does not say."""
+    match = _LINE.match(line)
+    entry = entries.get(known.id_of(unquote(match["file"]), note)) if match else None
+    if match is None or entry is None:
+        return False
+    said = " ".join(str(entry.get(field, ""))[:LOOKED_AT] for field in ("title", "context", "text"))
+    return match["hook"].strip(MARKS) in said
 
 
 IMPORTER = Importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches, read, homes)

@@ -127,7 +127,7 @@ def _sessions(conversation: Json) -> Iterator[tuple[str, str | None, list[Json]]
     numbers = sorted(int(match[1]) for name in conversation if (match := re.fullmatch(r"session_(\d+)", name)))
     for number in numbers:
         written = conversation.get(f"session_{number}_date_time", "")
-        yield f"session_{number}", _moment(written, "%I:%M %p on %d %B, %Y"), conversation[f"session_{number}"]
+        yield f"session_{number}", _dated(written, "%I:%M %p on %d %B, %Y"), conversation[f"session_{number}"]
 
 
 def _corrections(source: ForeignStore) -> dict[str, list[str]]:
@@ -148,7 +148,7 @@ def read_longmemeval(source: ForeignStore) -> Imported:
         days = row.get("haystack_dates") or [None] * len(row["haystack_sessions"])
         evidence = set(row.get("answer_session_ids") or ())
         for session, day, turns in zip(row["haystack_session_ids"], days, row["haystack_sessions"], strict=True):
-            moment = _moment(day, "%Y/%m/%d (%a) %H:%M")
+            moment = _dated(day, "%Y/%m/%d (%a) %H:%M")
             for i, turn in enumerate(turns):
                 id_ = f"{question}:{session}:{i}"
                 record = {
@@ -162,7 +162,7 @@ def read_longmemeval(source: ForeignStore) -> Imported:
                     grades[id_] = 1
         more = {
             "category": row["question_type"],
-            "asked_at": _moment(row.get("question_date"), "%Y/%m/%d (%a) %H:%M"),
+            "asked_at": _dated(row.get("question_date"), "%Y/%m/%d (%a) %H:%M"),
             "answer": str(row.get("answer", "")),
             "answerable": False if question.endswith("_abs") else None,
         }
@@ -245,6 +245,11 @@ def _moment(text: object, form: str) -> str | None:
         return format_time(datetime.strptime(str(text).strip(), form).replace(tzinfo=UTC).timestamp())
     except ValueError:
         return None
+
+
+def _dated(text: object, form: str) -> str | None:
+    """A time in this form as ISO 8601; any other text as it is, to be read or counted as other dates are."""
+    return _moment(text, form) or (str(text) if text else None)
 
 
 def _list(source: ForeignStore) -> list[Json]:

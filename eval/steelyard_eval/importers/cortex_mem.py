@@ -19,7 +19,6 @@ from steelyard_eval.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.importers.source import ForeignStore
 
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
-SHOWN = 3
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
 """How a remark of the program begins and ends, in the last line of a file."""
@@ -69,7 +68,7 @@ def read(source: ForeignStore) -> Imported:
                     skipped.append(str(error))
         tenant = root.split("/")[1] if root else ""
         imported.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
-    imported.note(len(skipped), "file", f"left out: {'; '.join(skipped[:SHOWN])}")
+    imported.note(len(skipped), "file", f"left out: {'; '.join(skipped)}")
     imported.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
     return imported
 

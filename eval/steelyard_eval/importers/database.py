@@ -11,9 +11,9 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
@@ -40,6 +40,9 @@ class StoreRow(dict[str, Any]):
 
     def __missing__(self, column: str) -> None:
         """Not given."""
+
+
+Json = TypeVar("Json", list[Any], dict[str, Any])
 
 
 class Database:
@@ -95,14 +98,22 @@ class Database:
 
     def json_list(self, row: Mapping[str, object], column: str) -> list[Any]:
         """A list that a column holds as JSON; empty where none is given, and for what is no list."""
+        return self._json(row, column, list) or []
+
+    def json_object(self, row: Mapping[str, object], column: str) -> dict[str, Any]:
+        """An object that a column holds as JSON; empty where none is given, and for what is no object."""
+        return self._json(row, column, dict) or {}
+
+    def _json(self, row: Mapping[str, object], column: str, kind: type[Json]) -> Json | None:
+        """A value of this type; another one is counted."""
         value = row.get(column)
-        try:
-            items = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
-        except (ValueError, RecursionError):
-            items = value
-        if items is not None and not isinstance(items, list):
-            self._unread[f"{column} that are no JSON list"] += 1
-        return items if isinstance(items, list) else []
+        with suppress(ValueError, RecursionError):
+            value = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
+        if isinstance(value, kind):
+            return value
+        if value is not None:
+            self._unread[f"{column} that are no JSON {'list' if kind is list else 'object'}"] += 1
+        return None
 
     def floats(self, value: object) -> NDArray[np.float32] | None:
         """A vector that a column holds as float32; None for anything else."""

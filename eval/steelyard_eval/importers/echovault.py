@@ -14,6 +14,7 @@ from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
 from steelyard_eval.common.markup import counted
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.importers.columns import searched
 from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore, read_yaml
 
@@ -65,6 +66,7 @@ def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
         "why": row["why"],
         "impact": row["impact"],
         "details": details.get(row["id"]),
+        "context": details.get(row["id"]),  # which the program opens and does not search; other searches do
         "category": row["category"],
         "tags": db.json_list(row, "tags"),
         "project": row["project"],
@@ -77,8 +79,9 @@ def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
         "last_accessed_at": row.get("last_used_at"),
         "related_files": db.json_list(row, "related_files"),
         "links": db.json_list(row, "links"),
+        "structured": filled(db.json_object(row, "structured_data")) or None,
     }
-    return filled(known | {name: row[name] for name in OWN if name in row})
+    return filled(searched(known | {name: row[name] for name in OWN if name in row}))
 
 
 def _vectors(imported: Imported, rows: Sequence[StoreRow], db: Database) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.files import STRICT_JSON
 from steelyard_eval.importers.base import Imported, Importer, LiveTables, Record, filled, identifier
-from steelyard_eval.importers.columns import named
+from steelyard_eval.importers.columns import named, searched
 from steelyard_eval.importers.postgres import LiveDatabase
 from steelyard_eval.importers.source import ForeignStore
 
@@ -72,7 +72,7 @@ def _entry(row: Mapping[str, Any]) -> Record:
     raw = row["value"]
     value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
     prefix = row["prefix"]
-    entry = named(value)
+    entry = searched(named(value))
     return filled(
         {
             "id": _id(row),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from steelyard_eval.datasets.places import has_corpus, is_data_set
 from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
+from steelyard_eval.importers.own_files import own_file
 from steelyard_eval.importers.postgres import connected
 from steelyard_eval.importers.qdrant import is_server
 from steelyard_eval.importers.remembered import is_remembered, remember
@@ -35,6 +37,7 @@ from steelyard_eval.importers.write import (
 )
 
 DEFAULTS = Options()
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,11 @@ class Import:
 
 
 def import_store(
-    source: str | Path, folder: str | Path, kind: str | None = None, options: Options = DEFAULTS
+    source: str | Path,
+    folder: str | Path,
+    kind: str | None = None,
+    options: Options = DEFAULTS,
+    clock: Clock = time.time,
 ) -> Import:
     """Read a store into the folder of a data set, or bring the folder up to date.
 
@@ -92,6 +99,8 @@ def import_store(
         The importer; by default the first that recognises the source.
     options : Options
         What cannot be seen in the source: columns, a query, whether sections are entries.
+    clock : callable
+        The time in seconds UTC: later dates are not taken for the clock of the data set.
 
     Raises
     ------
@@ -104,7 +113,7 @@ def import_store(
     old = check_target(target)
     importer, place = _found(source, kind, options)
     about = _about(importer, place)
-    imported, files = _read(importer, place, about, old)
+    files = _read(importer, place, clock, about, old)
     if not files.texts[CORPUS]:
         told = "; ".join(files.notes) or "it is empty"
         raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
@@ -112,9 +121,7 @@ def import_store(
     changed = write_folder(target, files)
     remember(target, about["source"])
     models = tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)
-    return Import(
-        importer.name, place.place, target, _counts(imported), models, tuple(files.notes), changed, moved
-    )
+    return Import(importer.name, place.place, target, files.counts, models, tuple(files.notes), changed, moved)
 
 
 def refresh(folder: str | Path) -> Import:
@@ -135,10 +142,12 @@ def refresh(folder: str | Path) -> Import:
     return import_store(source["path"], folder, source["kind"], Options(**options))
 
 
-def load_store(source: str | Path, kind: str | None = None, options: Options = DEFAULTS) -> Dataset:
+def load_store(
+    source: str | Path, kind: str | None = None, options: Options = DEFAULTS, clock: Clock = time.time
+) -> Dataset:
     """The data set that a store holds, in memory; see `import_store`."""
     importer, place = _found(source, kind, options)
-    _, files = _read(importer, place, _about(importer, place))
+    files = _read(importer, place, clock, _about(importer, place))
     texts = {name: text.encode() for name, text in files.texts.items()}
     reader = MemoryReader(texts, files.arrays)
     report = assemble(reader, read_folder(reader), log=False)
@@ -166,12 +175,16 @@ def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
 
 
 def _read(
-    importer: Importer, place: ForeignStore, about: Mapping[str, object], old: ForeignStore | None = None
-) -> tuple[Imported, FolderFiles]:
-    """What the store holds, and the files of it; DataError for values that no such program writes."""
+    importer: Importer,
+    place: ForeignStore,
+    clock: Clock,
+    about: Mapping[str, object],
+    old: ForeignStore | None = None,
+) -> FolderFiles:
+    """The files of what the store holds; DataError for values that no such program writes."""
     try:
         imported = _live(importer, place) if is_address(place.address) else importer.read(place)
-        return imported, files_of(imported, about, old)
+        return files_of(imported, about, old, clock())
     except BROKEN as error:
         reason = shown(f"{type(error).__name__}: {error}", 200)
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
@@ -200,6 +213,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     place = ForeignStore(path if named else path.absolute(), options)
     if kind is not None:
         return known[kind], place
+    if told := own_file(path):
+        raise ConfigError(told)
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
         raise ConfigError(f"{shown(str(source), PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
@@ -257,14 +272,3 @@ def _about(importer: Importer, place: ForeignStore) -> dict[str, Any]:
         "description": f"imported from {importer.about}",
         "source": {"kind": importer.name, "path": place.place, **place.options.to_json()},
     }
-
-
-def _counts(imported: Imported) -> dict[str, int]:
-    counts = {
-        "entries": len(imported.entries),
-        "queries": len(imported.queries),
-        "labels": sum(map(len, imported.qrels.values())),
-        "runs": len(imported.runs),
-        "impressions": len(imported.feedback),
-    }
-    return {name: count for name, count in counts.items() if count}

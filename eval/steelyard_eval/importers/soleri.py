@@ -63,6 +63,9 @@ def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Re
         {
             **{name: row[name] for name in same},
             "text": row["description"],
+            "impact": _joined(  # which no search of the program reads
+                row["example"], row["counter_example"], *(link.get("note") for link in relations)
+            ),
             "valid_from": row.get("valid_from"),
             "valid_until": row.get("valid_until"),
             "tags": db.json_list(row, "tags"),
@@ -78,12 +81,15 @@ def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Re
 
 
 def _memory(row: StoreRow, db: Database) -> Record:
-    lists = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
+    names = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
+    lists = {name: db.json_list(row, name) for name in names}
+    said = (row.get("intent"), row.get("current_state"), *lists["decisions"], *lists["next_steps"])
     return filled(
         {
             "id": row["id"],
             "text": row["summary"],
             "context": row["context"],
+            "impact": _joined(*said),
             "type": row["type"],
             "kind": MEMORY,
             "tags": db.json_list(row, "topics"),
@@ -92,9 +98,13 @@ def _memory(row: StoreRow, db: Database) -> Record:
             "intent": row.get("intent"),
             "current_state": row.get("current_state"),
             "archived_at": row["archived_at"],
-            **{name: db.json_list(row, name) for name in lists},
+            **lists,
         }
     )
+
+
+def _joined(*texts: object) -> str:
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def _vectors(imported: Imported, known: set[object], db: Database) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
+from steelyard_eval.importers.columns import searched
 from steelyard_eval.importers.database import Database, StoreRow
 from steelyard_eval.importers.source import ForeignStore
 
@@ -56,7 +57,8 @@ def read(source: ForeignStore) -> Imported:
     with source.database(_index(source) or INDEXES[0]) as db:
         edges: dict[str, list[Record]] = {}
         for row in db.rows("causal_edges"):
-            edge = {"type": row["relation"], "target": row["target_id"], "strength": row["strength"]}
+            names = {"type": "relation", "target": "target_id", "strength": "strength", "evidence": "evidence"}
+            edge = filled({name: row.get(column) for name, column in names.items()})
             edges.setdefault(row["source_id"], []).append(edge)
         corrected = Counter(row["original_memory_id"] for row in db.rows("memory_corrections"))
         imported.add(db.rows("memory_index"), lambda row: _entry(row, edges, corrected, db))
@@ -76,8 +78,8 @@ def read(source: ForeignStore) -> Imported:
 
 def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[int, int], db: Database) -> Record:
     weight, level = row["importance_weight"], row["spec_level"]
-    accessed = row["last_accessed"]
-    return filled(
+    accessed, own = row["last_accessed"], edges.get(str(row["id"]), [])
+    record = filled(
         {
             "id": str(row["id"]),
             **{name: row.get(name) for name in SAME},
@@ -90,11 +92,13 @@ def _entry(row: StoreRow, edges: Mapping[str, list[Record]], corrected: Mapping[
             "last_accessed_at": accessed / 1000 if isinstance(accessed, int) and accessed > 0 else None,
             "correction_count": corrected.get(row["id"]),
             "visibility": "archived" if row["is_archived"] else None,
-            "relations": edges.get(str(row["id"]), []),
+            "relations": [{name: edge[name] for name in edge if name != "evidence"} for edge in own],
+            "evidence": [edge for edge in own if "evidence" in edge],
             "related": db.json_list(row, "related_memories"),
             **{name: row[name] for name in OWN if name in row},
         }
     )
+    return searched(record)
 
 
 def _evaluation(imported: Imported, db: Database) -> None:

@@ -7,11 +7,10 @@ has left wait in `LOST` until it returns.
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.fields import format_time
-from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
-from steelyard.memory.entry import Entry, read_entry
+from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
+from steelyard_eval.importers.held import SHOWN, Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
@@ -34,35 +32,39 @@ LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
 """Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
-NEEDED = frozenset(("id", "text"))
-"""Fields without which an entry is none."""
-GRADES = frozenset(range(-1, 5))
-SHOWN = 3
-"""How many faults of one kind are named."""
-
-Labels = dict[tuple[str, str], int]
 
 
 @dataclass
 class FolderFiles:
-    """The files of a data set by name: texts, and arrays of float16."""
+    """The files of a data set by name: texts, and arrays of float16; and how much of the store is in them."""
 
     texts: dict[str, str]
     arrays: dict[str, NDArray[np.float16]]
     notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
 
-def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None) -> FolderFiles:
+def files_of(
+    imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None, now: float = math.inf
+) -> FolderFiles:
     """The files of a data set with what was imported, and with what the old folder holds of the user's own.
 
-    `about` is the rest of dataset.json. Entries that break the rules of a corpus are left out, with a note.
+    `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus
+    are left out, with a note.
     """
-    kept, notes = _checked(imported.entries)
+    kept, notes = checked(imported.entries)
     entries = [entry for entry, _ in kept]
     labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
-    queries, faults = _whole(imported.queries)
-    labels, unusable = _usable(labels, queries)
+    queries, faults = whole(imported.queries)
+    labels, unusable = usable(labels, queries)
     notes += faults + unusable
+    counts = {
+        "entries": len(entries),
+        "queries": len(queries),
+        "labels": len(labels),
+        "runs": len(imported.runs),
+        "impressions": len(imported.feedback),
+    }
     feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         before = _old_labels(old)
@@ -81,17 +83,19 @@ def files_of(imported: Imported, about: Mapping[str, object], old: ForeignStore 
     if lost:
         ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
         notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
-    arrays, left_out = _arrays(imported, entries)
+    arrays, left_out = arrays_of(imported, entries)
+    as_of, ahead = clock(entries, now)
     texts = {
         CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
         QRELS: _qrels(present),
-        ABOUT: canonical(_manifest(imported, entries, manifest)),
+        ABOUT: canonical(manifest | _managed(imported, manifest) | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
         **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
-    return FolderFiles(texts, arrays, [*imported.notes, *notes, *left_out])
+    there = {name: count for name, count in counts.items() if count}
+    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], there)
 
 
 def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
@@ -134,98 +138,10 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     return True
 
 
-def _checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
-    """The entries that a corpus can hold, with their lines, and a note on the others."""
-    kept: dict[str, tuple[Entry, str]] = {}
-    wrong: list[str] = []
-    without: Counter[str] = Counter()
-    for record in records:
-        entry, faults = read_entry(record)
-        spoilt = {fault.field: fault.rule for fault in faults} | _unheld(record)
-        if spoilt and not spoilt.keys() & NEEDED:
-            record = {name: value for name, value in record.items() if name not in spoilt}
-            entry, faults = read_entry(record)
-            without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
-        if entry is None:
-            reason = "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
-            wrong.append(f"{shown(str(record.get('id', '')), 40)} ({reason})")
-        elif entry.id in kept:
-            wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
-        else:
-            kept[entry.id] = entry, _line(record)
-    note = f"{counted(len(wrong), 'entry is', 'entries are')} left out: {', '.join(wrong[:SHOWN])}"
-    notes = [f"{counted(count, 'entry is', 'entries are')} read without {what}" for what, count in without.items()]
-    return list(kept.values()), [*notes, note] if wrong else notes
-
-
-def _unheld(record: Record) -> dict[str, str]:
-    """The values that strict JSON cannot hold, such as bytes, half a surrogate pair, deep nests."""
-    try:
-        line = _line(record)
-        line.encode()
-        if line.count("[") + line.count("{") > MAX_NESTING:
-            STRICT_JSON.decode(line)
-    except (TypeError, ValueError, RecursionError):
-        if len(record) == 1:
-            return dict.fromkeys(record, "JSON cannot hold")
-        return dict(item for name, value in record.items() for item in _unheld({name: value}).items())
-    return {}
-
-
-def _manifest(imported: Imported, entries: list[Entry], manifest: Record) -> Record:
-    """dataset.json; its clock is the latest date of the store, so that importing twice writes the same bytes."""
-    times = [t for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
-    made = {"system": imported.system} if imported.system and "system" not in manifest else {}
-    made |= {"text_for_embedding": imported.recipe} if imported.recipe else {}
-    made |= {"as_of": format_time(max(times))} if times else {}
-    return manifest | made
-
-
-def _arrays(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
-    """The vectors of every model that has one for each entry, and a note on other models."""
-    arrays: dict[str, NDArray[np.float16]] = {}
-    notes = []
-    for model, vectors in sorted(imported.vectors.items()):
-        missing = sum(entry.id not in vectors for entry in entries)
-        if missing:
-            have = counted(missing, "entry has none", "entries have none")
-            notes.append(f"the vectors of {shown(model)} are left out, because {have}; texts are embedded anew")
-            continue
-        if odd := _odd([vectors[entry.id] for entry in entries]):
-            notes.append(f"the vectors of {shown(model)} are left out: {odd}; texts are embedded anew")
-        elif entries:
-            arrays[f"corpus.{model}.f16.npy"] = np.array([vectors[e.id] for e in entries], dtype=np.float16)
-    return arrays, notes
-
-
-def _odd(vectors: Sequence[NDArray[np.float32]]) -> str:
-    """Why these cannot be the vectors of a corpus in half precision; empty where they can."""
-    if len({vector.shape for vector in vectors}) > 1:
-        return "they differ in length"
-    if any(vector.ndim != 1 for vector in vectors):
-        return "they are no lists of numbers"
-    with np.errstate(over="ignore"):
-        halves = (vector.astype(np.float16) for vector in vectors)
-        bad = sum(not half.any() or not np.isfinite(half).all() for half in halves)
-    have = counted(bad, "entry has one that is", "entries have some that are")
-    return f"{have} all zeros, infinite or no number" if bad else ""
-
-
-def _whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
-    """The queries that have an id and a text, and a note on the others."""
-    whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
-    lacking = len(queries) - len(whole)
-    return whole, [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
-
-
-def _usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
-    """The labels of queries that are there, with grades that are some, and notes on the others."""
-    asked = {query["id"] for query in queries}
-    strays = {pair for pair in labels if pair[0] not in asked}
-    odd = {pair for pair, grade in labels.items() if grade not in GRADES} - strays
-    notes = [f"{counted(len(strays), 'label')} left out, whose query is not there"] if strays else []
-    notes += [f"{counted(len(odd), 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
-    return {pair: grade for pair, grade in labels.items() if pair not in strays | odd}, notes
+def _managed(imported: Imported, manifest: Record) -> Record:
+    """What the store says of itself for dataset.json; the user's own choice of a system stays."""
+    made: Record = {"system": imported.system} if imported.system and "system" not in manifest else {}
+    return made | ({"text_for_embedding": imported.recipe} if imported.recipe else {})
 
 
 def _old_labels(old: ForeignStore) -> Labels:
@@ -247,16 +163,12 @@ def _records(old: ForeignStore, name: str) -> list[Record]:
 
 def _joined(old: list[Record], new: list[Record]) -> list[Record]:
     """The old lines, then the new ones that are not among them."""
-    known = {_line(record) for record in old}
-    return old + [record for record in new if _line(record) not in known]
-
-
-def _line(record: Record) -> str:
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+    known = {line_of(record) for record in old}
+    return old + [record for record in new if line_of(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:
-    return "".join(f"{_line(record)}\n" for record in records)
+    return "".join(f"{line_of(record)}\n" for record in records)
 
 
 def _qrels(labels: Labels) -> str:

@@ -354,13 +354,21 @@ class TestVectorFaults:
         assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
         assert "NaN or infinity (1 such rows, counted from 0)" in fault.rule
 
-    @pytest.mark.parametrize("file", ["corpus.m.f16.npy", "queries.m.f16.npy"])
-    def test_a_row_is_all_zeros(self, tiny, file):
-        array = vectors(VECTOR_FILES[file])
-        array[1] = 0
-        [fault] = faults_after(tiny, **{file: array})
-        assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
+    @pytest.mark.parametrize(("file", "zeros", "first"), [("corpus", slice(None), 0), ("queries", 1, 1)])
+    def test_a_row_is_all_zeros(self, tiny, file, zeros, first):
+        array = vectors(VECTOR_FILES[f"{file}.m.f16.npy"])
+        array[zeros] = 0
+        [fault] = faults_after(tiny, **{f"{file}.m.f16.npy": array})
+        assert (fault.file, fault.line, fault.field) == (f"{file}.m.f16.npy", 0, f"row {first}")
         assert "is all zeros" in fault.rule
+
+    def test_an_entry_without_a_vector_has_zeros_and_is_counted(self, tiny):
+        array = vectors(3)
+        array[1] = 0
+        write(tiny, "corpus.m.f16.npy", array)
+        report = check(tiny)
+        assert report.faults == ()
+        assert any(note.startswith("1 entry has no recorded vector of 'm'") for note in report.notices)
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
         monkeypatch.setattr("steelyard_eval.datasets.embeddings._BLOCK", 2)
@@ -718,6 +726,13 @@ class TestNotices:
 
 
 class TestClock:
+    def test_a_latest_date_that_stands_alone_is_named(self, tiny):
+        write(tiny, "dataset.json", {"name": "tiny"})
+        lines = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
+        write(tiny, "corpus.jsonl", jsonl([lines[0] | {"created_at": "2062-03-01"}, *lines[1:]]))
+        (told,) = load(tiny).notices
+        assert "2062-03-01T00:00:00Z, of entry 'e1'; the next is 2026-11-22" in told
+
     @pytest.mark.parametrize(
         ("asked", "clock"), [(None, "2026-11-22T00:00:00Z"), ("2026-11-23", "2026-11-23T00:00:00Z")]
     )

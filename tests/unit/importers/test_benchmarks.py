@@ -96,6 +96,33 @@ def test_longmemeval(tmp_path, unit):
     assert len(data.entries) == (6 if unit == "turns" else 4)
 
 
+def test_what_published_files_lack_is_no_fault(tmp_path):
+    """Turns without a content or a mark, answers that are numbers; a session that has a date and no turns."""
+    turns = [{"role": "user", "content": None}, {"role": "user", "content": "Soup at two."}]
+    odd = {**QUESTION, "answer": 2, "question_date": "2023-05-30", "haystack_sessions": [turns, turns[1:]]}
+    bare = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], "session_3_date_time": "noon"}}
+    written(tmp_path, {"longmemeval_s.json": [odd], "locomo10.json": [bare]})
+    asked = load_store(tmp_path / "longmemeval_s.json")
+    assert [entry.text for entry in asked.entries if entry.text] == ["Soup at two.", "Soup at two."]
+    assert asked.queries[0].asked_at == 1685404800  # date -u -d 2023-05-30 +%s
+    assert len(load_store(tmp_path / "locomo10.json").entries) == 3
+
+
+def test_dates_of_questions_that_are_none_are_counted(tmp_path):
+    odd = {**QUESTION, "question_date": "noon", "haystack_dates": ["2023-05-20", "noon"]}
+    data = load_store(written(tmp_path, {"longmemeval_s.json": [odd]}) / "longmemeval_s.json")
+    assert [entry.created_at for entry in data.entries] == [
+        1684540800,
+        1684540800,
+        None,
+    ]  # date -u -d 2023-05-20 +%s
+    told = [note for note in data.notices if "read without" in note]
+    assert sorted(note.split(",")[0] for note in told) == [
+        "1 entry is read without created_at",
+        "1 query is read without asked_at",
+    ]
+
+
 BEAM = {
     "7/chat.json": [
         {
@@ -176,6 +203,15 @@ def test_trec(tmp_path):
     assert data.qrels == {"301": {"A-1": 1, "A-2": 0}}
     run = (tmp_path / "out" / "mine" / "runs" / "prod.run").read_text()
     assert run == "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3.0 prod\n"
+
+
+def test_signs_of_markup_in_a_text_are_signs(tmp_path):
+    written(
+        tmp_path, {**TREC, "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TEXT>\nheat & < 5 min\n</TEXT>\n</DOC>\n"}
+    )
+    done = import_store(tmp_path, tmp_path / "out" / "mine")
+    assert load_store(tmp_path).entries[0].text == "heat & < 5 min"
+    assert any("wait in qrels.lost.txt" in note for note in done.notes)  # A-2 is judged, and not there
 
 
 SAMPLES = {

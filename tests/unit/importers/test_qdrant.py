@@ -102,7 +102,7 @@ def test_a_server_of_small_pages_without_an_end_is_left(address, monkeypatch):
     assert next(pages) == 65
 
 
-ZEROS = "entry has one that is all zeros, infinite or no number"
+ZEROS = "none can be used"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ ZEROS = "entry has one that is all zeros, infinite or no number"
         ('{"id": 1, "payload": {"data": "x"}, "vector": [NaN, 1]}', ZEROS),
         ('{"id": 1, "payload": {"data": "x"}, "vector": [70000, 1]}', ZEROS),
         ('{"id": 1, "payload": {"data": "x"}, "vector": [0, 0]}', ZEROS),
-        ('{"id": 1, "payload": {"data": "x"}, "vector": [[1, 2], [3, 4]]}', "are no lists of numbers"),
+        ('{"id": 1, "payload": {"data": "x"}, "vector": [[1, 2], [3, 4]]}', ZEROS),
         (
             '{"id": 1, "payload": {"data": "x", "z": %s}}' % ("[" * 300 + "]" * 300),
             "without z, which JSON",

@@ -108,6 +108,7 @@ class TestFields:
             ("relations", [{"type": "next", "target": "e2", "strength": "strong"}], "list of relations"),
             ("created_at", "soon", "must be an ISO 8601 date or time"),
             ("created_at", 1795305600000, "must be an ISO 8601 date or time"),
+            ("created_at", "1795305600", "must be an ISO 8601 date or time"),
         ],
     )
     def test_a_faulty_value_is_named_with_its_rule(self, field, value, rule):

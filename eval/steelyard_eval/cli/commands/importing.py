@@ -19,7 +19,9 @@ from steelyard_eval.importers import refresh as import_again
 from steelyard_eval.tune.replaced import write_weights
 
 KIND = "The kind of store, where it is not to be recognised; see --list."
-COLUMN = "The column or key that stands for a field of entries, such as text=content; repeatable."
+COLUMN = (
+    "The column or key that stands for a field of entries, such as text=content or text=payload.body; repeatable."
+)
 SQL = "Of an SQLite file: the SELECT whose rows are the entries."
 LARGEST_WEIGHTS = 2**20
 """Bytes; a larger file is no weights file."""

@@ -59,7 +59,7 @@ class Cost:
 def prompt_of(query: str, entry: Entry) -> str:
     """What a model is asked about a pair."""
     text = resources.files("steelyard_eval.notebook.label").joinpath(f"prompts/{PROMPT}.txt").read_text("utf-8")
-    parts = [getattr(entry, name) for name in _PARTS]
+    parts = [getattr(entry, name) for name in _PARTS if name != "details" or entry.details not in entry.context]
     told = "\n".join(part for part in parts if part)[:LONGEST]
     return text.replace("{query}", _fenced(query)[:LONGEST]).replace("{entry}", _fenced(told))
 

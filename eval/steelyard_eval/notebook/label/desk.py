@@ -316,7 +316,9 @@ def _agreed(found: KappaRecord) -> str:
 
 def _card(session: Session, pair: tuple[str, str]) -> CardRecord:
     query, entry = session.shown(pair)
-    parts = [(name, getattr(entry, name)) for name in FIELDS if getattr(entry, name)]
+    parts = [(name, text) for name in FIELDS if (text := getattr(entry, name))]
+    if entry.details in entry.context:  # it is there to be searched, and not to be read twice
+        parts = [part for part in parts if part[0] != "details"]
     return {"pair": list(pair), "query": query.text, "title": entry.title, "parts": parts, "facts": _facts(entry)}
 
 
