@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table.signal_table import RETRIEVERS
+from steelyard.table.signal_table import RETRIEVERS, SignalTable
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,22 @@ class Plan:
         for branch in self.branches:
             result[branch.ranked] = branch.scores()[branch.ranked]
         return result
+
+    def ties(self, table: SignalTable) -> Ints | None:
+        """What rows of equal score ascend by, int32[N]; None for their ids.
+
+        A branch that scores by the list of one other engine keeps its order, because that order is the ranking.
+        Fusions of several lists leave ties to the ids.
+        """
+        if not table.others_places:
+            return None
+        ties = np.zeros(self.size, dtype=np.int32)
+        for branch in self.branches:
+            labels = {source.label for column in branch.columns for source in column.sources()}
+            names = labels & table.others_places.keys()
+            if len(names) == 1:
+                ties[branch.rows] = table.others_places[names.pop()][branch.rows]
+        return ties
 
     def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
         """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].

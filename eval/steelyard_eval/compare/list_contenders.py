@@ -102,13 +102,14 @@ class ListContender:
     """A contender that has lists only.
 
     `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
-    lists of a given length that name the entries of a corpus.
+    lists of a given length that name the entries of a corpus; `file` is the run that was read.
     """
 
     label: str
     kind: str
     source: str
     ask: Callable[[str, Sequence[Query], int, Sequence[Entry]], AnsweredLists]
+    file: Path | None = None
 
     def answers(self, queries: Sequence[Query], limit: int, entries: Sequence[Entry]) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
@@ -143,7 +144,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 def of_run(label: str, path: Path) -> ListContender:
     """Make a contender of a TREC run; DataError when it cannot be read."""
-    return lists_of(label, "run", str(path), read_run(path))
+    return replace(lists_of(label, "run", str(path), read_run(path)), file=path)
 
 
 def of_frame(label: str, frame: pd.DataFrame) -> ListContender:

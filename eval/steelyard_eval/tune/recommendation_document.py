@@ -21,7 +21,7 @@ from steelyard_eval.common.documents.results import (
     RunnerUpRecord,
     TableRecord,
 )
-from steelyard_eval.compare.comparison_document import DIALECT
+from steelyard_eval.compare.comparison_document import dialect
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
@@ -174,7 +174,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "split": "all",
         "limit": case.limit,
         "intents": case.source.intents,
-        "dialect": DIALECT,
+        "dialect": dialect(("strategy", case.used.kind), case.source.lists is not None),
         "model": case.source.model,
         "recipe": case.source.recipe,
         "notices": [
