@@ -51,9 +51,7 @@ __all__ = [
 ]
 
 
-def finish(
-    table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: Ints | None = None
-) -> Ranking:
+def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: Ints | None = None) -> Ranking:
     """Order the scored rows, see `order`, then apply the stages one after the other."""
     ranking = order(table, scores, ties)
     for stage in stages:

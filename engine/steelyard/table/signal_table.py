@@ -133,7 +133,7 @@ class SignalTable:
 
     @cached_property
     def others_places(self) -> Mapping[str, Ints]:
-        """The positions in lists of other engines, by name: their order is the ranking, whatever the scores say."""
+        """The positions in lists of other engines, by name: their order is the ranking, also among equal scores."""
         lists = self.fingerprint.get(LISTS)
         names = lists if isinstance(lists, Mapping) else ()
         return {name: self.positions[name] for name in names if name in self.columns and name in self.positions}
@@ -245,8 +245,8 @@ def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Fl
 def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> Indices:
     """Sort the values of each query, best first, by the tie rule of the project.
 
-    Rows are stored by ascending id, so a stable sort leaves ties in id order, or in that of `ties`. Queries are sorted one by one,
-    which is faster than sorting all at once because each fits the processor's cache.
+    Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one, which
+    is faster than sorting all at once because each fits the processor's cache.
 
     Parameters
     ----------

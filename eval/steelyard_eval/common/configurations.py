@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.inputs import open_unpacked
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
@@ -118,7 +119,7 @@ def _is_run(text: str) -> bool:
     if text.endswith(".json") or not file.is_file():
         return False
     try:
-        with file.open("rb") as opened:
+        with open_unpacked(file) as opened:
             return opened.read(1) not in (b"{", b"")
     except OSError:
         return False  # whoever reads it says why it cannot be read

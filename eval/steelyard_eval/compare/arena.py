@@ -193,7 +193,7 @@ class Arena:
         self, contender: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
     ) -> ArenaRow:
         every, size = _once(queries, nothing), self.setting.size
-        answers = contender.answers(every, size, self.dataset.entries)
+        answers = contender.answers(every, size, self.dataset)
         ranked, silent = (answers.ranked(every, size, part) for part in (queries, nothing))
         taken = Latencies(answers.taken[: len(queries)]) if timed and answers.taken else None
         notices = tuple(answers.notices)

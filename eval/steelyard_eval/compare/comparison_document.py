@@ -34,7 +34,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import edited, mean_of, tuned_here
+from steelyard_eval.decide.provenance import edited, ends_of, mean_of, tuned_here
 from steelyard_eval.decide.steps import installed_first, judging
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
@@ -113,14 +113,17 @@ class ComparisonCase:
         outcomes = compare_all(challengers, primary[self.baseline], units, seed=self.seed)
         rows = tested(outcomes, self.baseline, self.primary)
         for row, outcome in zip(rows, outcomes.values(), strict=True):
-            row["worse"] = Gain.within(Interval(outcome.delta, outcome.low, outcome.high), len(set(units))).worse
+            row["worse"] = Gain.within(outcome.interval, len(set(units))).worse
         return rows
 
 
 def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
     """A row for each challenger, by its label."""
     about = {"baseline": baseline, "metric": metric}
-    return [cast(ComparedRecord, {"challenger": label, **about, **asdict(test)}) for label, test in found.items()]
+    return [
+        cast(ComparedRecord, {"challenger": label, **about, **asdict(test), **ends_of(test.interval)})
+        for label, test in found.items()
+    ]
 
 
 def document(case: ComparisonCase) -> ResultsDocument:

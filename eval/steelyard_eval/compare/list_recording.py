@@ -45,14 +45,14 @@ def record_lists(
     split : str
         Whose queries are recorded.
 
-    The order of each list is its ranking, also among equal scores. Scores are kept unchanged, and larger is better.
+    The order of each list is its ranking, also among equal scores. Scores are kept, and a larger one is better.
     Entries that are not in the data set are kept: they are ranked, and are not judged.
 
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
     _check_names(lists)
     queries = dataset.asked(dataset.split(split))
-    answers = {name: contender.answers(queries, DEPTH, dataset.entries) for name, contender in lists.items()}
+    answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
     for name, answer in answers.items():
         _check_order(name, queries, answer)
     known = {entry.id: entry for entry in dataset.entries}
@@ -119,8 +119,7 @@ def _found(answers: AnsweredLists, i: int) -> list[Found]:
     places = answers.lists[i]
     falling = np.minimum.accumulate([score for _, score in places]).tolist() if places else []
     return [
-        Found(id_, score, place)
-        for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
+        Found(id_, score, place) for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
     ]
 
 

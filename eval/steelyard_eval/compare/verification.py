@@ -1,4 +1,4 @@
-"""An independent check of a comparison: ir_measures reads the runs, as given or as written, and computes every metric again."""
+"""An independent check of a comparison: ir_measures computes every metric of the given runs again."""
 
 from __future__ import annotations
 

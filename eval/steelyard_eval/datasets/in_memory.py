@@ -134,9 +134,7 @@ def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
             *(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True
         )
     elif isinstance(qrels, Mapping):
-        rows = [
-            (query, entry, grade) for query, rated in qrels.items() for entry, grade in _rated(query, rated)
-        ]
+        rows = [(query, entry, grade) for query, rated in qrels.items() for entry, grade in _rated(query, rated)]
     else:
         rows = map(_triple, _listed("qrels", qrels))
     return [(str(query), str(entry), _grade(grade)) for query, entry, grade in rows]

@@ -24,8 +24,8 @@ from steelyard.base.files import MAX_NESTING, STRICT_JSON, canonical, draft, mov
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
-from steelyard_eval.datasets.states import moved
 from steelyard_eval.datasets.qrels import whole_number
+from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.source import ForeignStore, decoded
 

@@ -136,8 +136,14 @@ def _runner_up(case: RecommendationCase) -> RunnerUpRecord | None:
         return None
     values, other = first.values[case.metric], others[0].values[case.metric]
     lead = difference_interval(values - other, case.evidence.groups.tolist())
-    parted = bool(lead.low > 0 or lead.high < 0)
-    return {"label": others[0].label, "strategy": others[0].about()["strategy"], **mean_of(lead), "parted": parted}
+    low, high = lead.stated(-1.0)
+    parted = low is not None and high is not None and (low > 0 or high < 0)
+    return {
+        "label": others[0].label,
+        "strategy": others[0].about()["strategy"],
+        **mean_of(lead, -1.0),
+        "parted": parted,
+    }
 
 
 def _table(case: RecommendationCase) -> TableRecord | None:
@@ -180,6 +186,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "notices": [
             *([case.model_told] if case.model_told else []),
             *dataset.notices,
+            *case.current.notices,
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
