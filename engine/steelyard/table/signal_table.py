@@ -133,7 +133,7 @@ class SignalTable:
 
     @cached_property
     def others_places(self) -> Mapping[str, Ints]:
-        """The positions in lists of other engines, by name: their order is the ranking, also among equal scores."""
+        """The positions in lists of other engines, by name: their order ranks equal scores, too."""
         lists = self.fingerprint.get(LISTS)
         names = lists if isinstance(lists, Mapping) else ()
         return {name: self.positions[name] for name in names if name in self.columns and name in self.positions}

@@ -162,7 +162,8 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
         return Named(label or Path(text).name, "weights", text)
     if _SUM.fullmatch(text):
         terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
-        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written 'weighted_sum({terms})'")
+        written = f"weighted_sum({terms}, normalize=minmax)"
+        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written '{written}'")
     raise ConfigError(
         f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"

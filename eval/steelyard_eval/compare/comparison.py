@@ -90,7 +90,7 @@ def compare(
     opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     arena = Arena.of(dataset, named, size, table, opened)
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
-    rows = arena.run(named, queries or chosen, timed, nothing)
+    rows = arena.run(named, queries or chosen, timed, nothing, measures[0])
     values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:
         files = (_write_runs(folder, rows) if folder else {}) | _given(rows)

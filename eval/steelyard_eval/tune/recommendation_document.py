@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,8 +21,11 @@ from steelyard_eval.common.documents.results import (
     RunnerUpRecord,
     TableRecord,
 )
+from steelyard_eval.compare.arena import of_scales
 from steelyard_eval.compare.comparison_document import dialect
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.scales import Scales
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
@@ -187,6 +190,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
             *([case.model_told] if case.model_told else []),
             *dataset.notices,
             *case.current.notices,
+            *_scales(case),
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
@@ -216,6 +220,15 @@ def in_sight(case: RecommendationCase) -> set[str]:
     """The signals of what was chosen, of what is used and of the first rows; notices of others concern nobody."""
     configs = [case.picked, case.config, *(place.config for place in case.board.places[:FIRST])]
     return {signal for config in configs if config for signal in config.strategy.signals()}
+
+
+def _scales(case: RecommendationCase) -> Iterator[str]:
+    """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
+    table = case.layout.recorded
+    if isinstance(case.used, Contender):
+        yield from of_scales(case.used, table(case.used.config).table, case.source.dataset, case.metric)
+    if case.picked and case.picked != case.config:
+        yield from Scales(case.picked.name, case.picked, table(case.picked).table).weightless()
 
 
 def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:
