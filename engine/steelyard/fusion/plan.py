@@ -8,7 +8,7 @@ a median) is one column combined from others. `explain` prints the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -59,6 +59,10 @@ class Column:
                 yield from part.sources()
         else:
             yield self
+
+    def only_list(self, table: SignalTable) -> str:
+        """The list of another engine that alone it is computed from; empty for several, and for our own."""
+        return _only_list(table, self.sources())
 
     def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
         """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
@@ -174,10 +178,9 @@ class Plan:
             return None
         ties = np.zeros(self.size, dtype=np.int32)
         for branch in self.branches:
-            labels = {source.label for column in branch.columns for source in column.sources()}
-            names = labels & table.others_places.keys()
-            if len(names) == 1:
-                ties[branch.rows] = table.others_places[names.pop()][branch.rows]
+            sources = (source for column in branch.columns for source in column.sources())
+            if name := _only_list(table, sources):
+                ties[branch.rows] = table.others_places[name][branch.rows]
         return ties
 
     def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
@@ -208,3 +211,8 @@ class Plan:
             if branch.ranked[row]:
                 return branch.explain(row)
         return None
+
+
+def _only_list(table: SignalTable, sources: Iterable[Column]) -> str:
+    names = {source.label for source in sources} & table.others_places.keys() if table.others_places else set()
+    return names.pop() if len(names) == 1 else ""

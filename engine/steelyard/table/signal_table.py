@@ -219,7 +219,7 @@ def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Fl
     rows : bool[N]
         The rows to rank.
     name : str
-        The signal that the values are of: ties in a list of another engine keep its order.
+        The list of another engine that the values are of: ties keep its order. Empty for others.
 
     Returns
     -------

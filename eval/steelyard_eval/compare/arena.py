@@ -168,12 +168,12 @@ class Arena:
         named: Sequence[Named | ListContender],
         queries: Sequence[Query],
         timed: bool,
-        nothing: Sequence[Query],
-        measure: Measure,
+        nothing: Sequence[Query] = (),
+        measure: Measure | None = None,
     ) -> list[ArenaRow]:
         """Run the contenders and return a row for each, in order; `nothing` are queries that nothing answers.
 
-        Notices that compare two scales of a sum do so by `measure`.
+        By `measure` notices compare two scales of a sum; without one they do not speak of scales.
         """
         configs: list[tuple[Contender, list[str]]] = []
         for contender in named:
@@ -212,7 +212,7 @@ class Arena:
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query],
-        measure: Measure,
+        measure: Measure | None,
     ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
         if self.space and self.table is None:
@@ -227,7 +227,7 @@ class Arena:
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query],
-        measure: Measure,
+        measure: Measure | None,
     ) -> list[ArenaRow]:
         every = self._table([row for row, _ in members], _once(queries, nothing))
         table = only(every, [query.id for query in queries])
@@ -240,7 +240,7 @@ class Arena:
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
             moved = (f"{row.label}: {text}" for text in _other_scale(row.config, self.dataset, self.model))
-            scales = of_scales(row, table, self.dataset, measure)
+            scales = of_scales(row, table, self.dataset, measure) if measure else ()
             notes = (*notices, *_degraded(row.label, summary), *moved, *scales)
             whole = _unfloored(table, row.config)
             silent = None if others is None else replay(others, row.config).ranked

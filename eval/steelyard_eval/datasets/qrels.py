@@ -59,8 +59,9 @@ class Qrels:
         if not values[0].startswith(COMMENT) or values[0] in _ids(self.queries):
             return False
         judges = len(values) in (len(BEIR), len(TREC)) and whole_number(values[-1]) is not None
-        named = self.entries is None or values[-2] in self.entries.lines
-        return not (judges and named and values[0] != COMMENT)
+        if not judges or values[0] == COMMENT:
+            return True
+        return self.entries is not None and values[-2] not in self.entries.lines
 
     def _is_header(self, values: list[str]) -> bool:
         """Whether the first line heads columns: three words, none of them a number or an id that is known."""
