@@ -1,11 +1,14 @@
 """The one door for files that are read: regular files only, no more bytes than are allowed, compressed or not.
 
+Text is UTF-8, with or without a byte order mark.
+
 A name may lead anywhere: to a pipe that never answers, to a device without end, to eight megabytes that unpack to
 eight gigabytes. Links are followed to what they point at.
 """
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -112,11 +115,17 @@ def lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
 
 
 def open_unpacked(path: str | Path) -> io.BufferedReader:
-    """Open a regular file for reading, unpacked while it is read under a name in ``.gz``; OSError else."""
+    """Open a regular file of text behind its byte order mark, unpacked under a name in ``.gz``; OSError else."""
     stream = open_regular(path)
-    if Path(path).suffix != ".gz":
-        return stream
-    return io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), BLOCK)
+    if Path(path).suffix == ".gz":
+        stream = io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), BLOCK)
+    try:
+        if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
 def unpacked(raw: bytes) -> bytes:

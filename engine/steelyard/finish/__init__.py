@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.finish.base import Stage
 from steelyard.finish.cut import Cut
 from steelyard.finish.drop import AtLeast, Drop
@@ -51,9 +51,9 @@ __all__ = [
 ]
 
 
-def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Ranking:
-    """Order the scored rows, then apply the stages one after the other."""
-    ranking = order(table, scores)
+def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: Ints | None = None) -> Ranking:
+    """Order the scored rows, see `order`, then apply the stages one after the other."""
+    ranking = order(table, scores, ties)
     for stage in stages:
         ranking = stage(table, ranking)
     return ranking

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Ints
 from steelyard.table.signal_table import SignalTable, best_first
 
 
@@ -35,12 +35,12 @@ class Ranking:
         return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
 
 
-def order(table: SignalTable, scores: Floats) -> Ranking:
+def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranking:
     """Sort the scored rows of every query: score descending, then id ascending by bytes.
 
-    `scores` is float64[N], NaN for rows that are not ranked.
+    `scores` is float64[N], NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
     """
     row = np.flatnonzero(~np.isnan(scores))
     offsets = np.searchsorted(row, table.offsets).astype(np.int64)
-    row = row[best_first(offsets, scores[row])]
+    row = row[best_first(offsets, scores[row], None if ties is None else ties[row])]
     return Ranking(offsets, row.astype(np.int64), scores[row])

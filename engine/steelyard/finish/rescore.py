@@ -28,7 +28,8 @@ class Rescore(Stage):
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step; a row that the strategy does not rank goes."""
-        return order(table, self._plan(table, ranking).scores())
+        plan = self._plan(table, ranking)
+        return order(table, plan.scores(), plan.ties(table))
 
     def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
         """How the score of a row came about."""

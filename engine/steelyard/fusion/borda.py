@@ -26,7 +26,7 @@ class Borda(Sum):
     no_counterpart: ClassVar[str] = "a list gives points there to what it holds only"
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        place = ranks(table, column.values, present)
+        place = ranks(table, column.values, present, column.only_list(table))
         candidates, listed = (count_rows(table, some)[table.query].astype(np.float64) for some in (rows, present))
         points = np.where(present, candidates - place + 1, (candidates - listed + 1) / 2)
         formula = f"c - rank in {column.label} + 1, (c - n + 1) / 2 when not in the list"

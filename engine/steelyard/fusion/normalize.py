@@ -79,7 +79,7 @@ def _moments(table: SignalTable, column: Column, rows: Bools) -> tuple[Floats, F
 
 def share_of_rank(table: SignalTable, column: Column, rows: Bools) -> Column:
     """Replace values by ``(n - rank + 1) / n`` in a list of n: 1 for the first, 1/n for the last."""
-    place = ranks(table, column.values, rows)
+    place = ranks(table, column.values, rows, column.only_list(table))
     count = count_rows(table, rows)[table.query]
     values = (count - place + 1) / np.maximum(count, 1)
     inputs = {f"rank in {column.label}": place, "n": count.astype(np.float64)}

@@ -8,16 +8,16 @@ a median) is one column combined from others. `explain` prints the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table.signal_table import RETRIEVERS
+from steelyard.table.signal_table import RETRIEVERS, SignalTable
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,10 @@ class Column:
                 yield from part.sources()
         else:
             yield self
+
+    def only_list(self, table: SignalTable) -> str:
+        """The list of another engine that alone it is computed from; empty for several, and for our own."""
+        return _only_list(table, self.sources())
 
     def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
         """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
@@ -164,6 +168,21 @@ class Plan:
             result[branch.ranked] = branch.scores()[branch.ranked]
         return result
 
+    def ties(self, table: SignalTable) -> Ints | None:
+        """What rows of equal score ascend by, int32[N]; None for their ids.
+
+        A branch that scores by the list of one other engine keeps its order, because that order is the ranking.
+        Fusions of several lists leave ties to the ids.
+        """
+        if not table.others_places:
+            return None
+        ties = np.zeros(self.size, dtype=np.int32)
+        for branch in self.branches:
+            sources = (source for column in branch.columns for source in column.sources())
+            if name := _only_list(table, sources):
+                ties[branch.rows] = table.others_places[name][branch.rows]
+        return ties
+
     def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
         """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
 
@@ -192,3 +211,8 @@ class Plan:
             if branch.ranked[row]:
                 return branch.explain(row)
         return None
+
+
+def _only_list(table: SignalTable, sources: Iterable[Column]) -> str:
+    names = {source.label for source in sources} & table.others_places.keys() if table.others_places else set()
+    return names.pop() if len(names) == 1 else ""

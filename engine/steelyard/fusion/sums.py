@@ -203,7 +203,7 @@ def ranked_column(
     Column
         ``points(rank)`` of each row in the list, 0 for the others.
     """
-    place = ranks(table, column.values, present)
+    place = ranks(table, column.values, present, column.only_list(table))
     values = np.where(present, points(place), 0.0)
     return Column(column.label, values, formula, {"rank": place, column.label: column.values}, column.inner)
 

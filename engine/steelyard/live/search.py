@@ -22,7 +22,7 @@ from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
 from steelyard.feedback.team_draft import Explore, drafted
 from steelyard.finish import AtLeast, Ranking, diversified, finish, reranked, stages_without, to_rerank
-from steelyard.fusion import Expr, fuse
+from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.live.admission import Admission
 from steelyard.live.candidates import Candidates
 from steelyard.live.notes import approximately, without_vectors
@@ -61,8 +61,9 @@ def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tupl
 def _ranked(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Floats, Ranking]:
     """See `rank_table`; with the fused scores between them."""
     masked = table.at_depth(config.depths)
-    scores = fuse(masked, strategy)
-    return masked, scores, finish(masked, scores, config.finish)
+    plan = compile_plan(masked, strategy)
+    scores = plan.scores()
+    return masked, scores, finish(masked, scores, config.finish, plan.ties(masked))
 
 
 class Searcher:

@@ -47,6 +47,9 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
+LISTS = "lists"
+"""The key of the fingerprint for lists of other engines, each with the hash of its contents."""
+
 KEPT_ROWS = 100_000
 """Rows of a table that keeps what was computed of it: a search asks again for its hits, and strategies that are
 tried on a recording ask for the same signals; a larger one would fill the memory."""
@@ -128,6 +131,13 @@ class SignalTable:
             rows |= ~np.isnan(self.columns[name])
         return rows
 
+    @cached_property
+    def others_places(self) -> Mapping[str, Ints]:
+        """The positions in lists of other engines, by name: their order ranks equal scores, too."""
+        lists = self.fingerprint.get(LISTS)
+        names = lists if isinstance(lists, Mapping) else ()
+        return {name: self.positions[name] for name in names if name in self.columns and name in self.positions}
+
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
         if name not in self.columns:
@@ -199,7 +209,7 @@ class SignalTable:
         )
 
 
-def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
+def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:
     """Rank rows within each query, from 1, by value descending and ties by ascending id.
 
     Parameters
@@ -208,6 +218,8 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
         Finite on `rows`.
     rows : bool[N]
         The rows to rank.
+    name : str
+        The list of another engine that the values are of: ties keep its order. Empty for others.
 
     Returns
     -------
@@ -222,17 +234,19 @@ def ranks(table: SignalTable, values: Floats, rows: Bools) -> Floats:
     query = table.query[places]
     offsets = np.searchsorted(places, table.offsets)
     ranked = np.full(len(table), np.nan)
-    ranked[places[best_first(offsets, values[places])]] = np.arange(len(places)) - offsets[query] + 1
+    theirs = table.others_places.get(name)
+    best = best_first(offsets, values[places], None if theirs is None else theirs[places])
+    ranked[places[best]] = np.arange(len(places)) - offsets[query] + 1
     if len(table) <= KEPT_ROWS and any(values is column for column in table.columns.values()):
         table.derived[key] = values, rows, ranked
     return ranked
 
 
-def best_first(offsets: Indices, values: Floats) -> Indices:
+def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> Indices:
     """Sort the values of each query, best first, by the tie rule of the project.
 
-    Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one,
-    which is faster than sorting all at once because each fits the processor's cache.
+    Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one, which
+    is faster than sorting all at once because each fits the processor's cache.
 
     Parameters
     ----------
@@ -240,6 +254,8 @@ def best_first(offsets: Indices, values: Floats) -> Indices:
         Query q has the values ``offsets[q]:offsets[q+1]``.
     values : float64[n]
         Without NaN.
+    ties : int32[n] or None
+        What equal values ascend by, before their ids.
 
     Returns
     -------
@@ -249,7 +265,10 @@ def best_first(offsets: Indices, values: Floats) -> Indices:
     order = np.empty(len(values), dtype=np.int64)
     falling = -values
     for begin, end in itertools.pairwise(offsets.tolist()):
-        order[begin:end] = begin + np.argsort(falling[begin:end], kind="stable")
+        if ties is None:
+            order[begin:end] = begin + np.argsort(falling[begin:end], kind="stable")
+        else:
+            order[begin:end] = begin + np.lexsort((ties[begin:end], falling[begin:end]))
     return order
 
 

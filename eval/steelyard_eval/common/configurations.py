@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.inputs import open_unpacked
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
@@ -118,7 +119,7 @@ def _is_run(text: str) -> bool:
     if text.endswith(".json") or not file.is_file():
         return False
     try:
-        with file.open("rb") as opened:
+        with open_unpacked(file) as opened:
             return opened.read(1) not in (b"{", b"")
     except OSError:
         return False  # whoever reads it says why it cannot be read
@@ -161,7 +162,8 @@ def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
         return Named(label or Path(text).name, "weights", text)
     if _SUM.fullmatch(text):
         terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
-        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written 'weighted_sum({terms})'")
+        written = f"weighted_sum({terms}, normalize=minmax)"
+        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written '{written}'")
     raise ConfigError(
         f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"

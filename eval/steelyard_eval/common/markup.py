@@ -116,26 +116,29 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 
 
 def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """The two ends of a metric's interval, or of a gain's, in brackets; empty where there is none, see `ends`.
+    """The two ends of a metric's interval, or of a gain's (`signed`), in brackets; see `ends`.
 
     >>> interval(0.046, 0.161), interval(-0.001, 0.138, signed=True)
     ('[0.046, 0.161]', '[-0.001, +0.138]')
     """
-    if low is None or high is None:
+    if low is None or high is None or low == high:
         return ""
-    first, last = (number(in_range(end), signed=signed) for end in (low, high))
+    first, last = (number(in_range(end, -1.0 if signed else 0.0), signed=signed) for end in (low, high))
     return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
 
 
 def ends(low: float | None, high: float | None, form: str) -> str:
-    """The same for a terminal; an interval wider than the range of any metric is no knowledge.
+    """The same for a terminal, of a gain where the format writes signs; empty where there is none.
+
+    Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge.
 
     >>> ends(-0.01, 0.02, "+.3f"), ends(-0.0001, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
     ('[-0.010, +0.020]', '[0.000, +0.020]', '[too few queries]')
     """
-    if low is None or high is None:
+    if low is None or high is None or low == high:
         return ""
-    return f"[{written(in_range(low), form)}, {written(in_range(high), form)}]" if tells(low, high) else TOO_FEW
+    first, last = (written(in_range(end, -1.0 if "+" in form else 0.0), form) for end in (low, high))
+    return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
 
 
 def written(value: float, form: str) -> str:
@@ -148,18 +151,18 @@ def written(value: float, form: str) -> str:
     return text if text.strip("+-0.,") else text.lstrip("+-")
 
 
-def in_range(end: float) -> float:
-    """The end of an interval within -1 to 1, beyond which no metric and no difference of two lies.
+def in_range(end: float, least: float = -1.0) -> float:
+    """The end of an interval within `least` to 1, beyond which no metric (0) and no difference of two (-1) lies.
 
-    >>> in_range(1.2), in_range(-0.3)
-    (1.0, -0.3)
+    >>> in_range(1.2), in_range(-0.3), in_range(-0.3, 0.0)
+    (1.0, -0.3, 0.0)
     """
-    return min(max(end, -1.0), 1.0)
+    return min(max(end, least), 1.0)
 
 
 def tells(low: float, high: float) -> bool:
-    """Whether an interval is no wider than the range of a metric, from 0 to 1."""
-    return high - low <= 1.0
+    """Whether an interval is narrower than the range of a metric, from 0 to 1."""
+    return high - low < 1.0
 
 
 def p_value(p: float | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,8 +24,10 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.decide.wording import settings
+from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import index_all, record
@@ -166,14 +169,18 @@ class Arena:
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query] = (),
+        measure: Measure | None = None,
     ) -> list[ArenaRow]:
-        """Run the contenders and return a row for each, in order; `nothing` are queries that nothing answers."""
+        """Run the contenders and return a row for each, in order; `nothing` are queries that nothing answers.
+
+        By `measure` notices compare two scales of a sum; without one they do not speak of scales.
+        """
         configs: list[tuple[Contender, list[str]]] = []
         for contender in named:
             if isinstance(contender, Named):
                 row = Contender(contender.label, contender.config(self.setting), contender.kind)
                 configs.append(usable(self.space, row) if self.space else (row, []))
-        rows = {row.label: row for row in self._replayed(configs, queries, timed, nothing)}
+        rows = {row.label: row for row in self._replayed(configs, queries, timed, nothing, measure)}
         for contender in named:
             if isinstance(contender, ListContender):
                 rows[contender.label] = self._asked(contender, queries, timed, nothing)
@@ -193,7 +200,7 @@ class Arena:
         self, contender: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
     ) -> ArenaRow:
         every, size = _once(queries, nothing), self.setting.size
-        answers = contender.answers(every, size, self.dataset.entries)
+        answers = contender.answers(every, size, self.dataset)
         ranked, silent = (answers.ranked(every, size, part) for part in (queries, nothing))
         taken = Latencies(answers.taken[: len(queries)]) if timed and answers.taken else None
         notices = tuple(answers.notices)
@@ -205,13 +212,14 @@ class Arena:
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query],
+        measure: Measure | None,
     ) -> list[ArenaRow]:
         """Record each group of contenders that find the same lists once, then replay each configuration."""
         if self.space and self.table is None:
             index_all(self.space, [row.config for row, _ in configs])
         groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
         members = ([configs[i] for i in group] for group in groups)
-        return [row for group in members for row in self._group(group, queries, timed, nothing)]
+        return [row for group in members for row in self._group(group, queries, timed, nothing, measure)]
 
     def _group(
         self,
@@ -219,6 +227,7 @@ class Arena:
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query],
+        measure: Measure | None,
     ) -> list[ArenaRow]:
         every = self._table([row for row, _ in members], _once(queries, nothing))
         table = only(every, [query.id for query in queries])
@@ -231,7 +240,8 @@ class Arena:
             progress = row.config.effective.progress(run.table)
             summary = None if progress is None else progress.summary()
             moved = (f"{row.label}: {text}" for text in _other_scale(row.config, self.dataset, self.model))
-            notes = (*notices, *_degraded(row.label, summary), *moved)
+            scales = of_scales(row, table, self.dataset, measure) if measure else ()
+            notes = (*notices, *_degraded(row.label, summary), *moved, *scales)
             whole = _unfloored(table, row.config)
             silent = None if others is None else replay(others, row.config).ranked
             rows.append(ArenaRow(row, lists_of(run, row.config), notes, calls, taken, summary, whole, silent))
@@ -307,6 +317,26 @@ def _other_scale(config: SearchConfig, dataset: Dataset, model: str) -> list[str
     if not moved:
         return []
     return [f"its floor was measured on another scale: {'; '.join(moved)}. Find it again with steelyard floor"]
+
+
+def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[str]:
+    """Notices on the scales of what was written by hand: systems have those of their documents."""
+    if row.kind == "system":
+        return
+    scales = Scales(row.label, row.config, table)
+    yield from scales.weightless()
+    if not row.config.provenance:  # a scale that tuning chose was better on its labels
+        yield from scales.apart(partial(_valued, table, dataset.qrels, measure))
+
+
+def _valued(
+    table: SignalTable, qrels: Mapping[str, Mapping[str, int]], measure: Measure, config: SearchConfig
+) -> str:
+    """The mean of a configuration in words; empty where not every query has labels."""
+    if not all(qrels.get(query) for query in table.queries):
+        return ""
+    (values,) = replay(table, config).ranked.metrics(qrels, [measure]).values()
+    return f"{measure} {float(values.mean()):.3f}"
 
 
 def _degraded(label: str, progress: ProgressSummary | None) -> list[str]:

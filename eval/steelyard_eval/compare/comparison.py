@@ -90,12 +90,12 @@ def compare(
     opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     arena = Arena.of(dataset, named, size, table, opened)
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
-    rows = arena.run(named, queries or chosen, timed, nothing)
+    rows = arena.run(named, queries or chosen, timed, nothing, measures[0])
     values = {row.label: _values(row.ranked, dataset, measures) if queries else {} for row in rows}
     with run_folder(None if runs is None else Path(runs), verify) as folder:
-        files = _write_runs(folder, rows) if folder else {}
+        files = (_write_runs(folder, rows) if folder else {}) | _given(rows)
         qrels = {query.id: dataset.qrels[query.id] for query in queries}
-        verified = verify_runs(files, qrels, values, measures) if verify and queries else None
+        verified = verify_runs(files, qrels, values, measures, size) if verify and queries else None
     case = ComparisonCase(
         dataset=dataset,
         arena=arena,
@@ -135,6 +135,12 @@ def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
 def _values(ranked: Ranked, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
     """float64[Q] of every measure, by its name."""
     return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, measures).items()}
+
+
+def _given(rows: Sequence[ArenaRow]) -> dict[str, Path]:
+    """The runs that contenders were read from, by label."""
+    lists = [row.contender for row in rows if isinstance(row.contender, ListContender)]
+    return {contender.label: contender.file for contender in lists if contender.file}
 
 
 def _write_runs(folder: Path, rows: Sequence[ArenaRow]) -> dict[str, Path]:

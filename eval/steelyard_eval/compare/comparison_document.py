@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,17 +34,31 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import edited, mean_of, tuned_here
+from steelyard_eval.decide.provenance import edited, ends_of, mean_of, tuned_here
 from steelyard_eval.decide.steps import installed_first, judging
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of
 
+TIES = "ties by entry id, ascending"
 DIALECT = (
-    "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; ties by entry id, ascending; "
+    f"trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; {TIES}; "
     "queries that nothing answers are left out"
 )
+"""How values are computed, of contenders that are configurations; see `dialect`."""
+
+
+def dialect(kinds: Iterable[str], lists: bool = False) -> str:
+    """How the values of contenders of these kinds are computed; `lists`: from recorded lists of other engines."""
+    ties = {
+        "run": "ties of runs and tables by entry id, descending",
+        "frame": "ties of runs and tables by entry id, descending",
+        "function": "answers in the order given",
+        "endpoint": "answers in the order given",
+    }
+    ours = "ties of a recorded list in its order, of fusions by entry id, ascending" if lists else TIES
+    return DIALECT.replace(TIES, "; ".join(dict.fromkeys(ties.get(kind, ours) for kind in sorted({*kinds}))))
 
 
 @dataclass(frozen=True)
@@ -99,14 +113,17 @@ class ComparisonCase:
         outcomes = compare_all(challengers, primary[self.baseline], units, seed=self.seed)
         rows = tested(outcomes, self.baseline, self.primary)
         for row, outcome in zip(rows, outcomes.values(), strict=True):
-            row["worse"] = Gain.within(Interval(outcome.delta, outcome.low, outcome.high), len(set(units))).worse
+            row["worse"] = Gain.within(outcome.interval, len(set(units))).worse
         return rows
 
 
 def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
     """A row for each challenger, by its label."""
     about = {"baseline": baseline, "metric": metric}
-    return [cast(ComparedRecord, {"challenger": label, **about, **asdict(test)}) for label, test in found.items()]
+    return [
+        cast(ComparedRecord, {"challenger": label, **about, **asdict(test), **ends_of(test.interval)})
+        for label, test in found.items()
+    ]
 
 
 def document(case: ComparisonCase) -> ResultsDocument:
@@ -120,7 +137,7 @@ def document(case: ComparisonCase) -> ResultsDocument:
         "split": case.split or case.dataset.report_split or "all",
         "limit": case.limit,
         "intents": intents_of(case.dataset, case.arena.table),
-        "dialect": DIALECT,
+        "dialect": dialect((one.kind for one in case.named), case.arena.setting.lists is not None),
         "model": case.arena.model,
         "recipe": case.arena.recipe,
         "notices": _notices(case),

@@ -21,6 +21,7 @@ from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
 
 if TYPE_CHECKING:
@@ -102,23 +103,39 @@ class ListContender:
     """A contender that has lists only.
 
     `kind` is run, frame, function or endpoint; `source` is where the lists come from; `ask` answers queries with
-    lists of a given length that name the entries of a corpus.
+    lists of a given length that name the entries of a corpus; `queries` are those whose lists are there already,
+    and `file` is the run that was read.
     """
 
     label: str
     kind: str
     source: str
     ask: Callable[[str, Sequence[Query], int, Sequence[Entry]], AnsweredLists]
+    queries: tuple[str, ...] = ()
+    file: Path | None = None
 
-    def answers(self, queries: Sequence[Query], limit: int, entries: Sequence[Entry]) -> AnsweredLists:
+    def answers(self, queries: Sequence[Query], limit: int, dataset: Dataset) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""
-        answers = self.ask(self.label, queries, limit, entries)
+        answers = self.ask(self.label, queries, limit, dataset.entries)
         lists = [_firsts(places) for places in answers.lists]
         repeated = sum(map(len, answers.lists)) - sum(map(len, lists))
-        notices = [*answers.notices, *_unknown(self.label, lists, entries)]
+        notices = [*answers.notices, *_unknown(self.label, lists, dataset.entries), *self._unasked(dataset)]
         if repeated:
             notices.append(f"{self.label}: {repeated} places repeat an entry of their list and are dropped")
         return AnsweredLists(lists, notices, answers.taken)
+
+    def _unasked(self, dataset: Dataset) -> list[str]:
+        """A notice when lists are of queries that the data set does not have."""
+        known = {query.id for query in dataset.queries}
+        odd = [query for query in self.queries if query not in known]
+        if not odd:
+            return []
+        count = f"{len(odd)} of its {len(self.queries)} queries are not in {dataset.called} and count for nothing"
+        return [f"{self.label}: {count}: {_named(odd)}"]
+
+
+def _named(ids: Sequence[str]) -> str:
+    return ", ".join(shown(id_, 40) for id_ in ids[:EXAMPLES]) + (", ..." if len(ids) > EXAMPLES else "")
 
 
 def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[str]:
@@ -128,10 +145,8 @@ def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[En
     odd = [id_ for id_ in ids if id_ not in known]
     if not odd:
         return []
-    named = ", ".join(shown(id_, 40) for id_ in odd[:EXAMPLES]) + (", ..." if len(odd) > EXAMPLES else "")
-    return [
-        f"{label}: {len(odd)} of its {len(ids)} ids are of no entry of this corpus and count as misses: {named}"
-    ]
+    count = f"{len(odd)} of its {len(ids)} ids are of no entry of this corpus and count as misses"
+    return [f"{label}: {count}: {_named(odd)}"]
 
 
 def _firsts(own: Sequence[Scored]) -> list[Scored]:
@@ -143,7 +158,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 def of_run(label: str, path: Path) -> ListContender:
     """Make a contender of a TREC run; DataError when it cannot be read."""
-    return lists_of(label, "run", str(path), read_run(path))
+    return replace(lists_of(label, "run", str(path), read_run(path)), file=path)
 
 
 def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
@@ -219,7 +234,7 @@ def _transformed(
         raise ConfigError(
             f"{label} returned {shown(frame)}; a transformer returns a table with qid, docno and score"
         )
-    answers = of_frame(label, frame).answers(queries, limit, entries)
+    answers = of_frame(label, frame).ask(label, queries, limit, entries)
     return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, " (column filter)")])
 
 
@@ -230,7 +245,7 @@ def of_search(label: str, kind: str, source: str, search: Search | Limited | Ope
 
 def lists_of(label: str, kind: str, source: str, lists: Mapping[str, list[Scored]]) -> ListContender:
     """Lists that are there already: query id -> ids with their scores, best first."""
-    return ListContender(label, kind, source, partial(_looked_up, lists))
+    return ListContender(label, kind, source, partial(_looked_up, lists), tuple(lists))
 
 
 def _looked_up(
@@ -239,8 +254,7 @@ def _looked_up(
     missing = sum(query.id not in lists for query in queries)
     notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
     if missing == len(queries) and lists:
-        names = ", ".join(shown(id_, 40) for id_ in list(lists)[:EXAMPLES])
-        notice += f"; its queries are named {names}, the data set's {shown(queries[0].id, 40)}, ..."
+        notice += f"; its queries are named {_named([*lists])}, the data set's {shown(queries[0].id, 40)}, ..."
     return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
 
 

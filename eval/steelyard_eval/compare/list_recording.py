@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+
+import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical
@@ -19,12 +20,11 @@ from steelyard.retrievers import RetrieverConfig
 from steelyard.stores.base import Found
 from steelyard.systems import find_system
 from steelyard.table.join import join
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import LISTS, SignalTable
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
-from steelyard_eval.recording.select import LISTS
 
 DEPTH = 10_000
 """The largest number of results of one list that are kept."""
@@ -45,14 +45,14 @@ def record_lists(
     split : str
         Whose queries are recorded.
 
-    Scores are kept unchanged, and larger is better; lists are ordered by score, then by ascending id. Entries that
-    are not in the data set are kept: they are ranked, and are not judged.
+    The order of each list is its ranking, also among equal scores. Scores are kept, and a larger one is better.
+    Entries that are not in the data set are kept: they are ranked, and are not judged.
 
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
     _check_names(lists)
     queries = dataset.asked(dataset.split(split))
-    answers = {name: contender.answers(queries, DEPTH, dataset.entries) for name, contender in lists.items()}
+    answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
     for name, answer in answers.items():
         _check_order(name, queries, answer)
     known = {entry.id: entry for entry in dataset.entries}
@@ -100,18 +100,27 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
 
 
 def _check_order(name: str, queries: Sequence[Query], answers: AnsweredLists) -> None:
-    """Refuse lists whose scores rise, because the scores of a recording determine the order."""
+    """Refuse lists whose scores rise, because the scores of a recording determine the order.
+
+    trec_eval reads float32, so what rises by less is a tie.
+    """
     for query, places in zip(queries, answers.lists, strict=True):
-        scores = [score for _, score in places]
-        if any(later > earlier for earlier, later in itertools.pairwise(scores)):
+        with np.errstate(over="ignore"):
+            scores = np.array([score for _, score in places], dtype=np.float64).astype(np.float32)
+        if (scores[1:] > scores[:-1]).any():
             raise DataError(
                 f"list {name}, query {shown(query.id)}: scores rise down the list; a larger score must be better, "
-                "so negate distances"
+                "so turn a distance d into 1 / (1 + d)"
             )
 
 
 def _found(answers: AnsweredLists, i: int) -> list[Found]:
-    return [Found(id_, score, place) for place, (id_, score) in enumerate(answers.lists[i], 1)]
+    """The list of a query; a score that rises by less than float32 can tell is that of the place above it."""
+    places = answers.lists[i]
+    falling = np.minimum.accumulate([score for _, score in places]).tolist() if places else []
+    return [
+        Found(id_, score, place) for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
+    ]
 
 
 def _fingerprint(dataset: Dataset, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:

@@ -134,17 +134,37 @@ def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
             *(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True
         )
     elif isinstance(qrels, Mapping):
-        rows = [
-            (query, entry, grade)
-            for query, rated in qrels.items()
-            for entry, grade in (rated.items() if isinstance(rated, Mapping) else ((entry, 1) for entry in rated))
-        ]
+        rows = [(query, entry, grade) for query, rated in qrels.items() for entry, grade in _rated(query, rated)]
     else:
-        rows = qrels
-    return [
-        (str(query), str(entry), f"{grade:g}" if isinstance(grade, float) else str(grade))
-        for query, entry, grade in rows
-    ]
+        rows = map(_triple, _listed("qrels", qrels))
+    return [(str(query), str(entry), _grade(grade)) for query, entry, grade in rows]
+
+
+def _rated(query: object, rated: object) -> Iterable[tuple[object, object]]:
+    """Entries with their grades, of a mapping or of a list of relevant ones."""
+    return rated.items() if isinstance(rated, Mapping) else ((entry, 1) for entry in _listed(query, rated))
+
+
+def _triple(row: object) -> Sequence[object]:
+    values = list(_listed("qrels", row))
+    if len(values) != len(COLUMNS):
+        raise ConfigError(f"qrels: {shown(row)} is not a judgment; give query, entry and grade")
+    return values
+
+
+def _listed(of: object, value: object) -> Iterable[Any]:
+    """A list of ids or judgments; ConfigError for one text, which would be read letter by letter."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        where = "" if of == "qrels" else f" of query {shown(of)}"
+        raise ConfigError(f"qrels{where}: {shown(value)} is not a list; put one id in brackets, as ['m1']")
+    return value
+
+
+def _grade(value: object) -> str:
+    """A grade as text: truth values as 1 and 0, numbers of numpy and others as the number that they are."""
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    return str(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:

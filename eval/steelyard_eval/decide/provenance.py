@@ -16,6 +16,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.parts import (
     DecidedDocument,
+    Ends,
     Estimate,
     MeanRecord,
     PromiseRecord,
@@ -104,7 +105,10 @@ def day(now: Callable[[], float]) -> str:
 
 def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
     """The promise of a decision, for the document and the file; with its odds, where anything is known of them."""
-    promise = PromiseRecord(metric=metric, value=gain.mean, low=gain.low, high=gain.high, queries=queries)
+    promise = PromiseRecord(metric=metric, value=gain.mean, queries=queries)
+    low, high = gain.stated(-1.0)
+    if low is not None and high is not None:
+        promise = {**promise, "low": low, "high": high}
     return promise if gain.worse is None else {**promise, "harm": gain.worse}
 
 
@@ -125,11 +129,20 @@ def decided(decision: Decision, metric: str, queries: int, stated: bool) -> Deci
     }
 
 
-def estimate(interval: Interval, queries: int) -> Estimate:
-    """A mean with its interval, as weights files write it."""
-    return {"value": interval.mean, "low": interval.low, "high": interval.high, "queries": queries}
+def estimate(interval: Interval, queries: int, least: float = 0.0) -> Estimate:
+    """A mean with its interval, as weights files write it, which leave out ends that are not known."""
+    low, high = interval.stated(least)
+    value: Estimate = {"value": interval.mean, "queries": queries}
+    return value if low is None or high is None else {**value, "low": low, "high": high}
 
 
-def mean_of(interval: Interval) -> MeanRecord:
+def ends_of(interval: Interval, least: float = -1.0) -> Ends:
+    """The ends of an interval as documents write them; see `Interval.stated`."""
+    low, high = interval.stated(least)
+    return {"low": low, "high": high}
+
+
+def mean_of(interval: Interval, least: float = 0.0) -> MeanRecord:
     """A mean with its interval, as documents write it."""
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    low, high = interval.stated(least)
+    return {"mean": interval.mean, "low": low, "high": high}

@@ -56,6 +56,8 @@ class Refusal:
         return f"{self.reason}; {self.remedy}"
 
 
+UNREAD = "check that what you use can search the language and the script of your notes"
+"""What to do where nothing is found."""
 BROKEN_OFF = Refusal("the search was broken off", "run it again to prove it")
 
 
@@ -124,7 +126,7 @@ def refusal(
     doubt : the probability that differences between the two sides, float64[Q], are no gain.
     """
     return chosen_queries(dataset.sampled) or (
-        (None if dataset.sampled else _flat(current, chosen))
+        (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
         or uncovered(dataset.pool, metric, current.label, current.config, chosen.label)
         or _unjudged(dataset, metric, current, chosen, doubt)
         or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
@@ -137,6 +139,17 @@ def chosen_queries(sampled: str) -> Refusal | None:
         return None
     reason = f"the labelled queries do not stand for the others ({SAMPLED[sampled]})"
     return Refusal(reason, "label queries that are drawn at random or from a log", wants_queries=True)
+
+
+def _nothing(metric: Measure, current: Side) -> Refusal | None:
+    """That the current one finds nothing relevant at all: it may not be able to read these texts."""
+    if not len(current.found) or current.found.any():
+        return None
+    reason = (
+        f"your {current.label} finds no relevant entry in the first {metric.cutoff or CUTOFF} of any of the "
+        f"{len(current.found)} labelled queries"
+    )
+    return Refusal(reason, UNREAD)
 
 
 def _flat(current: Side, chosen: Side) -> Refusal | None:

@@ -25,7 +25,7 @@ class ListView:
     @classmethod
     def of(cls, contender: ListContender, dataset: Dataset, query: Query, limit: int) -> ListView:
         """Ask the contender."""
-        answers = contender.answers([query], limit, dataset.entries)
+        answers = contender.answers([query], limit, dataset)
         return cls(contender, limit, dict(answers.lists[0][:limit]), answers.ranked([query], limit))
 
     @property

@@ -193,11 +193,11 @@ class Field:
 
     def _listed(self, asked: Asked, one: ListContender) -> GateAnswers:
         size = self.limit or LIMIT
-        answered = one.answers(self.queries, max(size, DEEPEST), self.dataset.entries)
+        answered = one.answers(self.queries, max(size, DEEPEST), self.dataset)
         lists, deep = ([ranking[:most] for ranking in answered.lists] for most in (size, max(size, DEEPEST)))
         values = measure(ranked(self.queries, lists), ranked(self.queries, deep), self.dataset.qrels)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        none = one.answers(self.unanswerable, size, self.dataset.entries).lists if self.unanswerable else []
+        none = one.answers(self.unanswerable, size, self.dataset).lists if self.unanswerable else []
         shown = tuple(query.id for query, ranking in zip(self.unanswerable, none, strict=True) if ranking)
         return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices), answered=shown)
 

@@ -328,14 +328,15 @@ class Contest:
 
     def _against(self, name: str, date: str | None, found: Findings, before: Values) -> AgainstRecord:
         gain = self.gain(before)
+        low, high = gain.stated(-1.0)
         return {
             "name": name,
             "date": date,
             "verdict": found.verdict,
             "reason": found.reason,
             "delta": gain.mean,
-            "low": gain.low,
-            "high": gain.high,
+            "low": low,
+            "high": high,
             "worse": gain.worse,
             "composite": float(found.composite),
             "p_worse": float(found.p_worse),

@@ -20,6 +20,7 @@ from steelyard_eval.common.documents.gate import (
     TrustPart,
 )
 from steelyard_eval.common.markup import clip, counted
+from steelyard_eval.compare.comparison_document import dialect
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
@@ -164,7 +165,7 @@ def _head(gate: GateSetup) -> GateHead:
         "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},
         "split": baseline.split,
         "intents": intents_of(gate.dataset),
-        "dialect": baseline.dialect,
+        "dialect": dialect(kept.kind for kept in baseline.contenders),
         "budget": gate.budget,
         "baseline": {
             "path": str(gate.path),

@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.extras import require
+from steelyard_eval.datasets.qrels import whole_number
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier
 from steelyard_eval.importers.source import ForeignStore
 from steelyard_eval.importers.table import rows_of
@@ -76,7 +77,14 @@ def _judgments(source: ForeignStore, name: str) -> Iterator[tuple[str, str, int]
         if None in values:
             values = list(row.values())
         query, entry, grade = values[:3]
-        yield identifier(str(query)), identifier(str(entry)), max(0, int(float(str(grade))))
+        yield identifier(str(query)), identifier(str(entry)), _grade(str(grade), f"{source}: {name}")
+
+
+def _grade(written: str, place: str) -> int:
+    """A grade of 0 and more; DataError for what is no whole number."""
+    if (number := whole_number(written)) is None:
+        raise DataError(f"{place}: grade {shown(written)} is not a whole number; map the grades onto 0..4")
+    return max(0, number)
 
 
 def matches_trec(source: ForeignStore) -> bool:
@@ -99,7 +107,7 @@ def read_trec(source: ForeignStore) -> Imported:
                 words = line.split()
                 if len(words) != 4:
                     raise DataError(f"{source}: {name}:{number} is no judgment; write query, 0, document, grade")
-                imported.qrels.setdefault(words[0], {})[words[2]] = max(0, int(words[3]))
+                imported.qrels.setdefault(words[0], {})[words[2]] = _grade(words[3], f"{source}: {name}:{number}")
         elif base.endswith(".run"):
             imported.runs[identifier(base.removesuffix(".run"))] = _run(source, name)
         elif base.startswith("doc"):

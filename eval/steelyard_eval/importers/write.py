@@ -21,6 +21,7 @@ from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.labels import FAIR
+from steelyard_eval.datasets.qrels import whole_number
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.importers.held import SHOWN, Labels, arrays_of, checked, clock, line_of, usable, whole
@@ -149,9 +150,10 @@ def _old_labels(old: ForeignStore) -> Labels:
     for name in (QRELS, LOST):
         for number, line in old.lines(name) if old.has(name) else ():
             words = line.split()
-            if len(words) != 4 or not words[3].removeprefix("-").isdigit():
+            grade = whole_number(words[-1])
+            if len(words) != 4 or grade is None:
                 raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
-            labels[words[0], words[2]] = int(words[3])
+            labels[words[0], words[2]] = grade
     return labels
 
 

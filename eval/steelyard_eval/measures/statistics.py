@@ -33,11 +33,21 @@ POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the ends of its confidence interval."""
+    """A mean and the ends of its confidence interval, as the method gives them; equal ends are no interval."""
 
     mean: float
     low: float
     high: float
+
+    def stated(self, least: float) -> tuple[float, float] | tuple[None, None]:
+        """The ends as they are shown: from `least`, 0 of a metric and -1 of a difference of two, to 1.
+
+        None each where there is no interval: one unit, or units that do not vary, tell nothing of others.
+
+        >>> Interval(0.9, 0.6, 1.2).stated(0.0), Interval(1.0, 1.0, 1.0).stated(0.0)
+        ((0.6, 1.0), (None, None))
+        """
+        return (max(self.low, least), min(self.high, 1.0)) if self.low < self.high else (None, None)
 
 
 def normal_interval(mean: float, error: float) -> Interval:
@@ -80,6 +90,11 @@ class Paired:
     queries_needed: int | None
     verdict: str
     why: str = ""
+
+    @property
+    def interval(self) -> Interval:
+        """The mean difference with its interval."""
+        return Interval(self.delta, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +159,7 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     -----
     On paired differences of real systems, which have many zeros, t covers what it promises from 20 queries on,
     where BCa bootstrap intervals cover too little: `make coverage`, docs/tuning.md. Undefined for one unit, or
-    units of one mean: then low = high = mean.
+    units of one mean: then low = high = mean, which `Interval.stated` shows as none.
 
     >>> mean_interval([0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5)

@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.facts import Facts, Labels, TagSets
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import LISTS, SignalTable
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.recording.disk import load
-
-LISTS = "lists"
-"""The key of the fingerprint for lists of other engines, each with the hash of its contents."""
 
 
 def open_recording(folder: Path, dataset: Dataset) -> SignalTable:

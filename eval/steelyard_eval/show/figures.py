@@ -60,7 +60,14 @@ def _answer(record: ResultsDocument) -> Figure:
     if promise and record["chosen"] and record.get("promise_stated", True):
         words = f"{number(promise['value'], signed=True)} expected"
         rows = [
-            Span("the choice, on new queries", promise["value"], promise["low"], promise["high"], words, "choice"),
+            Span(
+                "the choice, on new queries",
+                promise["value"],
+                promise.get("low"),
+                promise.get("high"),
+                words,
+                "choice",
+            ),
             *(replace(row, look="hollow") for row in rows),
         ]
     return spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", MARGIN)

@@ -178,7 +178,7 @@ def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
         for y, row in enumerate(ranked):
             held = row["held_out"]
             if held:
-                ends = [end for end in (held["low"], held["high"]) if end is not None]
+                ends = [end for end in (held.get("low"), held.get("high")) if end is not None]
                 axes.plot(ends, [y - 0.12] * len(ends), color=SOFT, linewidth=2)
                 axes.plot(held["value"], y - 0.12, "o", color=LINE, label="held out" if not y else None)
             axes.plot(row["in_sample"], y + 0.12, "s", color=BAD, label="tuned on" if not y else None)

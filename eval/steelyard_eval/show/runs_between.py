@@ -15,7 +15,7 @@ from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.steps import labelling
 from steelyard_eval.decide.wording import in_words
-from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, Interval, compare_paired
+from steelyard_eval.measures.statistics import MARGIN, TOO_FEW, compare_paired
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import KeptRow, KeptRun, states_of
@@ -202,7 +202,7 @@ class Between:
         units = [numbers.get(query, query) for query in self._values]
         old, new = zip(*self._values.values(), strict=True)
         paired = compare_paired(new, old, units)
-        gain = Gain.within(Interval(paired.delta, paired.low, paired.high), len({*units}))
+        gain = Gain.within(paired.interval, len({*units}))
         more = max(0, paired.queries_needed - len(self._values)) if paired.queries_needed else None
         return paired.verdict if paired.wins + paired.losses else SAME, gain, more
 

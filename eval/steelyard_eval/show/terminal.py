@@ -216,7 +216,7 @@ def _board_row(row: LeaderboardRecord, took: TimingRecord, value: str, is_choice
     gain = row["gain"]
     return {
         "": f"{row['label']} ({CHOSEN})" if is_choice else row["label"],
-        value: f"{row['mean']:.3f} {ends(row['low'], row['high'], '.3f')}",
+        value: f"{row['mean']:.3f} {ends(row['low'], row['high'], '.3f')}".rstrip(),
         "against current [95%]": "current" if gain is None else _signed(gain["mean"], gain, "+.3f"),
         "p50 ms": took.get("p50_ms"),
         "queries embedded": took.get("embedding_calls"),
@@ -297,4 +297,4 @@ def _signed(value: float, part: Ends, form: str = "+.4f") -> str:
 
 
 def _triple(value: float, part: Ends, form: str = ".4f") -> str:
-    return f"{written(value, form)} {ends(part['low'], part['high'], form)}"
+    return f"{written(value, form)} {ends(part.get('low'), part.get('high'), form)}".rstrip()

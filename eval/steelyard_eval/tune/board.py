@@ -74,7 +74,7 @@ class Board:
             row: LeaderboardRecord = {
                 **place.about(),
                 **mean_of(mean_interval(values, self.groups)),
-                "gain": None if place is self.current else mean_of(change),
+                "gain": None if place is self.current else mean_of(change, -1.0),
                 "tuned": place.tuned,
                 "depths": place.config.depths if place.config else {},
                 "embedding_calls": place.calls,

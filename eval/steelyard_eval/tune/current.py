@@ -29,7 +29,7 @@ class Current:
 
     `config` is None where lists alone are known (a run, an endpoint, a function). `values` holds the metrics of
     the leaderboard, `composite` what candidates are judged on; float64[Q] each. `lists` are those of a contender
-    without configuration.
+    without configuration, and `notices` say what was odd about them.
     """
 
     label: str
@@ -37,6 +37,7 @@ class Current:
     values: dict[Measure, Floats]
     composite: Floats
     lists: ShownLists = NO_LISTS
+    notices: tuple[str, ...] = ()
 
     @property
     def key(self) -> str | None:
@@ -74,9 +75,11 @@ def of_lists(
     contender: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
 ) -> Current:
     """Lists as the current contender, asked for as deep as the composite looks."""
-    answers = contender.answers(queries, max(limit, DEEPEST), dataset.entries)
+    answers = contender.answers(queries, max(limit, DEEPEST), dataset)
     parts = parts_for(measures[0])
     deep = answers.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
     ranked = answers.ranked(queries, limit)
     values = ranked.metrics(dataset.qrels, measures)
-    return Current(contender.label, None, values, composite(deep, parts), ShownLists(ranked))
+    return Current(
+        contender.label, None, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices)
+    )

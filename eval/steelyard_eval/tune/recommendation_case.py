@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.answer import Conclusion
+from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets.groups import questions, unit_numbers
@@ -22,7 +22,7 @@ from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.priors import known
 from steelyard_eval.decide.promise import Usual, usual_over
 from steelyard_eval.decide.public import public_table
-from steelyard_eval.decide.refusal import BROKEN_OFF, Refusal, Side, refusal
+from steelyard_eval.decide.refusal import BROKEN_OFF, UNREAD, Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, Gates, doubt
 from steelyard_eval.decide.without_labels import FEWEST, Advice, advise, lacked
 from steelyard_eval.decide.wording import answer_of, is_stated, named
@@ -296,6 +296,10 @@ class RecommendationCase:
             numbers = questions(self.queries), self.usual.stated
             of = self.source.dataset, self.label, str(self.metric)
             conclusion = answer_of(self.decision, *of, *numbers, formula, self.source.model)
+            keeps = self.decision.verdict == "keep"
+            if keeps and not any(place.values[self.metric].any() for place in self.board.places):
+                told = f"Keep {name_of(self.label)}: nothing that was tried finds a relevant entry for any query."
+                conclusion = replace(conclusion, sentence=told, steps=(Step(UNREAD),))
         return conclusion if self.toll is None else self.toll.beside(conclusion, self.decision.verdict)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,8 +21,11 @@ from steelyard_eval.common.documents.results import (
     RunnerUpRecord,
     TableRecord,
 )
-from steelyard_eval.compare.comparison_document import DIALECT
+from steelyard_eval.compare.arena import of_scales
+from steelyard_eval.compare.comparison_document import dialect
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.scales import Scales
 from steelyard_eval.compare.warnings import JUDGED, warnings
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
@@ -130,8 +133,14 @@ def _runner_up(case: RecommendationCase) -> RunnerUpRecord | None:
         return None
     values, other = first.values[case.metric], others[0].values[case.metric]
     lead = difference_interval(values - other, case.evidence.groups.tolist())
-    parted = bool(lead.low > 0 or lead.high < 0)
-    return {"label": others[0].label, "strategy": others[0].about()["strategy"], **mean_of(lead), "parted": parted}
+    low, high = lead.stated(-1.0)
+    parted = low is not None and high is not None and (low > 0 or high < 0)
+    return {
+        "label": others[0].label,
+        "strategy": others[0].about()["strategy"],
+        **mean_of(lead, -1.0),
+        "parted": parted,
+    }
 
 
 def _table(case: RecommendationCase) -> TableRecord | None:
@@ -168,12 +177,14 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "split": "all",
         "limit": case.limit,
         "intents": case.source.intents,
-        "dialect": DIALECT,
+        "dialect": dialect(("strategy", case.used.kind), case.source.lists is not None),
         "model": case.source.model,
         "recipe": case.source.recipe,
         "notices": [
             *([case.model_told] if case.model_told else []),
             *dataset.notices,
+            *case.current.notices,
+            *_scales(case),
             *unstated(dataset.sampled, dataset.pool),
             *_warnings(case, tests),
             *case.layout.skipped,
@@ -203,6 +214,15 @@ def in_sight(case: RecommendationCase) -> set[str]:
     """The signals of what was chosen, of what is used and of the first rows; notices of others concern nobody."""
     configs = [case.picked, case.config, *(place.config for place in case.board.places[:FIRST])]
     return {signal for config in configs if config for signal in config.strategy.signals()}
+
+
+def _scales(case: RecommendationCase) -> Iterator[str]:
+    """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
+    table = case.layout.recorded
+    if isinstance(case.used, Contender):
+        yield from of_scales(case.used, table(case.used.config).table, case.source.dataset, case.metric)
+    if case.picked and case.picked != case.config:
+        yield from Scales(case.picked.name, case.picked, table(case.picked).table).weightless()
 
 
 def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:

@@ -212,7 +212,8 @@ class Favourite:
     def to_json(self) -> FavouriteRecord:
         """For the document."""
         expected = self.expected
-        gain = ExpectedGain(value=expected.mean, low=expected.low, high=expected.high, harm=expected.worse)
+        low, high = expected.stated(-1.0)
+        gain = ExpectedGain(value=expected.mean, low=low, high=high, harm=expected.worse)
         return {"formula": self.formula, "gain": gain}
 
 
@@ -268,6 +269,7 @@ class Toll:
     def to_json(self) -> RestrictionRecord:
         """For the document."""
         restriction, change = self.restriction, self.change
+        low, high = change.stated(-1.0)
         return {
             "target": restriction.target or None,
             "latency_ms": restriction.latency,
@@ -277,6 +279,6 @@ class Toll:
             "current": self.lost or None,
             "without": self.without.to_json(),
             "with": self.within.to_json(),
-            "cost": {"metric": self.metric, "value": change.mean, "low": change.low, "high": change.high},
+            "cost": {"metric": self.metric, "value": change.mean, "low": low, "high": high},
             "sentence": self.sentence(),
         }

@@ -241,7 +241,7 @@ def held_out_gain(task: Task, tuned: Floats, current: Floats) -> HeldOutGain | N
     if not out.any():
         return None
     gain = compare_paired(tuned[out], current[out], unit_numbers(task.held_out).tolist(), seed=task.seed)
-    return {"value": gain.delta, "low": gain.low, "high": gain.high, "p": gain.p, "queries": int(out.sum())}
+    return {**estimate(gain.interval, int(out.sum()), least=-1.0), "p": gain.p}
 
 
 def _inside(task: Task, values: Floats) -> Estimate:

@@ -295,7 +295,7 @@ class TestFaults:
             ("q1 0 e2 1 run", "", "'q1 0 e2 1 run'", "must have 4 columns"),
             ("q1 0 e3 5", "grade", "'5'", "integer in 0..4"),
             ("q1 0 e3 -2", "grade", "'-2'", "integer in 0..4"),
-            ("q1 0 e3 1.0", "grade", "'1.0'", "integer in 0..4"),
+            ("q1 0 e3 1.5", "grade", "'1.5'", "integer in 0..4"),
             ("q1 0 e3 ٣", "grade", "'\\u0663'", "integer in 0..4"),
             ("q1 0 e1 1", "grade", "'1'", "contradicts grade 2 given before for query 'q1', entry 'e1'"),
             ("q9 0 e1 1", "query", "'q9'", "is the id of no query"),

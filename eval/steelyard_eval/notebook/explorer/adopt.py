@@ -57,5 +57,5 @@ def adopted(
     }
     if held_out is not None:
         after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())
-        record["holdout"] = estimate(after, len(bench.held_out))
+        record["holdout"] = estimate(after, len(bench.held_out), least=-1.0)
     return replace(config, provenance=record)

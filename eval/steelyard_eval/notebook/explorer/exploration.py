@@ -16,6 +16,7 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.adopt import adopted
@@ -218,11 +219,10 @@ class Exploration:
             "weights": self.weights,
             "chosen": self._at,
             "mean": mean.mean,
-            "low": mean.low,
-            "high": mean.high,
+            **ends_of(mean, 0.0),
             "against": self.against.label,
             "base": float(base.mean()),
-            "gain": [gain.mean, gain.low, gain.high],
+            "gain": [gain.mean, *gain.stated(-1.0)],
             "wins": int((differences > TIE).sum()),
             "losses": int((differences < -TIE).sum()),
             "categories": [
@@ -262,7 +262,7 @@ class Exploration:
         rows = []
         for config, rival in self.pins:
             gain = difference_interval(rival.values - self.current.values, self.bench.units)
-            ends = [gain.mean, gain.low, gain.high]
+            ends = [gain.mean, *gain.stated(-1.0)]
             mean = float(rival.values.mean())
             rows.append({"label": rival.label, "strategy": str(config.strategy), "mean": mean, "gain": ends})
         return rows
@@ -276,7 +276,7 @@ class Exploration:
             trial = bench.trial(bench.config(used))
             values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
         else:
-            answers = used.answers(bench.queries, bench.limit, bench.dataset.entries)
+            answers = used.answers(bench.queries, bench.limit, bench.dataset)
             ranked = answers.ranked(bench.queries, bench.limit)
             values = ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
         return Rival(used.label, values, _lists(ranked))
@@ -287,7 +287,7 @@ class Exploration:
         if isinstance(used, Named):
             proof = bench.proof(bench.config(used))
             return np.zeros(0) if proof is None else proof.values(proof.weights)
-        answers = used.answers(bench.held_out, bench.limit, bench.dataset.entries)
+        answers = used.answers(bench.held_out, bench.limit, bench.dataset)
         ranked = answers.ranked(bench.held_out, bench.limit)
         return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
 

@@ -17,6 +17,7 @@ function make(name, attributes = {}, ...children) {
 
 const number = (value, digits = 4) => value.toFixed(digits);
 const signed = (value, digits = 4) => (value < -0.5 * 10 ** -digits ? "-" : "+") + Math.abs(value).toFixed(digits);
+const difference = (gain, low, high) => signed(gain) + (low === null ? "" : ` [${signed(low)}, ${signed(high)}]`);
 const percent = (value, low, high) => (100 * (value - low)) / (high - low || 1);
 
 /** Sends one message at a time; of moves that wait, the last one of each kind goes. */
@@ -160,11 +161,11 @@ function render({ model, el }) {
     const [gain, low, high] = found.gain;
     parts.mean.textContent = number(found.mean);
     parts.mean.dataset.value = found.mean;
-    parts.interval.textContent = `[${number(found.low)}, ${number(found.high)}]`;
-    parts.gain.textContent = `${signed(gain)} [${signed(low)}, ${signed(high)}] against ${found.against} (${number(found.base)})`;
+    parts.interval.textContent = found.low === null ? "" : `[${number(found.low)}, ${number(found.high)}]`;
+    parts.gain.textContent = `${difference(gain, low, high)} against ${found.against} (${number(found.base)})`;
     parts.counts.textContent = `${found.wins} queries better, ${found.losses} worse, `
       + `${controls.queries - found.wins - found.losses} equal`;
-    parts.beam.replaceChildren(...interval(gain, low, high));
+    parts.beam.replaceChildren(...interval(gain, low ?? gain, high ?? gain));
     parts.beam.setAttribute("aria-label", `difference ${parts.gain.textContent}`);
     parts.status.textContent = `${controls.metric} ${number(found.mean, 3)}, ${signed(gain, 3)}`;
     parts.bars.replaceChildren(...found.categories.map(category));
@@ -257,7 +258,7 @@ function render({ model, el }) {
 
   function pinned(rows) {
     parts.pins.replaceChildren(...rows.map((row, at) => make("li", {},
-      make("b", {}, row.label), ` ${number(row.mean)} (${signed(row.gain[0])} [${signed(row.gain[1])}, ${signed(row.gain[2])}]) `,
+      make("b", {}, row.label), ` ${number(row.mean)} (${difference(...row.gain)}) `,
       make("code", {}, row.strategy),
       button("go back", () => line.ask({ do: "restore", at })),
       button("compare with it", () => line.ask({ do: "oppose", at })))));

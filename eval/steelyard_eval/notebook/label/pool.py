@@ -153,7 +153,7 @@ def firsts(
 ) -> Firsts:
     """The first places of one contender; other weights are known of configurations alone."""
     if isinstance(one, ListContender):
-        lists = one.answers(queries, PLACES, dataset.entries).lists
+        lists = one.answers(queries, PLACES, dataset).lists
         return {(q, id_): rank for q, row in enumerate(lists) for rank, (id_, _) in enumerate(row[:PLACES], 1)}, ()
     if space is None:
         raise ValueError("configurations need a workspace")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import chosen
-from steelyard_eval.common.documents.parts import Ends, QueryRecord
+from steelyard_eval.common.documents.parts import QueryRecord
 from steelyard_eval.common.documents.results import ComparedRecord, ResultsDocument
 from steelyard_eval.common.markup import MISSING, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.statistics import (
     ALPHA,
     MARGIN,
@@ -140,7 +141,7 @@ def category_figure(results: ResultsDocument, two: Sides) -> MatplotlibFigure:
     corrected = benjamini_hochberg([p for _, p in tested.values()])
     rows = [
         difference(
-            {"low": change.low, "high": change.high},
+            ends_of(change),
             f"{name} ({len(drawn[name])})",
             "filled" if p < ALPHA else "hollow",
             change.mean,
@@ -174,7 +175,7 @@ def tested_change(own: Sequence[tuple[QueryRecord, float, float]]) -> tuple[Inte
 def _category(name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None) -> Row:
     sure = p is not None and p < ALPHA
     colour = ("good" if right > left else "bad") if sure else ""
-    ends = None if change is None else Ends(low=change.low, high=change.high)
+    ends = None if change is None else ends_of(change)
     return {
         "category": name,
         "queries": amount(queries, 0),

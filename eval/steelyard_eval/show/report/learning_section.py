@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard_eval.common.documents.learn import LearnDocument, PolicyValue, estimates
 from steelyard_eval.common.markup import MISSING, number
+from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.statistics import normal_interval
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import places
@@ -93,7 +94,7 @@ def _gain(record: LearnDocument) -> tuple[Block, ...]:
 
 def _forest(title: str, rows: Sequence[tuple[str, float, float]], note: str) -> tuple[Block, ...]:
     around = [(label, normal_interval(gain, error)) for label, gain, error in rows]
-    drawn = [difference({"low": bar.low, "high": bar.high}, label, "filled", bar.mean) for label, bar in around]
+    drawn = [difference(ends_of(bar), label, "filled", bar.mean) for label, bar in around]
     return (Figure(picture(spans(drawn, "gain in nDCG@10", 0.0, "current"), title), note),) if drawn else ()
 
 

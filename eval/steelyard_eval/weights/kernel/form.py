@@ -1,7 +1,8 @@
 """The linear form of a recording when everything except the weights is fixed, which weight search works on.
 
-``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, so of two
-equal scores the smaller row index comes first. Columns are float64; the kernel makes its own float32 copy.
+``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, or as
+`Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64; the kernel makes
+its own float32 copy.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Form:
     def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
         """Make the form of a plan over the table that it was compiled for."""
         row = np.flatnonzero(_ranked(plan))
+        if (ties := plan.ties(table)) is not None:
+            row = row[np.lexsort((ties[row], table.query[row]))]
         query = table.query[row].astype(np.int64)
         grade = judgments.grades(query, table.entry[row])
         relevant = np.flatnonzero(grade >= 1)

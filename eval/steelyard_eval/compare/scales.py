@@ -1,0 +1,102 @@
+"""What the scales of a sum's signals do to it: a term that weighs nothing, and one that outweighs the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import Expr, Signal
+from steelyard.fusion.base import nested
+from steelyard.fusion.sums import BOUNDED, NormalizedSum
+from steelyard.table.signal_table import FETCHED, SignalTable, count_rows, per_query
+from steelyard_eval.common.markup import counted
+
+APART = 2.0
+"""How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The scales of the signals of a configuration on a table."""
+
+    label: str
+    config: SearchConfig
+    table: SignalTable
+
+    def weightless(self) -> Iterator[str]:
+        """A sentence for each term that weighs nothing."""
+        masked = self.table.at_depth(self.config.depths)
+        for term, without, of in (found for node in self._sums for found in _weightless(node, masked)):
+            yield (
+                f"{self.label}: {term} weighs nothing in {without} of {counted(of, 'query', 'queries')}: none of "
+                "its scores is positive there, and normalize=max makes such a list 0; use normalize=minmax"
+            )
+
+    def apart(self, value: Callable[[SearchConfig], str]) -> Iterator[str]:
+        """A sentence where sums add scores of different ranges.
+
+        `value` gives the value of a configuration in words, empty without labels.
+        """
+        masked = self.table.at_depth(self.config.depths)
+        raw = {node: reach for node in self._sums if (reach := _apart(node, masked))}
+        if not raw:
+            return
+        reached = ", ".join(f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items())
+        scaled = replace(self.config, strategy=_scaled(self.config.strategy, raw), by_intent=self._cases(raw))
+        values = f"{value(self.config)} as it is, {value(scaled)} with normalize=minmax" if value(scaled) else ""
+        yield f"{self.label} adds scores of different ranges ({reached}): {values or 'write normalize=minmax'}"
+
+    @cached_property
+    def _sums(self) -> list[NormalizedSum]:
+        return list(_sums(self.config.effective))
+
+    def _cases(self, raw: dict[NormalizedSum, dict[str, float]]) -> dict[str, Expr]:
+        return {intent: _scaled(case, raw) for intent, case in self.config.by_intent.items()}
+
+
+def _sums(expr: Expr) -> Iterator[NormalizedSum]:
+    if isinstance(expr, NormalizedSum):
+        yield expr
+    for child in expr.children():
+        yield from _sums(child)
+
+
+def _scaled(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
+    """The same strategy with minmax in the sums that are raw."""
+    if isinstance(expr, NormalizedSum) and expr in raw:
+        return replace(expr, normalize="minmax")
+    return expr.with_children([_scaled(child, raw) for child in expr.children()])
+
+
+def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
+    """The terms that have a weight, and signals that are in the table."""
+    weighed = [term.expr for term in node.terms if term.weight]
+    yield from (expr for expr in weighed if expr.signals() & FETCHED <= table.columns.keys())
+
+
+def _weightless(node: NormalizedSum, table: SignalTable) -> Iterator[tuple[Expr, int, int]]:
+    """Terms without a positive score in half the queries that have it, and more: in how many, of how many."""
+    rows = node.members(table, node.everywhere(table))
+    for expr in _terms(node, table) if node.normalize == "max" else ():
+        column, present = nested(expr, table, rows)
+        found = count_rows(table, present) > 0
+        none = found & (per_query(table, present, np.maximum, column.values, 0.0) <= 0)
+        if 0 < int(found.sum()) <= 2 * int(none.sum()):
+            yield expr, int(none.sum()), int(found.sum())
+
+
+def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
+    """The largest score of each signal of a raw sum; empty where they are alike, or all in 0..1 by formula."""
+    rows = node.members(table, node.everywhere(table))
+    reach: dict[str, float] = {}
+    for expr in _terms(node, table) if node.normalize == "none" else ():
+        if isinstance(expr, Signal):
+            column, present = nested(expr, table, rows)
+            reach[str(expr)] = float(np.abs(column.values[present]).max(initial=0.0))
+    known = [most for most in reach.values() if most > 0]
+    unbounded = any(name not in BOUNDED or name in table.others_places for name in reach)
+    return reach if unbounded and known and max(known) > APART * min(known) else {}

@@ -1,0 +1,382 @@
+"""Runs as strangers write them: each row is a few labels, a run, and the value that is right by hand."""
+
+import json
+from math import log2
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard_eval as sy
+from steelyard.base.errors import DataError
+from steelyard_eval.cli.main import main
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.list_recording import save_lists
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.tune.recommendation import recommend
+
+BOM = "\ufeff"
+SECOND, FIFTH = 1 / log2(3), 1 / log2(6)
+WORDS = ["harbour", "kettle", "lantern", "meadow", "needle", "orchard", "pepper", "quarry", "ribbon", "saddle"]
+WORDS += ["timber", "velvet"]
+
+
+def world(folder, qrels, entries=None, queries=4):
+    """A data set of made-up notes; the entries are e00 to e11 and those that are named."""
+    folder.mkdir(exist_ok=True)
+    ids = [f"e{i:02}" for i in range(12)] + list(entries or ())
+    texts = {id_: f"{WORDS[i % 12]} {WORDS[(5 * i + 3) % 12]}" for i, id_ in enumerate(ids)}
+    lines = {
+        "corpus.jsonl": [{"id": id_, "text": text} for id_, text in texts.items()],
+        "queries.jsonl": [{"id": f"k{i}", "text": f"{WORDS[i % 12]} {i}"} for i in range(queries)],
+        "dataset.json": [{"name": "w", "text_for_embedding": "{text}", "as_of": "2026-05-01"}],
+    }
+    for name, records in lines.items():
+        (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    (folder / "qrels.txt").write_bytes(qrels.encode())
+    return load(folder)
+
+
+def run_of(folder, text, name="theirs.run"):
+    """A run; lines of query, entry and score, unless they are whole lines."""
+    lines = [
+        line if len(line.split()) != 3 else "{} Q0 {} 0 {} t".format(*line.split()) for line in text.split("\n")
+    ]
+    path = folder / name
+    path.write_bytes("\n".join(lines).encode())
+    return str(path)
+
+
+def values_of(found, label="theirs.run"):
+    return {row["id"]: row["values"][label] for row in found.to_json()["per_query"]}
+
+
+RIGHT = {
+    "equal scores by id, descending": (
+        "k0 0 e01 1\nk2 0 e05 2",
+        "k0 e01 1\nk0 e00 1\nk2 e04 3\nk2 e05 3\nk2 e06 3",
+        [1, SECOND],
+    ),
+    "scores that float32 cannot tell apart": ("k0 0 e01 1", "k0 e01 16777216\nk0 e02 16777217", [SECOND]),
+    "a mark before a run": ("k0 0 e01 1", f"{BOM}k0 Q0 e00 1 2 t\nk0 e01 1", [SECOND]),
+    "a mark before labels, ends of lines of Windows": (
+        f"{BOM}k0 0 e01 1\r\nk1 0 e02 1\r\n",
+        "k0 e00 2\nk0 e01 1",
+        [SECOND, 0],
+    ),
+    "a mark in the middle of a run": ("k0 0 e01 1", f"k0 e00 2\n{BOM}k1 Q0 e02 1 1 t\nk0 e01 1", [SECOND]),
+    "ids with commas and quotes": ('k0 0 a,b_"c"#1 1', 'k0 e00 2\nk0 a,b_"c"#1 1', [SECOND]),
+    "ids with zeros before them": ("k0 0 004 1", "k0 4 2\nk0 004 1", [SECOND]),
+    "a comment before labels": ("# by hand\nk0 0 e01 1", "k0 e01 1", [1]),
+    "the same label twice": ("k0 0 e01 2\nk0 0 e01 2\nk0 0 e02 1", "k0 e01 2\nk0 e02 1", [1]),
+    "a negative grade": ("k0 0 e01 1\nk0 0 e00 -1", "k0 e00 2\nk0 e01 1", [SECOND]),
+    "a whole grade with a point": ("k0 0 e01 1.0\nk0 0 e00 0.0", "k0 e00 2\nk0 e01 1", [SECOND]),
+    "labels that are all 0": ("k0 0 e01 1\nk1 0 e02 0\nk2 0 e05 1", "k0 e01 1\nk1 e02 1\nk2 e05 1", [1, 0, 1]),
+    "a run of nothing": ("k0 0 e01 1", "", [0]),
+    "an ideal of all that is judged": (
+        "".join(f"k0 0 e0{i} 3\n" for i in range(1, 6)),
+        "k0 e01 1",
+        [1 / sum(1 / log2(place + 1) for place in range(1, 6))],
+    ),
+}
+
+
+@pytest.mark.parametrize(("qrels", "run", "right"), RIGHT.values(), ids=RIGHT)
+def test_a_run_has_the_values_that_are_right_by_hand(qrels, run, right, tmp_path):
+    dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
+    found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
+    assert list(values_of(found).values()) == pytest.approx(right, abs=1e-12)
+    checked = [row["largest_difference"] for row in found.to_json()["verification"]["metrics"]]
+    assert max(filter(None, checked), default=0) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("qrels", "run", "place"),
+    [
+        ("k0 0 e01 1", "k0 e01 3\nk0 e00 2\nk0 e01 1", "line 3"),
+        ("k0 0 e01 1", "k0 e00 nan\nk0 e01 1", "line 1"),
+        ("k0 0 e01 0.5\nk1 0 e02 1", "k0 e01 1", "qrels.txt:1"),
+        ("k0 e01 5\nk1 e02 1", "k0 e01 1", "qrels.txt:1"),
+    ],
+    ids=["an id twice", "NaN", "a fraction", "a first grade beyond 4"],
+)
+def test_what_cannot_be_counted_is_refused_by_its_line(qrels, run, place, tmp_path):
+    with pytest.raises(DataError, match=place):
+        compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
+
+
+def test_queries_of_a_run_that_the_set_lacks_are_counted(tmp_path):
+    dataset = world(tmp_path / "w", "k0 0 e01 1")
+    run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
+    for found in (
+        compare(dataset, run, embedder="none").notices,
+        save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1],
+    ):
+        assert [("1 of its 3" in notice, "'stray'" in notice) for notice in found if "stray" in notice] == [
+            (True, True)
+        ]
+
+
+def test_an_id_twice_in_an_answer_counts_once(tmp_path):
+    dataset = world(tmp_path / "w", "k0 0 e01 1\nk1 0 e02 1\nk1 0 e03 1")
+    found = compare(dataset, {"x": {"k0": ["e01", "e01"], "k1": ["e02", "e02", "e03"]}}, embedder="none")
+    assert list(values_of(found, "x").values()) == [1, 1]
+    assert any(notice.startswith("x: 2 ") for notice in found.notices)
+
+
+class TestEqualScores:
+    """The relevant entry of each query has the smallest id and stands fifth in a run without any difference."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def made(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("ties")
+        dataset = world(folder / "w", "".join(f"k{i} 0 e00 1\n" for i in range(8)), queries=8)
+        flat = "\n".join(f"k{i} e{j:02} 1" for i in range(8) for j in (0, 3, 5, 8, 9))
+        steep = "\n".join(f"k{i} e{j:02} {9 - j}" for i in range(8) for j in (1, 0, 2))
+        return dataset, run_of(folder, flat, "flat.run"), run_of(folder, steep, "steep.run"), folder
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def faces(cls, made):
+        flat = made[1]
+        rows = [line.split() for line in Path(flat).read_text(encoding="utf-8").splitlines()]
+        scores = {f"k{i}": {row[2]: 1.0 for row in rows if row[0] == f"k{i}"} for i in range(8)}
+        order = {query: sorted(own, reverse=True) for query, own in scores.items()}
+        return {
+            "run": flat,
+            "mapping": scores,
+            "frame": pd.DataFrame([(row[0], row[2], 1.0) for row in rows], columns=["query", "entry", "score"]),
+            "lists": order,
+            "function": lambda query: order[query.id],
+            "pairs": lambda query: [(id_, 0.5) for id_ in order[query.id]],
+        }
+
+    @pytest.mark.parametrize("face", ["run", "mapping", "frame", "lists", "function", "pairs"])
+    def test_every_face_gives_one_value_alone_recorded_and_recommended(self, made, faces, face, tmp_path):
+        dataset, _, steep, _ = made
+        given = {"flat": faces[face], "steep": steep}
+        alone = compare(dataset, given, embedder="none").to_json()
+        save_lists(dataset, given, tmp_path / "lists")
+        again = compare(dataset, "flat, steep", recording=tmp_path / "lists").to_json()
+        best = recommend(dataset, recording=tmp_path / "lists", current="flat").to_json()
+        for document in (alone, again, best):
+            row = next(r for r in document["results"] if r["label"] == "flat" and r["metric"] == "nDCG@10")
+            assert row["mean"] == pytest.approx(FIFTH)
+        assert [row["verdict"] for row in alone["comparisons"]] == [row["verdict"] for row in again["comparisons"]]
+
+    @pytest.mark.parametrize(
+        "strategy",
+        [
+            "weighted_sum(2*flat)",
+            "weighted_sum(1*flat, normalize=minmax)",
+            "weighted_sum(1*flat, normalize=rank)",
+            "rrf(flat)",
+            "borda(flat)",
+            "comb_max(flat)",
+            "rrf(weighted_sum(0.5*flat))",
+            "tiered(flat, min_results=1, then=steep)",
+        ],
+    )
+    def test_a_recorded_list_keeps_its_order_under_every_fusion_of_it_alone(self, made, strategy, tmp_path):
+        dataset, flat, steep, _ = made
+        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
+        found = compare(dataset, {"x": strategy}, recording=tmp_path / "lists")
+        assert list(values_of(found, "x").values()) == pytest.approx([FIFTH] * 8)
+
+    def test_ranks_of_a_recorded_list_are_its_places_and_ties_after_fusion_go_by_id(self, made, tmp_path):
+        dataset, flat, steep, _ = made
+        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
+        found = compare(dataset, {"x": "rrf(flat, steep, k=1)"}, recording=tmp_path / "lists").to_json()
+        ids = next(row for row in found["rankings"]["lists"] if row["label"] == "x")["queries"]["k0"]["entries"]
+        # e00 has 1/(1+5) + 1/(1+1); e09 has 1/2, e08 and e01 1/3 each, e05 and e02 1/4 each, e03 1/5.
+        assert ids == ["e00", "e09", "e01", "e08", "e02", "e05", "e03"]
+
+    def test_scores_that_rise_by_less_than_float32_can_tell_are_recorded_as_a_tie(self, made, tmp_path):
+        dataset = made[0]
+        rising = run_of(tmp_path, "\n".join(f"k{i} e01 16777217\nk{i} e02 16777216" for i in range(8)), "r.run")
+        save_lists(dataset, {"r": rising}, tmp_path / "lists")
+        alone, again = (
+            compare(dataset, rising, embedder="none"),
+            compare(dataset, "r", recording=tmp_path / "lists"),
+        )
+        assert list(values_of(alone, "r.run").values()) == list(values_of(again, "r").values())
+
+    def test_the_gate_has_the_same_value(self, made):
+        dataset, flat, _, folder = made
+        data, base = sy.load(dataset.path, embedder="none"), folder / "base.json"
+        data.update_baseline(flat, baseline=base, because="first")
+        found = data.gate(flat, baseline=base).record
+        row = next(row for row in found["contenders"][0]["metrics"] if row["metric"] == "nDCG@10")
+        assert row["now"] == pytest.approx(FIFTH)
+
+    def test_the_order_of_ties_that_is_stated_is_the_one_that_was_used(self, made, tmp_path):
+        dataset, flat, steep, _ = made
+        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
+        texts = [
+            compare(dataset, flat, embedder="none").to_json()["dialect"],
+            compare(dataset, "flat", recording=tmp_path / "lists").to_json()["dialect"],
+            compare(dataset, "bm25", embedder="none").to_json()["dialect"],
+        ]
+        told = [tuple(word in text for word in ("descending", "recorded", "ascending")) for text in texts]
+        assert told == [(True, False, False), (False, True, True), (False, False, True)]
+
+    def test_verification_reads_the_file_that_was_given(self, made, tmp_path, monkeypatch):
+        dataset, flat, _, _ = made
+        monkeypatch.setattr(  # a reader that orders ties otherwise than trec_eval
+            "steelyard_eval.compare.list_contenders.read_run",
+            lambda _: {f"k{i}": [("e00", 1.0)] for i in range(8)},
+        )
+        found = compare(dataset, flat, embedder="none", verify=True).to_json()
+        worst = {row["metric"]: row["largest_difference"] for row in found["verification"]["metrics"]}
+        assert worst["nDCG@10"] == pytest.approx(1 - FIFTH)
+
+
+class TestIntervals:
+    def compared(self, folder, qrels, *runs):
+        paths = [run_of(folder, run, f"r{i}.run") for i, run in enumerate(runs)]
+        baseline = {"baseline": "r0.run"} if len(paths) > 1 else {}
+        return compare(world(folder / "w", qrels), paths, embedder="none", **baseline)
+
+    def test_one_query_gives_none(self, tmp_path):
+        found = self.compared(tmp_path, "k0 0 e01 1", "k0 e01 1", "k0 e09 2\nk0 e01 1")
+        document = found.to_json()
+        [row] = document["comparisons"]
+        assert (row["delta"], row["low"], row["high"], row["worse"]) == (
+            pytest.approx(SECOND - 1),
+            None,
+            None,
+            None,
+        )
+        assert {(r["low"], r["high"]) for r in document["results"]} == {(None, None)}
+        assert found.to_frame()["low"].isna().all() and "[1.000" not in str(found) + found.to_latex()
+
+    def test_equal_values_give_none_and_ends_stay_in_the_range(self, tmp_path):
+        qrels = "k0 0 e01 1\nk1 0 e02 1\nk2 0 e05 1\nk3 0 e07 1"
+        found = self.compared(tmp_path, qrels, "k0 e01 1\nk1 e02 1\nk2 e05 1\nk3 e09 3\nk3 e07 2", "k0 e09 1")
+        ends = {r["metric"]: (r["low"], r["high"]) for r in found.to_json()["results"] if r["label"] == "r0.run"}
+        assert ends["nDCG@10"][0] > 0.5 and ends["nDCG@10"][1] == 1 and ends["R@10"] == (None, None)
+        [row] = found.to_json()["comparisons"]
+        assert row["low"] == -1 and -1 < row["high"] < 1
+
+    def test_two_equal_runs_are_equal(self, tmp_path):
+        qrels = "".join(f"k{i} 0 e0{i} 1\n" for i in range(4))
+        run = "k0 e00 2\nk1 e09 2\nk1 e01 1\nk2 e02 1"
+        [row] = self.compared(tmp_path, qrels, run, run).to_json()["comparisons"]
+        assert (row["delta"], row["p"]) == (0, 1) and row["verdict"] not in ("better", "worse")
+        assert row["low"] < 0 < row["high"]
+
+    def test_the_baseline_is_none_of_the_comparisons(self, tmp_path):
+        count = 10
+        qrels = "".join(f"k{i} 0 e01 1\n" for i in range(count))
+        runs = [
+            "\n".join(
+                f"k{i} {'e09' if i < wrong else 'e01'} 2\nk{i} e01 1\n" if i < wrong else f"k{i} e01 2"
+                for i in range(count)
+            )
+            for wrong in (10, 6, 0)
+        ]
+        paths = [
+            run_of(tmp_path, "\n".join(filter(None, run.split("\n"))), f"r{i}.run") for i, run in enumerate(runs)
+        ]
+        found = compare(world(tmp_path / "w", qrels, queries=count), paths, baseline="r0.run", embedder="none")
+        rows = sorted(found.to_json()["comparisons"], key=lambda row: row["p"])
+        assert rows[0]["p"] == 2 / 2**10 and rows[0]["p_holm"] == 2 * rows[0]["p"]
+
+
+class TestScales:
+    """A list that is right, of negated distances, and one that is wrong, of larger numbers."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def recorded(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("scales")
+        dataset = world(folder / "w", "".join(f"k{i} 0 e0{i} 1\n" for i in range(4)))
+        wrong = "\n".join(f"k{i} e10 70\nk{i} e11 60\nk{i} e0{i} 50" for i in range(4))
+        right = "\n".join(f"k{i} e0{i} -0.1\nk{i} e11 -0.8\nk{i} e10 -1.5" for i in range(4))
+        lists = {"wrong": run_of(folder, wrong, "wrong.run"), "right": run_of(folder, right, "right.run")}
+        save_lists(dataset, lists, folder / "lists")
+        return dataset, folder / "lists"
+
+    def noticed(self, found, *words):
+        return [notice for notice in found.notices if all(word in notice for word in words)]
+
+    @pytest.mark.parametrize("fusion", ["weighted_sum(0.1*wrong, 0.9*right", "comb_max(wrong, right"])
+    def test_a_term_that_weighs_nothing_is_told_and_minmax_reads_it(self, recorded, fusion):
+        dataset, folder = recorded
+        found = compare(dataset, {"x": f"{fusion}, normalize=max)"}, recording=folder)
+        assert len(self.noticed(found, "x: right", "4 of 4", "minmax")) == 1
+        other = compare(dataset, {"x": f"{fusion}, normalize=minmax)"}, recording=folder)
+        assert not self.noticed(other, "weighs") and set(values_of(other, "x").values()) == {1}
+
+    def test_recommend_tells_it_too(self, recorded):
+        dataset, folder = recorded
+        current = "weighted_sum(0.1*wrong, 0.9*right, normalize=max)"
+        notices = recommend(dataset, recording=folder, current=current).to_json()["notices"]
+        assert sum("right weighs nothing" in notice for notice in notices) == 1
+
+    def test_a_raw_sum_is_told_once_with_both_values(self, recorded):
+        dataset, folder = recorded
+        found = compare(dataset, {"x": "weighted_sum(0.1*wrong, 0.9*right)"}, recording=folder)
+        assert len(self.noticed(found, "x", "70", "1.5", "0.500", "1.000", "minmax")) == 1
+
+    def test_raw_bm25_beside_cosines_is_told_and_documented_systems_are_not(self):
+        demo = sy.load(starter())
+        found = demo.compare("weighted_sum(0.7*vector, 0.3*bm25), soleri, moltnet, echovault", timed=False)
+        told = [notice for notice in found.notices if "minmax" in notice]
+        assert len(told) == 1 and "bm25 up to" in told[0]
+
+    def test_distances_that_rise_are_refused_with_a_scale_that_works(self, recorded, tmp_path):
+        distances = {"d": lambda query: [("e01", 0.1), ("e02", 0.4)]}
+        with pytest.raises(DataError, match=r"1 / \(1 \+ d\)"):
+            save_lists(recorded[0], distances, tmp_path / "lists")
+
+    def test_weights_are_shares(self, recorded):
+        dataset, folder = recorded
+        small, large = (
+            f"weighted_sum({w}, normalize=minmax)" for w in ("0.3*wrong, 0.7*right", "3*wrong, 7*right")
+        )
+        found = compare(dataset, {"small": small, "large": large}, recording=folder).to_json()
+        lists = {
+            row["label"]: [own["entries"] for own in row["queries"].values()] for row in found["rankings"]["lists"]
+        }
+        assert lists["small"] == lists["large"]
+
+    @pytest.mark.parametrize("weight", ["-1", "nan", "inf", "1e400"])
+    def test_a_weight_that_is_none_is_refused(self, recorded, weight):
+        dataset, folder = recorded
+        command = [
+            "compare",
+            str(dataset.path),
+            "--recording",
+            str(folder),
+            f"weighted_sum({weight}*wrong, 1*right)",
+        ]
+        assert main(command, standalone_mode=False) == 2
+
+    def test_a_sum_without_a_fusion_is_answered_with_one_that_scales(self, capsys):
+        assert main(["compare", str(sy.demo().dataset.path), "0.7*vector + 0.3*bm25"], standalone_mode=False) == 2
+        assert "weighted_sum(0.7*vector, 0.3*bm25, normalize=minmax)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("queries", [12, 40])
+@pytest.mark.parametrize("current", ["bm25", "echovault"])
+def test_where_nothing_is_found_labels_are_not_blamed(tmp_path, queries, current):
+    letters = "ሀለሐመሠረሰሸቀበተቸኀነኘአከኸወዐዘዠየደጀገጠጨጰጸፀፈፐ"  # Ge'ez, asked in English
+    rng = np.random.default_rng(3)
+    corpus = {f"e{i}": "".join(rng.choice(list(letters), 9)) for i in range(queries)}
+    asked = {f"k{i}": f"{WORDS[i % 12]} note" for i in range(queries)}
+    found = (
+        sy.load(corpus, asked, {f"k{i}": [f"e{i}"] for i in range(queries)}).recommend(current=current).to_json()
+    )
+    assert found["verdict"] == "keep" and "tried finds" in found["sentence"]
+
+
+def test_a_current_search_that_finds_nothing_is_said_to_find_nothing(tmp_path):
+    dataset = world(tmp_path / "w", "".join(f"k{i} 0 e{i % 12:02} 1\n" for i in range(40)), queries=40)
+    empty = run_of(tmp_path, "\n".join(f"k{i} e{(i + 5) % 12:02} 1" for i in range(40)))
+    found = recommend(dataset, embedder="lsa", current=empty).to_json()
+    assert found["verdict"] == "try" and "40 labelled" in found["refusal"]["reason"]
+    assert "failing" not in found["sentence"]
