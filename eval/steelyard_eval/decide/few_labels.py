@@ -16,12 +16,13 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.decide.decision import Decision, kept, tried
 from steelyard_eval.decide.out_of_fold import folds
-from steelyard_eval.decide.posterior import WORTH, Matrix, Moments, PriorGains, posterior
+from steelyard_eval.decide.posterior import WORTH, PriorGains, posterior
 from steelyard_eval.decide.promise import OVER_FUSION, Gain, Usual, promise
 from steelyard_eval.decide.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
 from steelyard_eval.decide.refusal import Refusal, chosen_queries
 from steelyard_eval.decide.rule import Evidence, Gates
 from steelyard_eval.decide.without_labels import FEWEST, Advice
+from steelyard_eval.measures.spread import Matrix, spread
 
 TOO_FEW = Refusal(
     f"fewer than {FEWEST} labelled queries do not carry a ship", "label more queries", wants_queries=True
@@ -175,5 +176,5 @@ def leader(evidence: Evidence, few: Few, advice: Advice, candidate: int | None =
 
 def ahead_by(differences: Matrix, groups: Indices, prior: PriorGains, deviations: float) -> Floats:
     """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
-    gains = posterior(Moments.of(differences, groups), prior)
+    gains = posterior(spread(differences, groups), prior)
     return np.asarray(gains.mean - deviations * gains.deviation, dtype=np.float64)

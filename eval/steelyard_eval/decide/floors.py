@@ -18,8 +18,8 @@ from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard_eval.decide.posterior import Moments
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.spread import spread
 from steelyard_eval.measures.statistics import exact_interval
 
 SURE = 0.9
@@ -126,7 +126,7 @@ def floor_for_lost(lists: Lists, share: float, sure: float = SURE, fewest: int =
         )
     floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
     lost = lists.lost(floors)
-    reach = stdtrit(units - 1, sure) * Moments.of(lost.T, unit).error
+    reach = stdtrit(units - 1, sure) * spread(lost.T, unit).error
     bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
     passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
     if not len(passed):

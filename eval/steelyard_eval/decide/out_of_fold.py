@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from operator import add
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.decide.posterior import Moments, posterior
 from steelyard_eval.decide.rule import Evidence, likeliest
 
 FOLDS = 5
@@ -34,15 +31,11 @@ def chosen_out_of_fold(evidence: Evidence, seed: int, always: bool = False) -> l
 
     `always` chooses where none lies above 0, too: what is used today cannot be kept.
     """
-    _, fold = np.unique(folds(evidence.groups, seed), return_inverse=True)
-    parts = Moments.by_part(evidence.composite, evidence.groups, fold)
+    fold = folds(evidence.groups, seed)
+    parts = [fold == number for number in np.unique(fold)]
     if len(parts) == 1:
-        return [(fold == 0, None)]
-    whole = reduce(add, parts)
-    return [
-        (fold == number, likeliest(posterior(whole - part, evidence.prior_composite), always))
-        for number, part in enumerate(parts)
-    ]
+        return [(parts[0], None)]
+    return [(part, likeliest(evidence.of_composite_without(part), always)) for part in parts]
 
 
 def gains_of_choices(rows: Mapping[int, Floats], choices: Sequence[tuple[Bools, int | None]], n: int) -> Floats:

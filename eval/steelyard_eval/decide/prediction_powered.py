@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.decide.posterior import BLOCK, Matrix, Moments
+from steelyard_eval.measures.spread import BLOCK, Matrix, spread
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class SecondMeasurement:
         others = ~np.isin(groups, groups[rows])
         if others.sum() < 2 or len(rows) < FEWEST:
             return None
-        sums = Moments.of(every[:, others], groups[others])
-        if sums.groups < 2:
+        found = spread(every[:, others], groups[others])
+        if found.units < 2:
             return None
-        return cls(every[:, rows], at, sums.mean, sums.error**2, sums.groups)
+        return cls(every[:, rows], at, found.mean, found.error**2, found.units)
 
     def only(self, kept: Bools) -> SecondMeasurement:
         """Of the candidates where bool[C] is true."""

@@ -15,7 +15,8 @@ from scipy.special import stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
-from steelyard_eval.decide.posterior import LEAST, Moments
+from steelyard_eval.decide.posterior import LEAST
+from steelyard_eval.measures.spread import spread
 from steelyard_eval.measures.statistics import Interval
 
 FEWEST = 40
@@ -92,7 +93,7 @@ def promise(gains: Floats, groups: Indices, usual: Usual) -> Gain:
     Mean and variance are those of a normal mean under a normal prior: each side is weighed by the inverse of its
     variance, that of the sample over groups of queries.
     """
-    sums = Moments.of(gains[None, :], groups)
-    sample, prior = max(float(sums.error[0]), LEAST) ** -2, usual.spread**-2
-    mean = (sample * float(sums.mean[0]) + prior * usual.mean) / (sample + prior)
+    found = spread(gains, groups)
+    sample, prior = max(float(found.error), LEAST) ** -2, usual.spread**-2
+    mean = (sample * float(found.mean) + prior * usual.mean) / (sample + prior)
     return Gain.of(mean, (sample + prior) ** -0.5)

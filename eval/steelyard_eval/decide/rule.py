@@ -27,8 +27,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.decide.posterior import LEAST, Matrix, Moments, Posterior, PriorGains, posterior
+from steelyard_eval.decide.posterior import LEAST, Posterior, PriorGains, posterior
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
+from steelyard_eval.measures.spread import Matrix, spread
 
 SURE = 0.95
 """Of the bound on what any candidate could gain."""
@@ -109,13 +110,17 @@ class Evidence:
     @cached_property
     def of_metric(self) -> Posterior:
         """Of every candidate's difference in the reported metric."""
-        return posterior(Moments.of(self.metric, self.groups), self.prior_metric, self.beyond)
+        return posterior(spread(self.metric, self.groups), self.prior_metric, self.beyond)
 
     @cached_property
     def of_composite(self) -> Posterior:
         """Of every candidate's difference in the composite, by which candidates are chosen."""
         beyond = 0.0 if self.second is None else self.share_composite**2 * self.second.variance
-        return posterior(Moments.of(self.composite, self.groups), self.prior_composite, beyond)
+        return posterior(spread(self.composite, self.groups), self.prior_composite, beyond)
+
+    def of_composite_without(self, queries: Bools) -> Posterior:
+        """Of every candidate's difference in the composite, without the queries where bool[n] is true."""
+        return posterior(spread(self.composite[:, ~queries], self.groups[~queries]), self.prior_composite)
 
     def on(self, queries: Bools) -> Evidence:
         """The evidence on some of the queries: those where bool[n] is true."""
@@ -150,15 +155,15 @@ def quantiles(evidence: Evidence, gates: Gates) -> Floats:
 
 def shrinkage(differences: Floats, groups: Indices) -> float:
     """What is left of a gain on the queries that it was chosen on: ``1 - 1 / t^2`` of the sample's t, or 0."""
-    sums = Moments.of(differences[None, :], groups)
-    t = float(sums.mean[0] / max(float(sums.error[0]), LEAST))
+    sample = spread(differences, groups)
+    t = float(sample.mean) / max(float(sample.error), LEAST)
     return 1.0 - 1.0 / t**2 if t > 1 else 0.0
 
 
 def doubt(evidence: Evidence, candidate: int, differences: Floats) -> float:
     """The probability that a candidate gains nothing, by other differences of the metric, float64[n]."""
     prior = PriorGains(*(values[[candidate]] for values in vars(evidence.prior_metric).values()))
-    return float(posterior(Moments.of(differences[None, :], evidence.groups), prior).harm()[0])
+    return float(posterior(spread(differences[None, :], evidence.groups), prior).harm()[0])
 
 
 def bound(metric: Matrix, groups: Indices, beyond: Floats | float = 0.0) -> float:
@@ -167,6 +172,6 @@ def bound(metric: Matrix, groups: Indices, beyond: Floats | float = 0.0) -> floa
     It needs no correction for the number of candidates: the truly best one is one fixed candidate, and X is at
     least the upper end of its own interval. `beyond` is what `Evidence.beyond` says.
     """
-    sums = Moments.of(metric, groups)
-    reach = stdtrit(max(sums.groups - 1, 1), SURE) * np.sqrt(sums.error**2 + beyond)
-    return max(0.0, float((sums.mean + reach).max(initial=0.0)))
+    sample = spread(metric, groups)
+    reach = stdtrit(max(sample.units - 1, 1), SURE) * np.sqrt(sample.error**2 + beyond)
+    return max(0.0, float((sample.mean + reach).max(initial=0.0)))

@@ -16,10 +16,11 @@ from scipy.special import bdtrc, ndtri, stdtr
 
 from steelyard.base.arrays import Indices
 from steelyard_eval.common.documents.gate import FindingRecord
-from steelyard_eval.decide.posterior import LEAST, Moments
+from steelyard_eval.decide.posterior import LEAST
 from steelyard_eval.gate.rule import ALPHA, BOUND
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.spread import spread
 
 
 def false_answers(
@@ -42,8 +43,8 @@ def risen(
     came, went = len(set(now) - set(before)), len(set(before) - set(now))
     rise, moved = (came - went) / asked, came + went
     p = float(bdtrc(came - 1, moved, 0.5)) if came else 1.0
-    spread = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
-    within = rise + float(ndtri(BOUND)) * spread <= budget
+    error = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
+    within = rise + float(ndtri(BOUND)) * error <= budget
     verdict = "fail" if came > went and p < ALPHA else "pass" if came <= went or within else "inconclusive"
     text = f"{len(now)} of {asked} {text}, {len(before)} before"
     text += f" (p = {p:.2g})" if came > went else ""
@@ -58,9 +59,9 @@ def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Findin
     as any mean of a single unit.
     """
     values = np.asarray(lost, dtype=np.float64)
-    sums = Moments.of(values[None, :], unit)
-    mean, error = float(sums.mean[0]), max(float(sums.error[0]), LEAST)
-    p = float(stdtr(sums.groups - 1, (promise - mean) / error)) if sums.groups > 1 else 1.0
+    found = spread(values, unit)
+    mean, error = float(found.mean), max(float(found.error), LEAST)
+    p = float(stdtr(found.units - 1, (promise - mean) / error)) if found.units > 1 else 1.0
     verdict = "pass" if mean <= promise else "fail" if p < ALPHA else "inconclusive"
     text = f"the floor loses {mean:.1%} of the relevant entries, and {promise:.0%} was promised"
     return {"kind": "lost", "verdict": verdict, "text": text}

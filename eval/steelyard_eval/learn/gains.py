@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.decide.posterior import Matrix, Moments
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
 from steelyard_eval.learn.examination import Examination, examine
 from steelyard_eval.learn.first_ten import LoggedPairs
+from steelyard_eval.measures.spread import Matrix, spread
 
 STRENGTHS = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
@@ -173,8 +173,8 @@ class ClickGains:
         top : int[2, Q, PLACES], the rows that the current configuration and a candidate show.
         parts : the cells without the largest client, and so on.
         """
-        sums = Moments.of(gains, self.pairs.unit[self.cells.queries])
-        likely = np.where(sums.mean - SURE * sums.error > 0, sums.mean, -np.inf)
+        found = spread(gains, self.pairs.unit[self.cells.queries])
+        likely = np.where(found.mean - SURE * found.error > 0, found.mean, -np.inf)
         for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
             if likely[candidate] <= 0:
                 return None
@@ -190,6 +190,6 @@ class ClickGains:
 
 def mean_of(gains: Floats, unit: Indices) -> tuple[float, float]:
     """The mean of gains on queries, float64[n], and its standard error over units, int64[n]."""
-    sums = Moments.of(gains[None, :], unit)
-    error = float(sums.error[0])
-    return float(sums.mean[0]), max(error if np.isfinite(error) else UNKNOWN, 1e-9)
+    found = spread(gains, unit)
+    error = float(found.error)
+    return float(found.mean), max(error if np.isfinite(error) else UNKNOWN, 1e-9)

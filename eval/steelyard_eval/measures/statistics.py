@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri, stdtrit
 
-Floats = NDArray[np.float64]
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.measures.spread import Spread, by_unit, spread
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
@@ -97,34 +98,15 @@ class Paired:
         return Interval(self.delta, self.low, self.high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """What varies as one: float64[n] sums and float64[n] counts of the queries in each unit."""
-
-    sums: Floats
-    counts: Floats
-
-    @classmethod
-    def of(cls, values: Floats, groups: Sequence[object] | None) -> _Units:
-        if groups is None:
-            return cls(values, np.ones(values.size))
-        if len(groups) != values.size:
-            raise ValueError(f"{len(groups)} groups for {values.size} values")
-        # Groups are numbered by first appearance; a query without one is its own group.
-        seen: dict[object, int] = {}
-        keys = [(i, None) if group is None else group for i, group in enumerate(groups)]
-        codes = np.array([seen.setdefault(key, len(seen)) for key in keys])
-        return cls(np.bincount(codes, values).astype(np.float64), np.bincount(codes).astype(np.float64))
-
-    @property
-    def mean(self) -> float:
-        return float(self.sums.sum() / self.counts.sum())
-
-    @property
-    def effects(self) -> Floats:
-        """The effect of each unit on the mean: their variance / n is the mean's variance (ratio estimator)."""
-        pulls: Floats = (self.sums - self.mean * self.counts) / self.counts.mean()
-        return pulls
+def _codes(groups: Sequence[object] | None, size: int) -> Indices:
+    """int64[n]: groups numbered by first appearance; a query without one is its own group."""
+    if groups is None:
+        return np.arange(size)
+    if len(groups) != size:
+        raise ValueError(f"{len(groups)} groups for {size} values")
+    seen: dict[object, int] = {}
+    keys = [(i, None) if group is None else group for i, group in enumerate(groups)]
+    return np.array([seen.setdefault(key, len(seen)) for key in keys])
 
 
 def exact_interval(errors: int, count: int, level: float = 0.95) -> tuple[float, float]:
@@ -164,7 +146,8 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     >>> mean_interval([0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5)
     """
-    return _interval(_Units.of(_checked(values), groups), level)
+    checked = _checked(values)
+    return _interval(spread(checked, _codes(groups, checked.size)), level)
 
 
 def difference_interval(
@@ -181,19 +164,23 @@ def difference_interval(
     >>> difference_interval([0.0, 0.0, 0.0, 0.0]).high > 0
     True
     """
-    return _difference(_Units.of(_checked(differences), groups), level)
+    checked = _checked(differences)
+    return _difference(checked, _codes(groups, checked.size), level)
 
 
-def _difference(units: _Units, level: float) -> Interval:
-    differ = int((np.abs(units.sums) > TIE).sum())
-    return _interval(units, level, (UNSEEN / float(units.counts.mean())) ** 2 / math.sqrt(differ + 1))
+def _difference(differences: Floats, unit: Indices, level: float) -> Interval:
+    sums, counts = by_unit(differences, unit)
+    differ = int((np.abs(sums) > TIE).sum())
+    added = (UNSEEN / float(counts.mean())) ** 2 / math.sqrt(differ + 1)
+    return _interval(spread(differences, unit), level, added)
 
 
-def _interval(units: _Units, level: float, added: float = 0.0) -> Interval:
-    mean, n = units.mean, units.sums.size
-    pulls = units.effects
-    squares = float(((pulls - pulls.mean()) ** 2).sum()) + added
-    if n < 2 or squares <= TIE**2:
+def _interval(found: Spread, level: float, added: float = 0.0) -> Interval:
+    mean, n = float(found.mean), found.units
+    if n < 2:
+        return Interval(mean, mean, mean)
+    squares = float(found.error) ** 2 * n * (n - 1) + added
+    if squares <= TIE**2:
         return Interval(mean, mean, mean)
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(squares / (n - 1) / n)
     return Interval(mean, mean - reach, mean + reach)
@@ -266,31 +253,30 @@ def compare_paired(
     if better.size != worse.size:
         raise ValueError(f"{better.size} values against {worse.size}: a paired comparison needs the same queries")
     difference = better - worse
-    units = _Units.of(difference, groups)
-    interval = _difference(units, 1 - ALPHA)
-    p = _flip_p(units.sums, draws, np.random.default_rng([seed, 1]))
+    unit = _codes(groups, difference.size)
+    interval = _difference(difference, unit, 1 - ALPHA)
+    p = _flip_p(by_unit(difference, unit)[0], draws, np.random.default_rng([seed, 1]))
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
-    mde, needed = _power(units)
+    mde, needed = _power(spread(difference, unit))
     ties = difference.size - wins - losses
     paired = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
     return _told(paired, margin, 1)
 
 
-def _power(units: _Units) -> tuple[float | None, int | None]:
+def _power(found: Spread) -> tuple[float | None, int | None]:
     """Return the smallest effect detectable with 80% power, and the number of queries for the observed effect.
 
     This is the normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
     queries of an average unit.
     """
-    n = units.sums.size
-    if n < 2:
+    if found.units < 2:
         return None, None
-    sd = float(units.effects.std(ddof=1))
-    mde = POWER * sd / math.sqrt(n)
-    if abs(units.mean) <= TIE:
-        return mde, None
-    needed = math.ceil(max(1, math.ceil((POWER * sd / units.mean) ** 2)) * units.counts.mean())
-    return mde, needed if needed <= LABELLED_AT_MOST else None
+    mean, detectable = float(found.mean), POWER * float(found.error)
+    if abs(mean) <= TIE:
+        return detectable, None
+    units = max(1, math.ceil((detectable / mean) ** 2 * found.units))
+    needed = math.ceil(units * found.queries / found.units)
+    return detectable, needed if needed <= LABELLED_AT_MOST else None
 
 
 def verdict(comparison: Paired, margin: float = MARGIN) -> str:

@@ -19,11 +19,11 @@ from steelyard_eval.common.markup import in_range, number
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.decide.out_of_fold import gains_out_of_fold
-from steelyard_eval.decide.posterior import Moments
 from steelyard_eval.decide.promise import Gain, Usual, promise
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.export import TARGETS, Lost, say
+from steelyard_eval.measures.spread import spread
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.cost import TIMED
@@ -234,7 +234,7 @@ class Toll:
     def change(self) -> Gain:
         """The gain that is given up: the difference of the two, as sure as the paired differences are."""
         apart = self.without.gains - self.within.gains
-        error = float(Moments.of(apart[None, :], self.evidence.groups).error[0])
+        error = float(spread(apart, self.evidence.groups).error)
         return Gain.of(self.without.expected.mean - self.within.expected.mean, error)
 
     def sentence(self) -> str:

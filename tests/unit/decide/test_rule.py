@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from steelyard_eval.decide.decision import decide
 from steelyard_eval.decide.out_of_fold import chosen_out_of_fold, folds, gains_of_choices
-from steelyard_eval.decide.posterior import Moments, PriorGains, posterior
+from steelyard_eval.decide.posterior import PriorGains, posterior
 from steelyard_eval.decide.rule import (
     ALL_FAMILIES,
     Evidence,
@@ -23,6 +23,7 @@ from steelyard_eval.decide.rule import (
     passed,
     shrinkage,
 )
+from steelyard_eval.measures.spread import spread
 
 
 def reference(differences, mean=None, variance=None, collections=0):
@@ -88,7 +89,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
 def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
     _, composite = drawn(4, candidates=3)
     prior = PriorGains.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
-    found = posterior(Moments.of(composite, np.arange(30)), prior)
+    found = posterior(spread(composite, np.arange(30)), prior)
 
     assert prior.worth.tolist() == [5.0, 0.0, 5.0]  # one collection of two halves of ten queries
     assert found.degrees.tolist() == [np.inf, 29, np.inf]
@@ -97,7 +98,7 @@ def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
 
 def test_the_probability_of_harm_is_the_tail_below_zero():
     differences = np.array([[0.1, 0.3, -0.1, 0.2, 0.4]])
-    found = posterior(Moments.of(differences, np.arange(5)), PriorGains.none(1))
+    found = posterior(spread(differences, np.arange(5)), PriorGains.none(1))
     t = scipy.stats.ttest_1samp(differences[0], 0, alternative="greater")
     assert found.harm()[0] == pytest.approx(t.pvalue, abs=1e-12)
 
@@ -105,7 +106,7 @@ def test_the_probability_of_harm_is_the_tail_below_zero():
 def test_queries_of_one_group_are_one_observation():
     # Five groups of four equal queries: the standard error is that of five means.
     means = np.array([0.1, 0.3, -0.1, 0.2, 0.4])
-    found = posterior(Moments.of(np.repeat(means, 4)[None, :], np.repeat(np.arange(5), 4)), PriorGains.none(1))
+    found = posterior(spread(np.repeat(means, 4)[None, :], np.repeat(np.arange(5), 4)), PriorGains.none(1))
     t = scipy.stats.ttest_1samp(means, 0, alternative="greater")
     assert found.harm()[0] == pytest.approx(t.pvalue, abs=1e-12)
 
