@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
@@ -62,6 +62,8 @@ class Dataset:
         What its owner runs today, as dataset.json names it; empty: not given.
     sampled, pool : str, JudgedPool or None
         How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
+    scores : dict
+        Name of a score in traces -> `higher` or `lower`, whichever is better; a name that is absent: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
     intents : str or None
@@ -87,6 +89,7 @@ class Dataset:
     system: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    scores: Mapping[str, str] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
+from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled, read_scores
 from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
@@ -44,6 +44,7 @@ class Manifest:
     system: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    scores: Mapping[str, str] = field(default_factory=dict)
     imported: bool = False
     """Whether an import wrote the set, and so knows of fields that only the store has."""
 
@@ -81,7 +82,8 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         _check_files(reader, record.get("files"))
     sampled = read_sampled(reader, FILE, record.get("sampled"))
     pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
-    return Manifest(recipe=recipe, sampled=sampled, pool=pool, imported=imported, **values)
+    scores = read_scores(reader, FILE, record.get("scores"))
+    return Manifest(recipe=recipe, sampled=sampled, pool=pool, scores=scores, imported=imported, **values)
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:
