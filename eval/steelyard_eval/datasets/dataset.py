@@ -12,7 +12,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.embeddings import Matrix
-from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
@@ -62,6 +62,8 @@ class Dataset:
         What its owner runs today, as dataset.json names it; empty: not given.
     sampled, pool : str, JudgedPool or None
         How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
+    provenance : tuple of Batch
+        The same of some of the labels; `sampled` and `pool` are of all others.
     scores : dict
         Name of a score in traces -> `higher` or `lower`, whichever is better; a name that is absent: not given.
     in_memory : bool
@@ -89,6 +91,7 @@ class Dataset:
     system: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    provenance: tuple[Batch, ...] = ()
     scores: Mapping[str, str] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
@@ -142,6 +145,33 @@ class Dataset:
     def complete(self) -> bool:
         """Whether dataset.json says that all is judged, so that what has no label is not relevant."""
         return self.pool is not None and self.pool.complete
+
+    @property
+    def how_drawn(self) -> dict[str, str]:
+        """How each labelled query was drawn, as `sampled` says it; empty where it is not given.
+
+        Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
+        """
+        rest = self.sampled or ("by hand" if self.provenance else "")
+        return {
+            query: next((one.sampled for one in reversed(self.provenance) if one.holds(query, row)), rest)
+            for query, row in self.qrels.items()
+        }
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """The labelled queries that stand for the others, as far as dataset.json says it."""
+        return frozenset(query for query, how in self.how_drawn.items() if how in FAIR)
+
+    @property
+    def pools(self) -> tuple[JudgedPool | None, ...]:
+        """What was judged, each once; None first, then what is least complete."""
+        rows = self.qrels.items()
+        pools = {
+            next((one.pool for one in reversed(self.provenance) if one.holds(query, row)), self.pool)
+            for query, row in rows
+        }
+        return tuple(sorted(pools, key=lambda pool: (pool is not None and 1 + pool.complete, str(pool))))
 
     @property
     def by_pairs(self) -> bool:

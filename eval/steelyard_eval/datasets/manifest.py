@@ -15,7 +15,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled, read_scores
+from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled, read_scores
 from steelyard_eval.datasets.named import RULE, Naming
 
 FILE = "dataset.json"
@@ -44,6 +44,7 @@ class Manifest:
     system: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    provenance: tuple[Batch, ...] = ()
     scores: Mapping[str, str] = field(default_factory=dict)
     imported: bool = False
     """Whether an import wrote the set, and so knows of fields that only the store has."""
@@ -59,7 +60,7 @@ _PARSERS: dict[str, Callable[[object], object]] = {
     "report_split": _TEXT,
     "system": _TEXT,
 }
-_KEYS = _PARSERS.keys() | {"counts", "files", "sampled"}
+_KEYS = _PARSERS.keys() | {"counts", "files", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 
 
@@ -82,8 +83,15 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         _check_files(reader, record.get("files"))
     sampled = read_sampled(reader, FILE, record.get("sampled"))
     pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
-    scores = read_scores(reader, FILE, record.get("scores"))
-    return Manifest(recipe=recipe, sampled=sampled, pool=pool, scores=scores, imported=imported, **values)
+    return Manifest(
+        recipe=recipe,
+        sampled=sampled,
+        pool=pool,
+        provenance=read_provenance(reader, FILE, record.get("provenance")),
+        scores=read_scores(reader, FILE, record.get("scores")),
+        imported=imported,
+        **values,
+    )
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:

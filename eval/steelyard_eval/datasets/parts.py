@@ -69,6 +69,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         system=manifest.system,
         sampled=manifest.sampled,
         pool=manifest.pool,
+        provenance=manifest.provenance,
         scores=manifest.scores,
         entries=entries.items,
         queries=queries.items,

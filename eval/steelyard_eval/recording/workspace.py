@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,15 @@ class Workspace:
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
+
+    def about(self, change: Callable[[Dataset], Dataset]) -> Workspace:
+        """The same workspace, with what it keeps, for a data set with other labels."""
+        changed = change(self.dataset)
+        if changed is self.dataset:
+            return self
+        other = replace(self, dataset=changed)
+        vars(other).update(kept=self.kept, tables=self.tables)  # no list depends on a label
+        return other
 
     @property
     def options(self) -> dict[str, object]:

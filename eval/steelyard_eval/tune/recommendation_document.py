@@ -180,7 +180,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "notices": [
             *([case.model_told] if case.model_told else []),
             *dataset.notices,
-            *unstated(dataset.sampled, dataset.pool),
+            *unstated(dataset.sampled, dataset.pool, dataset.provenance),
             *_warnings(case, tests),
             *case.layout.skipped,
             *said_of_idle(case.tried.idle, case.picked),
