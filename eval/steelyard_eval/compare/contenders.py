@@ -41,9 +41,10 @@ from steelyard_eval.compare.list_contenders import (
     of_transformer,
 )
 from steelyard_eval.compare.mcp_search import McpSearch
+from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.decide.steps import needing
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
+from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd

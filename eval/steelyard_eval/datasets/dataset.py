@@ -60,6 +60,9 @@ class Dataset:
         Hash of the vector files; empty when there are none.
     system : str
         What its owner runs today, as dataset.json names it; empty: not given.
+    embedder, chosen : str, bool
+        What makes its vectors, as `Workspace.open` takes it, empty: not given; whether that was chosen now, and is
+        not what dataset.json says.
     sampled, pool : str, JudgedPool or None
         How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
     provenance : tuple of Batch
@@ -89,6 +92,8 @@ class Dataset:
     sha256: str
     vectors_sha256: str
     system: str = ""
+    embedder: str = ""
+    chosen: bool = False
     sampled: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
@@ -145,6 +150,12 @@ class Dataset:
     def complete(self) -> bool:
         """Whether dataset.json says that all is judged, so that what has no label is not relevant."""
         return self.pool is not None and self.pool.complete
+
+    def embedded_by(self, embedder: str) -> Dataset:
+        """The same with an embedder that was asked for; auto is that which dataset.json names."""
+        if embedder in ("auto", self.embedder):
+            return self
+        return replace(self, embedder=embedder, chosen=True)
 
     @property
     def how_drawn(self) -> dict[str, str]:

@@ -26,7 +26,10 @@ Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, object]] | Mapping[str, 
 Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[object]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
-ABOUT = "name description licence as_of text_for_embedding report_split sampled pool provenance scores".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+ABOUT = (
+    *("name", "description", "licence", "as_of", "text_for_embedding", "report_split"),
+    *("embedder", "sampled", "pool", "provenance", "scores"),
+)
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
 """The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""
 IDS = {"corpus": ("docno", "doc_id", "_id"), "queries": ("qid", "query_id", "_id")}

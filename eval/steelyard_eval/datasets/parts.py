@@ -67,6 +67,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         recipe=manifest.recipe,
         report_split=manifest.report_split,
         system=manifest.system,
+        embedder=manifest.embedder,
         sampled=manifest.sampled,
         pool=manifest.pool,
         provenance=manifest.provenance,

@@ -68,7 +68,7 @@ class Workbench:
     """
 
     def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int | Executor = 1) -> None:
-        self.dataset = dataset
+        self.dataset = dataset.embedded_by(embedder)
         self.embedder = embedder
         self.jobs = jobs
 

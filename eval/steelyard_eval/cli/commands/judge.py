@@ -14,7 +14,7 @@ from steelyard_eval.cli.commands import judge_texts
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.judge_texts import KEYS
-from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
+from steelyard_eval.cli.commands.options import json_option, put, seed_option, standing_embedder, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.markup import counted
@@ -47,7 +47,7 @@ from steelyard_eval.recording.workspace import embedder_of
 )
 @click.option("--yes", is_flag=True, help="Call the model, or take labels out, without asking first.")
 @click.option("--split", help="train, dev, test, or all, the default.")
-@embedder_option
+@standing_embedder
 @seed_option
 @json_option
 def judge(
@@ -87,11 +87,11 @@ def judge(
                 "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
                 "--second-to and --apply"
             )
-        data = load(dataset)
+        data = load(dataset).embedded_by(embedder)
         folder = Path(out) if out else folder_of(data, name)
         _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes, as_json)
         return
-    data, asked = load(dataset), list[str]()
+    data, asked = load(dataset).embedded_by(embedder), list[str]()
     folder = Path(out) if out else folder_of(data, second_to or name)
     if from_log:
         data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
@@ -103,7 +103,7 @@ def judge(
         for judge_ in (name, second_to or name):  # before queries are typed
             judgments_of(data, folder / f"{judge_}.jsonl")
         write_queries(data, seed)
-        data = load(dataset)
+        data = load(dataset).embedded_by(embedder)
     given = contenders_of(contenders, ()) or None
     embedder = embedder_of(data, embedder, given or ())
     if applies and not (given or second_to or from_log) and random is None:
@@ -144,7 +144,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
     """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
     if not asks_nothing:
         ids = draw_from_log(data, seed, log)
-        return load(data.path), ids
+        return replace(load(data.path), embedder=data.embedder, chosen=data.chosen), ids
     ids, new = drawn_from_log(data, seed, log)
     return replace(data, queries=(*data.queries, *new)), ids
 

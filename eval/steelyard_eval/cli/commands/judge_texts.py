@@ -147,7 +147,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield step_in_terminal({"what": "go on judging", "command": again()})
     if not (own or done.moved):
         return
-    dataset, first = load(session.pool.dataset.path), ""
+    dataset, first = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto"), ""
     if done.moved and Gate.of(dataset).of_other_labels():
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once

@@ -17,6 +17,7 @@ from steelyard_eval.cli.commands.options import (
     json_option,
     put,
     seed_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.markup import counted
@@ -69,7 +70,7 @@ FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where i
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
 @floor_option
 @intents_option
-@embedder_option
+@standing_embedder
 @json_option
 def learn(
     dataset: str,
@@ -96,7 +97,7 @@ def learn(
     Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
     it, *.current.json and *.try.json.
     """
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(embedder)
     log: str | HeldLog | None = feedback
     if source:
         use = gather(data, source, log=feedback, keep_queries=keep_queries)
