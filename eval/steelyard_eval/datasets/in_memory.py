@@ -111,8 +111,15 @@ def _objects(rows: Rows) -> list[Mapping[str, object]]:
         frame = cast("pd.DataFrame", rows)
         return [{str(k): v for k, v in row.items() if not _is_open(v)} for row in frame.to_dict("records")]
     if isinstance(rows, Mapping):
-        return [{"id": id_, **({"text": row} if isinstance(row, str) else row)} for id_, row in rows.items()]
+        return [{"id": id_, **_object(row)} for id_, row in rows.items()]
     return list(rows)
+
+
+def _object(row: object) -> Mapping[str, object]:
+    """An entry or a query of a mapping; what is missing has no text, which is a fault."""
+    if isinstance(row, Mapping):
+        return row
+    return {} if _is_open(row) else {"text": row}
 
 
 def _named(part: str, rows: list[Mapping[str, object]]) -> list[Mapping[str, object]]:

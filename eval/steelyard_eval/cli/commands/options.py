@@ -15,8 +15,6 @@ from click.core import ParameterSource
 
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.datasets.manifest import FILE, choose_for
-from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.recording.scheduler import scheduled
 
 Handed: TypeAlias = Any
@@ -58,6 +56,10 @@ hnsw_option = click.option(
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
 
 
+EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
+"""The embedders of data sets, as `datasets.named` has them, which would be loaded for every command."""
+
+
 class EmbedderName(click.Choice[str]):
     """One of EMBEDDERS, or one of the models that the data set has recorded, as recorded:MODEL."""
 
@@ -85,6 +87,8 @@ def standing_embedder(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def choosing(*args: Handed, **kwargs: Handed) -> None:
+        from steelyard_eval.datasets.manifest import FILE, choose_for  # with all data sets: not for every command
+
         ctx = click.get_current_context()
         typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
         name, folder = str(ctx.params["embedder"]), Path(str(ctx.params["dataset"]))
