@@ -15,6 +15,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
+from steelyard.base.errors import (
+    ConfigError,
+    DataError,
+    DimensionMismatchError,
+    EmbedderError,
+    LostError,
+    MachineError,
+    RerankError,
+    SteelyardError,
+    VaultError,
+)
 from steelyard_eval.common.default_systems import SYSTEMS
 
 if TYPE_CHECKING:
@@ -34,7 +45,25 @@ _MODULES = {
     "load": "workbench",
 }
 
-__all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "as_transformer", "demo", "load", "loop"]
+__all__ = [
+    "SYSTEMS",
+    "ConfigError",
+    "DataError",
+    "DimensionMismatchError",
+    "EmbedderError",
+    "HttpSearch",
+    "LostError",
+    "MachineError",
+    "McpSearch",
+    "RerankError",
+    "SteelyardError",
+    "VaultError",
+    "Workbench",
+    "as_transformer",
+    "demo",
+    "load",
+    "loop",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -381,12 +381,12 @@ def _read_log(path: str) -> None:
             raise Fault(f"counts {fold.shown}")
 
 
-def _convert(convert: Callable[[list[str]], Iterator[str]]) -> Callable[[str], None]:
+def _convert(convert: Callable[[list[str], Counter[str]], Iterator[str]]) -> Callable[[str], None]:
     """What is converted is JSON of one line, and can be read as a log of ours."""
 
     def read(path: str) -> None:
         out = world().folder / "converted.jsonl"
-        lines = [line.rstrip("\n") for line in convert([path])]
+        lines = [line.rstrip("\n") for line in convert([path], Counter())]
         for line in lines:
             json.loads(line)
         out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

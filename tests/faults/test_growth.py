@@ -9,6 +9,7 @@ import importlib.util
 import json
 import sqlite3
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -390,7 +391,7 @@ UBI = {
 @pytest.mark.parametrize("what", UBI)
 @pytest.mark.parametrize("read", [from_ubi, from_soleri])
 def test_logs_of_others(tmp_path, what, read):
-    grows(file_of(tmp_path, UBI[what]), lambda path: list(read([path])))
+    grows(file_of(tmp_path, UBI[what]), lambda path: list(read([path], Counter())))
 
 
 RUNS = {

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -303,7 +304,7 @@ class TestCompressed:
         bomb = gzip.compress(b"\n" * 2**20, 9) * 10
         for name, read in (
             ("log.jsonl.gz", lambda path: read_log(path, Known(**KNOWN), 2e9)),
-            ("ubi.jsonl.gz", lambda path: list(from_ubi([path]))),
+            ("ubi.jsonl.gz", lambda path: list(from_ubi([path], Counter()))),
         ):
             (tmp_path / name).write_bytes(bomb)
             with pytest.raises(DataError, match="unpacks to more than 8 MB"):
@@ -318,13 +319,13 @@ class TestCompressed:
 @pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])
 def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
     (tmp_path / "u").write_text(json.dumps({"query_id": "1", "query_response_hit_ids": ids}))
-    assert list(from_ubi([tmp_path / "u"])) == []
+    assert list(from_ubi([tmp_path / "u"], Counter())) == []
 
 
 def test_half_a_surrogate_pair_in_ubi_is_named(tmp_path):
     (tmp_path / "u").write_text('{"query_id": "1", "user_query": "\\ud800", "query_response_hit_ids": ["a"]}')
     with pytest.raises(DataError, match=r"u'?:1: is not JSON"):
-        list(from_ubi([tmp_path / "u"]))
+        list(from_ubi([tmp_path / "u"], Counter()))
 
 
 @pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])

@@ -30,9 +30,9 @@ ODD = {
         {"type": "RETRIEVER", "start_time": "9" * 320, "input": "x", "output": LIST[1:]},
         0,
     ),
-    "a time after the year 9999": (
+    "a time after the year 9999 in nanoseconds": (
         "langfuse",
-        {"type": "RETRIEVER", "start_time": 253_402_300_800, "input": "x", "output": LIST[1:]},
+        {"type": "RETRIEVER", "start_time": 10**20, "input": "x", "output": LIST[1:]},
         0,
     ),
     "a time that is after the year 9999 in UTC": (
@@ -42,7 +42,7 @@ ODD = {
     ),
     "the last time there is": (
         "langfuse",
-        {"type": "RETRIEVER", "start_time": 253_402_300_799.5, "input": "x", "output": LIST[1:]},
+        {"type": "RETRIEVER", "start_time": "9999-12-31T23:59:59.5Z", "input": "x", "output": LIST[1:]},
         1,
     ),
     "a place of 5,000 digits": (

@@ -133,7 +133,20 @@ def _encoded(path: Path, text: str | bytes) -> bytes:
 
 def spare(file: Path, held: bytes) -> Path:
     """Where to keep what a file held: ``name.before-1.json``, or the next number that is free or has it."""
-    return next(name for name in _spares(file) if not os.path.lexists(name) or _holds(name, held))
+    return spares({file: held})[file]
+
+
+def spares(held: Mapping[Path, bytes]) -> dict[Path, Path]:
+    """The same for several files, whose copies have one number."""
+    named = zip(*map(_spares, held), strict=False)
+    free = (
+        names
+        for names in named
+        if all(
+            not os.path.lexists(name) or _holds(name, old) for name, old in zip(names, held.values(), strict=True)
+        )
+    )
+    return dict(zip(held, next(free), strict=True))
 
 
 def spared(file: Path) -> list[Path]:

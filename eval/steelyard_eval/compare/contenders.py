@@ -1,8 +1,8 @@
 """Reads contenders, and reduces their configurations to what a data set can supply.
 
 A contender is a configuration (`steelyard_eval.common.configurations`), a TREC run (``*.run``), an HTTP endpoint
-(``http://...``), a tool of an MCP server (``mcp:COMMAND#TOOL``), a table of lists, a function, a transformer of
-PyTerrier, or a run of ranx; ``label=`` may precede any of them.
+(``http://...``), a tool of an MCP server (``mcp:COMMAND#TOOL``), a table of lists, a function, a retriever in
+Python, a transformer of PyTerrier, or a run of ranx; ``label=`` may precede any of them.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ from steelyard_eval.compare.list_contenders import (
     of_transformer,
 )
 from steelyard_eval.compare.mcp_search import McpSearch
+from steelyard_eval.compare.retrievers import Retriever, by_text, search_of, takes_text, wrapped
+from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.decide.steps import needing
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.workspace import EMBEDDERS, Workspace
+from steelyard_eval.recording.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Given: TypeAlias = (
     "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender "
-    "| pd.DataFrame | Transformer | HasScores | Mapping[str, Mapping[str, float] | Sequence[str]]"
+    "| pd.DataFrame | Transformer | HasScores | Retriever | Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
@@ -97,7 +99,9 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
     if isinstance(given, McpSearch):
         return of_search(label or given.tool, "endpoint", given.shown, given)
     if isinstance(given, type):
-        raise ConfigError(f"{shown(given)} is a class; give one of its objects")
+        raise ConfigError(f"{shown(given)} is a class; give one of its objects: {given.__name__}(...)")
+    if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
+        return of_search(label or type(given).__name__, "function", type(given).__name__, search)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
     if isinstance(given, Mapping):
@@ -108,10 +112,10 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return of_transformer(label or type(given).__name__, given)
     if callable(given):
         name = getattr(given, "__name__", type(given).__name__)
-        return of_search(label or name, "function", name, given)
+        return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
     raise ConfigError(
         f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
-        "transformer or a run"
+        f"retriever, a transformer or a run, or make a function of it: {wrapped(given)}"
     )
 
 

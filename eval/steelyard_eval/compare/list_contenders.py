@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,9 @@ import numpy as np
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.markup import counted
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.retrievers import document, is_open, listed, misread
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
 
@@ -204,7 +206,7 @@ def of_scores(label: str, run: HasScores | Mapping[Any, Any]) -> ListContender:
 
 def _hits(label: str, hits: Mapping[Any, Any] | Sequence[Any]) -> list[Scored]:
     if not isinstance(hits, Mapping):
-        return _read_answer(label, hits)
+        return _read_answer(label, hits, ())
     return best_first([(_id(label, id_), _score(label, score)) for id_, score in hits.items()])
 
 
@@ -226,9 +228,10 @@ def _transformed(
 ) -> AnsweredLists:
     import pandas as pd
 
-    topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in queries])
+    texts = [query for query in queries if not is_open(query.text)]
+    topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in texts])
     if any(query.filters for query in queries):  # as text, because pipelines compare cells
-        topics["filter"] = [json.dumps(_short(query.filters.to_json()), sort_keys=True) for query in queries]
+        topics["filter"] = [json.dumps(_short(query.filters.to_json()), sort_keys=True) for query in texts]
     frame = transformer.transform(topics)
     if not hasattr(frame, "columns"):
         raise ConfigError(
@@ -265,13 +268,34 @@ def _searched(
         with search.opened(entries) as session:
             answers = _searched(session, label, queries, limit, entries)
             return replace(answers, notices=[*answers.notices, *(f"{label}: {text}" for text in session.notices)])
-    lists, taken = [], []
+    known = {entry.id for entry in entries}
+    lists: list[list[Scored]] = []
+    taken = []
     for query in bar(f"asking {label}")(queries):
+        if is_open(query.text):
+            lists.append([])
+            taken.append(0.0)
+            continue
         begin = time.perf_counter()
-        answer = search.ask(query, limit) if isinstance(search, Limited) else search(query)
+        answer = search.ask(query, limit) if isinstance(search, Limited) else _asked(label, search, query)
         taken.append((time.perf_counter() - begin) * 1000)
-        lists.append(_read_answer(label, answer))
-    return AnsweredLists(lists, _unscoped(label, queries), taken)
+        lists.append(_read_answer(label, answer, known))
+    return AnsweredLists(lists, [*_silent(label, queries), *_unscoped(label, queries)], taken)
+
+
+def _asked(label: str, search: Search, query: Query) -> object:
+    try:
+        return search(query)
+    except (AttributeError, TypeError) as error:  # it was made for something else than a query
+        raise misread(label, error) from error
+
+
+def _silent(label: str, queries: Sequence[Query]) -> list[str]:
+    """A notice where queries have no text: nobody is asked them."""
+    count = sum(is_open(query.text) for query in queries)
+    return (
+        [f"{label} is not asked {counted(count, 'query', 'queries')} without text, which score 0"] if count else []
+    )
 
 
 def _unscoped(label: str, queries: Sequence[Query], where: str = "") -> list[str]:
@@ -280,17 +304,30 @@ def _unscoped(label: str, queries: Sequence[Query], where: str = "") -> list[str
     return [f"{scoped} queries carry a filter{where}, which {label} has to apply by itself"] if scoped else []
 
 
-def _read_answer(label: str, answer: object) -> list[Scored]:
-    """Ids, or pairs of id and score, in the order given; ids without scores get n, n - 1, ... 1."""
-    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-        raise ConfigError(f"{label} returned {shown(answer)}; it must return ids, or pairs of id and score")
+def _read_answer(label: str, answer: object, known: Collection[str]) -> list[Scored]:
+    """Ids, pairs of id and score, or documents, in the order given; ids without scores get n, n - 1, ... 1."""
+    answer = listed(answer)
+    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+        raise ConfigError(
+            f"{label} returned {shown(answer)}; return ids, pairs of id and score, or documents with ids: "
+            "lambda query: [hit.id for hit in search(query.text)]"
+        )
     items = list(answer)
     if all(isinstance(item, str | int) for item in items):
         return [(_id(label, item), float(len(items) - i)) for i, item in enumerate(items)]
-    if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
+    if all(isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str | int) for item in items):
         return [(_id(label, id_), _score(label, score, "correct it, or leave scores out")) for id_, score in items]
-    wrong = next(item for item in items if not isinstance(item, str | int))
-    raise ConfigError(f"{label} returned {shown(wrong)} in a list; return ids, or pairs of id and score")
+    found = [document(item, known) for item in items]
+    if lack := next((item for item, (id_, _) in zip(items, found, strict=True) if id_ is None), None):
+        raise ConfigError(
+            f"{label} returned {shown(lack)} in a list, which has no id; return ids, or pairs of id and score: "
+            'lambda query: [hit.metadata["id"] for hit in search(query.text)]'
+        )
+    scored = all(score is not None for _, score in found)
+    return [
+        (_id(label, id_), _score(label, score) if scored else float(len(items) - i))
+        for i, (id_, score) in enumerate(found)
+    ]
 
 
 def _id(label: str, value: object) -> str:

@@ -26,7 +26,10 @@ class Checked(Result):
     def notices(self) -> tuple[str, ...]:
         """The notices, one line with a count for each kind."""
         dataset = self.dataset
-        return (*dataset.notices, *(unstated(dataset.sampled, dataset.pool) if dataset.qrels else ()))
+        return (
+            *dataset.notices,
+            *(unstated(dataset.sampled, dataset.pool, dataset.provenance) if dataset.qrels else ()),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The document of `steelyard check --json`."""
@@ -39,6 +42,7 @@ class Checked(Result):
             "queries": len(dataset.queries),
             "sha256": dataset.sha256,
             **stated(dataset.sampled, dataset.pool),
+            **({"provenance": [one.to_json() for one in dataset.provenance]} if dataset.provenance else {}),
             "vectors": sorted("/".join(key) for key in dataset.vectors),
         }
 
@@ -64,7 +68,7 @@ class Checked(Result):
 
     def __str__(self) -> str:
         dataset = self.dataset
-        said = in_words(dataset.sampled, dataset.pool)
+        said = in_words(dataset.sampled, dataset.pool, dataset.provenance)
         return "\n".join([*(f"note: {notice}" for notice in self.notices), *said, dataset.told])
 
     def _repr_html_(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
@@ -12,7 +12,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.embeddings import Matrix
-from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool
 
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
@@ -60,8 +60,15 @@ class Dataset:
         Hash of the vector files; empty when there are none.
     system : str
         What its owner runs today, as dataset.json names it; empty: not given.
+    embedder, chosen : str, bool
+        What makes its vectors, as `Workspace.open` takes it, empty: not given; whether that was chosen now, and is
+        not what dataset.json says.
     sampled, pool : str, JudgedPool or None
         How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
+    provenance : tuple of Batch
+        The same of some of the labels; `sampled` and `pool` are of all others.
+    scores : dict
+        Name of a score in traces -> `higher` or `lower`, whichever is better; a name that is absent: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
     intents : str or None
@@ -85,8 +92,12 @@ class Dataset:
     sha256: str
     vectors_sha256: str
     system: str = ""
+    embedder: str = ""
+    chosen: bool = False
     sampled: str = ""
     pool: JudgedPool | None = None
+    provenance: tuple[Batch, ...] = ()
+    scores: Mapping[str, str] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
 
@@ -139,6 +150,39 @@ class Dataset:
     def complete(self) -> bool:
         """Whether dataset.json says that all is judged, so that what has no label is not relevant."""
         return self.pool is not None and self.pool.complete
+
+    def embedded_by(self, embedder: str) -> Dataset:
+        """The same with an embedder that was asked for; auto is that which dataset.json names."""
+        if embedder in ("auto", self.embedder):
+            return self
+        return replace(self, embedder=embedder, chosen=True)
+
+    @property
+    def how_drawn(self) -> dict[str, str]:
+        """How each labelled query was drawn, as `sampled` says it; empty where it is not given.
+
+        Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
+        """
+        rest = self.sampled or ("by hand" if self.provenance else "")
+        return {
+            query: next((one.sampled for one in reversed(self.provenance) if one.holds(query, row)), rest)
+            for query, row in self.qrels.items()
+        }
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """The labelled queries that stand for the others, as far as dataset.json says it."""
+        return frozenset(query for query, how in self.how_drawn.items() if how in FAIR)
+
+    @property
+    def pools(self) -> tuple[JudgedPool | None, ...]:
+        """What was judged, each once; None first, then what is least complete."""
+        rows = self.qrels.items()
+        pools = {
+            next((one.pool for one in reversed(self.provenance) if one.holds(query, row)), self.pool)
+            for query, row in rows
+        }
+        return tuple(sorted(pools, key=lambda pool: (pool is not None and 1 + pool.complete, str(pool))))
 
     @property
     def by_pairs(self) -> bool:

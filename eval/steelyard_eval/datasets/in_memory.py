@@ -26,7 +26,10 @@ Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, object]] | Mapping[str, 
 Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[object]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
-ABOUT = "name description licence as_of text_for_embedding report_split sampled pool".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+ABOUT = (
+    *("name", "description", "licence", "as_of", "text_for_embedding", "report_split"),
+    *("embedder", "sampled", "pool", "provenance", "scores"),
+)
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
 """The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""
 IDS = {"corpus": ("docno", "doc_id", "_id"), "queries": ("qid", "query_id", "_id")}
@@ -108,8 +111,15 @@ def _objects(rows: Rows) -> list[Mapping[str, object]]:
         frame = cast("pd.DataFrame", rows)
         return [{str(k): v for k, v in row.items() if not _is_open(v)} for row in frame.to_dict("records")]
     if isinstance(rows, Mapping):
-        return [{"id": id_, **({"text": row} if isinstance(row, str) else row)} for id_, row in rows.items()]
+        return [{"id": id_, **_object(row)} for id_, row in rows.items()]
     return list(rows)
+
+
+def _object(row: object) -> Mapping[str, object]:
+    """An entry or a query of a mapping; what is missing has no text, which is a fault."""
+    if isinstance(row, Mapping):
+        return row
+    return {} if _is_open(row) else {"text": row}
 
 
 def _named(part: str, rows: list[Mapping[str, object]]) -> list[Mapping[str, object]]:

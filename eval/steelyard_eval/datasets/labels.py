@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from steelyard.base.errors import shown, visible
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.file_reader import FolderReader
 
 SAMPLED = {
@@ -55,6 +56,66 @@ class JudgedPool:
         return f"{names} and {more} more" if more > 0 else names
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Labels that came about in one way: how their queries were drawn, what was judged, and who judged.
+
+    `labels` maps queries to the entries that were judged: a query counts as drawn so while all have labels.
+    """
+
+    sampled: str
+    labels: Mapping[str, tuple[str, ...]]
+    pool: JudgedPool | None = None
+    judge: str = ""
+
+    def holds(self, query: str, labelled: Collection[str]) -> bool:
+        """Whether the labels of a query are those of this batch, and all of them are still there."""
+        return query in self.labels and set(self.labels[query]) <= set(labelled)
+
+    def to_json(self) -> dict[str, object]:
+        """As dataset.json writes it."""
+        about = {key: value for key, value in stated(self.sampled, self.pool).items() if value is not None}
+        rows = {query: list(entries) for query, entries in sorted(self.labels.items())}
+        return {**about, **({"judge": self.judge} if self.judge else {}), "labels": rows}
+
+
+def with_batch(batches: Sequence[Batch], new: Batch) -> list[dict[str, object]]:
+    """`provenance` as dataset.json writes it, with a new batch; queries that it names leave the others."""
+    kept = [
+        replace(one, labels={q: ids for q, ids in one.labels.items() if q not in new.labels}) for one in batches
+    ]
+    alike = [one for one in kept if (one.sampled, one.pool, one.judge) == (new.sampled, new.pool, new.judge)]
+    joined = replace(new, labels={q: ids for one in (*alike, new) for q, ids in one.labels.items()})
+    return [one.to_json() for one in (*(one for one in kept if one.labels and one not in alike), joined)]
+
+
+def read_provenance(reader: FolderReader, file: str, value: object) -> tuple[Batch, ...]:
+    """Read `provenance`; empty where it is absent and, with a fault, for what is none."""
+    batches = value if isinstance(value, list) else [value]
+    read = [] if value is None else [_batch(one) for one in batches]
+    if all(read):
+        return tuple(one for one in read if one)
+    rule = "must be a list of objects of sampled, labels (queries and their entries), and pool and judge, if known"
+    remedy = 'Write it as [{"sampled": "random", "labels": {"q1": ["m1", "m2"]}}]'
+    reader.fault(file, 0, "provenance", shown(value), rule, remedy)
+    return ()
+
+
+def _batch(value: object) -> Batch | None:
+    match value:
+        case {"sampled": str() as sampled, "labels": dict() as labels, **others} if sampled in SAMPLED:
+            pool, judge = _pool(others.pop("pool", None)), others.pop("judge", "")
+            rows = [ids for ids in labels.values() if isinstance(ids, list) and ids]
+            named = all(isinstance(id_, str) for ids in rows for id_ in ids)
+            if len(rows) == len(labels) and named and isinstance(judge, str) and not others and pool is not _NONE:
+                return Batch(sampled, {query: tuple(ids) for query, ids in labels.items()}, pool, judge)
+    return None
+
+
+_NONE = JudgedPool(("",), -1)
+"""Stands for what is no pool."""
+
+
 def read_sampled(reader: FolderReader, file: str, value: object) -> str:
     """Read `sampled`; empty, with a fault, for what is none."""
     if value is None or (isinstance(value, str) and value in SAMPLED):
@@ -66,6 +127,16 @@ def read_sampled(reader: FolderReader, file: str, value: object) -> str:
 
 def read_pool(reader: FolderReader, file: str, value: object) -> JudgedPool | None:
     """Read `pool`; None where it is absent and, with a fault, for what is none."""
+    if (pool := _pool(value)) is not _NONE:
+        return pool
+    rule = 'must be "complete", or an object of contenders (their names) and depth (from 1 on)'
+    remedy = 'Write it as {"contenders": ["bm25", "vector"], "depth": 10}'
+    reader.fault(file, 0, "pool", shown(value), rule, remedy)
+    return None
+
+
+def _pool(value: object) -> JudgedPool | None:
+    """A pool; None for an absent one, `_NONE` for what is no pool."""
     if value is None:
         return None
     if value == COMPLETE:
@@ -74,10 +145,21 @@ def read_pool(reader: FolderReader, file: str, value: object) -> JudgedPool | No
         case {"contenders": [_, *_] as names, "depth": int() as depth, **others} if not others:
             if all(isinstance(name, str) and name for name in names) and type(depth) is int and depth > 0:
                 return JudgedPool(tuple(names), depth)
-    rule = 'must be "complete", or an object of contenders (their names) and depth (from 1 on)'
-    remedy = 'Write it as {"contenders": ["bm25", "vector"], "depth": 10}'
-    reader.fault(file, 0, "pool", shown(value), rule, remedy)
-    return None
+    return _NONE
+
+
+DIRECTIONS = ("higher", "lower")
+"""Which values of a score of a trace are the better ones."""
+
+
+def read_scores(reader: FolderReader, file: str, value: object) -> dict[str, str]:
+    """Read `scores`, from names to `DIRECTIONS`; empty where it is absent and, with a fault, for what is none."""
+    named = {} if value is None else value
+    if isinstance(named, dict) and all(better in DIRECTIONS for better in named.values()):
+        return dict(named)
+    rule = f"must be an object of names of scores and which values are better ({' or '.join(DIRECTIONS)})"
+    reader.fault(file, 0, "scores", shown(value), rule, 'Write it as {"helpful": "higher", "toxicity": "lower"}')
+    return {}
 
 
 def stated(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
@@ -85,8 +167,13 @@ def stated(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
     return {"sampled": sampled or None, "pool": None if pool is None else pool.to_json()}
 
 
-def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
+def in_words(sampled: str, pool: JudgedPool | None, provenance: Sequence[Batch] = ()) -> Iterator[str]:
     """The same as lines to read."""
+    for batch in provenance:
+        by = f" by {visible(batch.judge)}" if batch.judge else ""
+        what = f", from {batch.pool}" if batch.pool else ""
+        count = counted(len(batch.labels), "query", "queries")
+        yield f"dataset.json says of {count}: {SAMPLED[batch.sampled]}, judged{by}{what} (provenance)"
     if sampled:
         yield f"dataset.json says how the labelled queries were drawn: {SAMPLED[sampled]} (sampled: {sampled})"
     if pool is not None:
@@ -96,8 +183,10 @@ def in_words(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
         yield f"dataset.json says {what}"
 
 
-def unstated(sampled: str, pool: JudgedPool | None) -> Iterator[str]:
-    """A notice where the data set leaves either open."""
+def unstated(sampled: str, pool: JudgedPool | None, provenance: Sequence[Batch] = ()) -> Iterator[str]:
+    """A notice where the data set leaves either open; beside known provenance all other labels are chosen."""
+    if provenance:
+        return
     given = {"sampled": sampled, "pool": pool}
     lacking = [name for name in _LACKING if not given[name]]
     if lacking:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import JudgedPool, read_pool, read_sampled
-from steelyard_eval.datasets.named import RULE, Naming
+from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled, read_scores
+from steelyard_eval.datasets.named import EMBEDDERS, RULE, Naming
+from steelyard_eval.datasets.starter import starter, workshop
 
 FILE = "dataset.json"
 SHORT = 12
@@ -42,8 +44,11 @@ class Manifest:
     recipe: str = ""
     report_split: str = ""
     system: str = ""
+    embedder: str = ""
     sampled: str = ""
     pool: JudgedPool | None = None
+    provenance: tuple[Batch, ...] = ()
+    scores: Mapping[str, str] = field(default_factory=dict)
     imported: bool = False
     """Whether an import wrote the set, and so knows of fields that only the store has."""
 
@@ -58,7 +63,7 @@ _PARSERS: dict[str, Callable[[object], object]] = {
     "report_split": _TEXT,
     "system": _TEXT,
 }
-_KEYS = _PARSERS.keys() | {"counts", "files", "sampled"}
+_KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 
 
@@ -81,7 +86,16 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         _check_files(reader, record.get("files"))
     sampled = read_sampled(reader, FILE, record.get("sampled"))
     pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
-    return Manifest(recipe=recipe, sampled=sampled, pool=pool, imported=imported, **values)
+    return Manifest(
+        recipe=recipe,
+        embedder=_embedder(reader, record.get("embedder")),
+        sampled=sampled,
+        pool=pool,
+        provenance=read_provenance(reader, FILE, record.get("provenance")),
+        scores=read_scores(reader, FILE, record.get("scores")),
+        imported=imported,
+        **values,
+    )
 
 
 def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str]) -> None:
@@ -100,6 +114,39 @@ def _system(reader: FolderReader, text: str) -> str:
         rule = f"is no system, no strategy and no weights file or run in the folder ({RULE})"
         reader.fault(FILE, 0, "system", shown(text), rule, "Correct it, or name what you use on the command line")
         return ""
+
+
+def _embedder(reader: FolderReader, name: object) -> str:
+    """What makes the vectors, as a command would name it; empty, and a fault, for what no file may name."""
+    if name is None:
+        return ""
+    kind = name.partition(":")[0] if isinstance(name, str) else ""
+    try:
+        if isinstance(name, str) and kind in EMBEDDERS and (kind == "recorded" or kind == name):
+            return Naming(FILE, reader.folder).embedder(name)
+        rule = f"is no embedder (there are: {', '.join(EMBEDDERS)}, recorded:MODEL)"
+    except ConfigError as error:
+        rule = str(error)
+    reader.fault(FILE, 0, "embedder", shown(name), rule, "Correct it, or leave it out")
+    return ""
+
+
+def choose_for(folder: Path, embedder: str | None) -> bool:
+    """Let dataset.json say which embedder makes the vectors from now on; None takes that out.
+
+    Returns whether it was written. It is not where it says so already, cannot be written or comes with the
+    package, nor for what no file may name.
+    """
+    place = folder / FILE
+    shipped = any(path.exists() and folder.resolve() == path.resolve() for path in (starter(), workshop()))
+    if shipped or embedder == "api" or not os.access(place, os.W_OK) or place.is_symlink():
+        return False
+    record = FolderReader(folder).json_object(FILE)
+    if record is None or record.get("embedder") == embedder:
+        return False
+    others = {key: value for key, value in record.items() if key != "embedder"}
+    write_text(place, canonical(others | ({"embedder": embedder} if embedder else {})))
+    return True
 
 
 def _check_keys(reader: FolderReader, record: Mapping[str, object]) -> None:

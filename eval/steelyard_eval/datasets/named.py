@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.inputs import inside
+from steelyard.embedders.kinds import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 
@@ -20,6 +21,8 @@ KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy
 """How a kind of contender that is no file is checked."""
 FILES = {".json": "weights", ".run": "run"}
 """The kinds of contenders that are files, by the endings of their names."""
+EMBEDDERS = ("auto", "recorded", "lsa", "none", *MODELS)
+"""The embedders of data sets; `Workspace.open` says what they are."""
 RULE = "what a file names is never asked, run, or opened outside its folder"
 
 

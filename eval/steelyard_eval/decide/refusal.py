@@ -125,12 +125,22 @@ def refusal(
     finders : contenders whose lists may have been all that was judged.
     doubt : the probability that differences between the two sides, float64[Q], are no gain.
     """
-    return chosen_queries(dataset.sampled) or (
+    pools = (uncovered(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools)
+    return some_chosen(dataset) or (
         (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
-        or uncovered(dataset.pool, metric, current.label, current.config, chosen.label)
+        or next(filter(None, pools), None)
         or _unjudged(dataset, metric, current, chosen, doubt)
         or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
     )
+
+
+def some_chosen(dataset: Dataset) -> Refusal | None:
+    """That not all labelled queries were drawn, where the data set says so, of all or of each."""
+    drawn, labelled = len(dataset.drawn), len(dataset.qrels)
+    if not drawn or drawn == labelled:
+        return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
+    reason = f"only {drawn} of the {labelled} labelled queries were drawn at random"
+    return Refusal(reason, "label more queries that are drawn at random or from a log", wants_queries=True)
 
 
 def chosen_queries(sampled: str) -> Refusal | None:

@@ -258,6 +258,11 @@ class Gate:
         except (ConfigError, DataError):
             return False
 
+    def _named(self, old: Baseline | None) -> str:
+        """The embedder that a new baseline names: what auto stands for, where the data set says it."""
+        name = self.embedder or (old.embedder if old else "auto")
+        return self.dataset.embedder or name if name == "auto" else name
+
     def _copy_of_labels(self, baseline: Baseline) -> tuple[Path, int] | None:
         """The last kept copy of the labels of the baseline, and how many of today's it lacks; None without one."""
         for copy, qrels in kept_labels(self.dataset):
@@ -333,7 +338,7 @@ class Gate:
             dataset=self.dataset.name,
             split=self.split or (old.split if old else "") or self.dataset.report_split or "all",
             limit=self.limit or (old.limit if old else None),
-            embedder=self.embedder or (old.embedder if old else "auto"),
+            embedder=self._named(old),
             dialect=DIALECT,
             hashes={**self._hashes(old), "sources": sources_hash()},
             platform=platform_name(),

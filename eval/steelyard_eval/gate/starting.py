@@ -130,7 +130,7 @@ def start(
     given, others = (current, "") if current is not None else _current(dataset)
     embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
     gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
-    notices = [*unstated(dataset.sampled, dataset.pool), *_misplaced(place)]
+    notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
     if baseline.exists():
         kept.append(baseline)
         old = load_baseline(baseline, gate.rebaseline)

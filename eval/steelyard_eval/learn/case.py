@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
+from steelyard_eval.decide.drawn import by_drawn
+from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import ClickGains
@@ -110,7 +113,7 @@ def prepare(
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
     """
-    space = workspace or Workspace.open(dataset, embedder)
+    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=WITH_A_LOG))
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
     if not log.census.impressions:

@@ -8,7 +8,7 @@ try, and nothing ships: no log tells an act that follows a signal from one that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -110,6 +110,7 @@ class LogDecision:
     layout : the candidates; recordings : those of the sampled queries.
     gains : float32[C, S], what the acts say that each candidate gains.
     recommended : the decision on the labels; None without.
+    few : how many different questions have labels, where these are too few to decide; else 0.
     """
 
     case: LogCase
@@ -119,6 +120,22 @@ class LogDecision:
     recordings: tuple[Measured, ...]
     gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
     recommended: RecommendationCase | None
+    few: int = 0
+
+    @cached_property
+    def logged(self) -> tuple[Query, ...]:
+        """The labelled queries whose lists are in the log."""
+        ids = {self.case.queries[number].id for number in self.sampled.tolist()}
+        return tuple(query for query in self.labelled if query.id in ids)
+
+    @cached_property
+    def others(self) -> int:
+        """How many logged queries, counted by what varies as one, ask nothing that a logged labelled one asks."""
+        known = {query.id for query in self.logged}
+        queries = [self.case.queries[number] for number in self.sampled.tolist()]
+        groups = unit_numbers(queries).tolist()
+        taken = {group for query, group in zip(queries, groups, strict=True) if query.id in known}
+        return len({*groups} - taken)
 
     @cached_property
     def learned(self) -> ClickGains:
@@ -231,7 +248,7 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
         gains = laid.grid.metric
     decision = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
     if not labelled:
-        return decision
+        return replace(decision, few=questions(queries))
     used = Contender(case.label, case.config, "system")
     measures = parse_measures([str(OBJECTIVE), *METRICS])
     second = None if case.listless else _second(decision)

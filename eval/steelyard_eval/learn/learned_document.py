@@ -120,8 +120,8 @@ def _labels(decision: LogDecision, about: int | None) -> LabelsRecord | None:
     alone, both = case.labels_alone.of_metric, case.evidence.of_metric
     return {
         "queries": len(case.queries),
-        "logged": 0 if case.second is None else len(case.second.at),
-        "others": 0 if case.second is None else case.second.others,
+        "logged": len(decision.logged),
+        "others": decision.others,
         "share": decision.share,
         "worth": decision.worth,
         "gain": float(alone.mean[about]),

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.common.answer import Conclusion, Step, name_of
+from steelyard_eval.common.markup import counted
+from steelyard_eval.decide.few_labels import WITH_A_LOG
+from steelyard_eval.decide.prediction_powered import FEWEST
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.steps import WEIGHTS, judging, taking_turns, to_do
 from steelyard_eval.decide.wording import named
@@ -72,23 +75,40 @@ def evidence(decision: LogDecision) -> str:
     """Which evidence decided; empty where there are no labels."""
     case = decision.case
     searches = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
-    return "" if decision.recommended is None else _decided(decision, searches)
+    if decision.recommended is not None:
+        return _decided(decision, searches)
+    labels = counted(decision.few, "different query has labels", "different queries have labels")
+    return f"{labels}; labels decide from {WITH_A_LOG} on." if decision.few else ""
 
 
 def _decided(decision: LogDecision, searches: str) -> str:
     """Which evidence decided."""
     count, case = len(decision.labelled), decision.recommended
     if case is None or case.second is None:
-        inside = "none of them was logged" if count else "there are none"
-        return f"{count} labelled queries decided; the log sharpens them by nothing, for too few or {inside}."
+        return f"{count} labelled queries decided; learn did not use the log: {_unused(decision)}."
     if decision.share == 0:
+        logged = counted(len(decision.logged), "labelled query", "labelled queries")
         return (
-            f"{count} labelled queries decided; what was done in {searches} is unrelated to them and was not used."
+            f"{count} labelled queries decided; learn did not use the log: on the {logged} in it the acts in "
+            f"{searches} agree with the labels no more than chance explains."
         )
     return (
         f"{count} labelled queries decided; the acts in {searches} make them worth about {decision.worth:.0f} "
         f"(share {decision.share:.2f})."
     )
+
+
+def _unused(decision: LogDecision) -> str:
+    """Why acts were not held against labels."""
+    logged, labelled, others = len(decision.logged), len(decision.labelled), decision.others
+    if decision.case.listless:
+        return "it has acts on single entries, and no result lists"
+    if logged < FEWEST:
+        found = f"only {logged}" if logged else "none"
+        was = "was" if logged < 2 else "were"
+        return f"{found} of the {labelled} labelled queries {was} logged, and it takes {FEWEST}"
+    left = "only one other logged query has" if others else "no other logged query has"
+    return f"{logged} of the {labelled} labelled queries were logged, but {left} a question of its own; it takes 2"
 
 
 def unlisted(case: LogCase) -> Refusal:

@@ -125,6 +125,7 @@ def loop(
     """
     notes: list[str] = []
     data, refreshed = _refreshed(Path(folder), notes)
+    data = data.embedded_by(embedder)
     read = [_gathered(data, source, sources, keep_queries, notes) for source in sources or ("transcripts",)]
     used = [gathered for gathered in read if gathered is not None]
     for gathered in used:

@@ -26,7 +26,7 @@ from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.kept_labels import kept_labels
-from steelyard_eval.datasets.states import NAMED, hashed, moved, states
+from steelyard_eval.datasets.states import NAMED, State, hashed, moved, states
 from steelyard_eval.recording.revision import revision
 
 Labels = Mapping[str, Mapping[str, int]]
@@ -47,7 +47,13 @@ TABLES = (
 )
 INSERT = "INSERT INTO runs SELECT max(coalesce(max(id), 0), ?) + 1, ?, ?, ? FROM runs"
 """No number is given twice: the file's user_version, the first value, is that of the last run that was deleted."""
-PARTS = {"entries": "entries", "queries": "queries", "labels": "labels", "ranked": "result lists"}
+PARTS = {
+    "entries": "entries",
+    "queries": "queries",
+    "labels": "labels",
+    "provenance": "provenance",
+    "ranked": "result lists",
+}
 """What is kept by its hash, once for all runs that share it."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "ranked": dict[str, dict[str, tuple[float | None, str]]]}
 """What the content of a part may be, where it is not a hash by id."""
@@ -209,7 +215,9 @@ def moved_since_last(dataset: Dataset) -> list[str]:
     """
     with suppress(DataError):
         for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
-            before, now = states_of(dataset, run), states(dataset, MOST)
+            before, now = states_of(dataset, run), _parts(dataset)
+            if "provenance" not in before:  # an earlier version kept none
+                del now["provenance"]
             told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
             doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
@@ -342,10 +350,16 @@ def _named(path: Path) -> str:
 def _states(dataset: Dataset, document: Written) -> dict[str, tuple[str, str]]:
     """The hash and the content of each part; of what is too large the hash alone tells of a change."""
     few = len(dataset.entries) <= MOST and len(dataset.queries) <= MOST
-    parts = states(dataset, MOST)
+    parts = _parts(dataset)
     parts |= {"entries": parts["entries"] or {"": dataset.sha256}, "ranked": _ranked(document) if few else {}}
     many = {} if parts["labels"] or not dataset.qrels else {"labels": (hashed(dataset.qrels), "{}")}
     return {name: (hashed(part), compact(part)) for name, part in parts.items() if part} | many
+
+
+def _parts(dataset: Dataset) -> dict[str, State]:
+    """The state of each part, with how each labelled query was drawn."""
+    parts = states(dataset, MOST)
+    return {**parts, "provenance": dict(dataset.how_drawn) if parts["labels"] else {}}
 
 
 def _ranked(document: Written) -> dict[str, Any]:

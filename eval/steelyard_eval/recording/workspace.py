@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,11 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
+from steelyard_eval.datasets.named import EMBEDDERS
+from steelyard_eval.recording.rankings.spelling import choice
 from steelyard_eval.recording.select import only
 from steelyard_eval.recording.workers import Workers
 
-EMBEDDERS = ("auto", "recorded", "lsa", "none", *KINDS)
 NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
 
@@ -101,10 +102,21 @@ class Workspace:
         store.upsert(dataset.entries)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
 
+    def about(self, change: Callable[[Dataset], Dataset]) -> Workspace:
+        """The same workspace, with what it keeps, for a data set with other labels."""
+        changed = change(self.dataset)
+        if changed is self.dataset:
+            return self
+        other = replace(self, dataset=changed)
+        vars(other).update(kept=self.kept, tables=self.tables)  # no list depends on a label
+        return other
+
     @property
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
-        return {"--embedder": None if self.asked == "auto" else self.asked, "--intents": self.dataset.intents}
+        named = None if self.asked in ("auto", self.dataset.embedder) else self.asked
+        own = {"--embedder": named} if named else choice(self.dataset)
+        return {**own, "--intents": self.dataset.intents}
 
     @property
     def model(self) -> str:
@@ -167,8 +179,9 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     """Make the embedder of a kind for a data set.
 
     Raises ConfigError when the data set has no recorded vectors, or none of that model, or the environment
-    names no usable provider; MachineError for a missing extra.
+    names no usable provider; MachineError for a missing extra. For auto the data set may name another one.
     """
+    asked = dataset.embedder or asked if asked == "auto" else asked
     kind, _, model = asked.partition(":")
     if kind not in EMBEDDERS or (model and kind != "recorded"):
         raise ConfigError(f"unknown embedder {shown(asked)}; valid: {', '.join(EMBEDDERS)}")

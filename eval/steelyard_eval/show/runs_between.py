@@ -21,6 +21,7 @@ from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.runs import KeptRow, KeptRun, states_of
 from steelyard_eval.show.runs_paired import (
     DATA,
+    PROVENANCE,
     alike,
     causes,
     configuration,
@@ -141,7 +142,7 @@ class Between:
         for run, row in zip(self._runs, self._pair, strict=False):
             yield f"run {run.id}: {row['label']} {number(row['mean'])}, {written(row)}"
         before, after = self._states
-        for name in self._data:
+        for name in (*self._data, *({PROVENANCE} & {*self.causes})):
             known = before.get(name) and after.get(name)
             yield f"{name}: {moved(before[name], after[name], named=NAMED) if known else 'changed'}"
         yield from settings(self.one, self.other)

@@ -10,6 +10,8 @@ from steelyard_eval.recording.runs import PARTS, KeptRow, KeptRun
 
 DATA = ("entries", "queries", "labels")
 """The parts that are not the search."""
+PROVENANCE = "provenance"
+"""How labelled queries were drawn, which changes what labels prove, and no value."""
 ALIKE = ("metric", "split", "restriction")
 """What runs that are held against each other share."""
 SEARCH = {"strategy": "weights", "settings": "settings"}
@@ -64,6 +66,8 @@ def causes(one: KeptRun, other: KeptRun) -> list[str]:
     Lists are named where nothing else explains that they differ: the contenders and the labels are the same.
     """
     found = [name for name in DATA if one.states.get(name) != other.states.get(name)]
+    how = [run.states.get(PROVENANCE) for run in (one, other)]
+    found += [PROVENANCE] if all(how) and how[0] != how[1] else []  # earlier versions kept none
     if pair := pair_of(one, other):
         found += [what for name, what in SEARCH.items() if pair[0].get(name) != pair[1].get(name)]
     found += [line.partition(":")[0] for line in settings(one, other)]

@@ -19,6 +19,7 @@ from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.decide.drawn import by_drawn
 from steelyard_eval.decide.provenance import day
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.decide.without_labels import advise, lacked
@@ -114,9 +115,10 @@ def recommend(
     restriction = Restriction(target, latency, embedding_calls)
     source: Source
     if recording is None:
-        source = Live(workspace or Workspace.open(dataset, embedder, jobs=jobs))
+        source = Live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
     else:
-        source = Recorded(dataset, open_recording(Path(recording), dataset), Path(recording))
+        source = Recorded(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
+    dataset = source.dataset
     queries = judged(dataset, dataset.queries)
     size = limit or measures[0].cutoff or 10
     used = read_current(_default(source) if current is None else current, size, source)

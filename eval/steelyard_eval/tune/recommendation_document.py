@@ -185,7 +185,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
             *dataset.notices,
             *case.current.notices,
             *_scales(case),
-            *unstated(dataset.sampled, dataset.pool),
+            *unstated(dataset.sampled, dataset.pool, dataset.provenance),
             *_warnings(case, tests),
             *case.layout.skipped,
             *said_of_idle(case.tried.idle, case.picked),

@@ -13,6 +13,7 @@ from steelyard_eval.common.documents.tuning import AblationRecord, TuningDocumen
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.decide.drawn import by_drawn
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.ablation import ablation
@@ -92,7 +93,10 @@ def tune(
     restriction = Restriction(target, latency, embedding_calls)
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
-    task = prepare(dataset, contender, strategy, metric, limit, embedder, seed, workspace, table)
+    decides = by_drawn(dataset)
+    task = prepare(decides, contender, strategy, metric, limit, embedder, seed, workspace, table)
+    if decides is not dataset:
+        task = replace(task, notices=[*decides.notices[len(dataset.notices) :], *task.notices])
     if recording is not None:
         task = replace(task, origin={"--recording": recording})
     return proven(task, ablate, now, restriction)

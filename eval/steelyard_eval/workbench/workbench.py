@@ -68,7 +68,7 @@ class Workbench:
     """
 
     def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int | Executor = 1) -> None:
-        self.dataset = dataset
+        self.dataset = dataset.embedded_by(embedder)
         self.embedder = embedder
         self.jobs = jobs
 
@@ -113,6 +113,8 @@ class Workbench:
 
             - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
+            - a retriever in Python, as LangChain (`invoke`, `get_relevant_documents`) or LlamaIndex (`retrieve`)
+              has them: it gets the text of a query, and returns ids, or documents that have one;
             - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping

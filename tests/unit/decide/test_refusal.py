@@ -7,6 +7,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.decide.decision import decide
+from steelyard_eval.decide.drawn import by_drawn
 from steelyard_eval.decide.promise import Usual, promise
 from steelyard_eval.decide.refusal import Refusal, Side, refusal
 from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence, doubt
@@ -43,6 +44,75 @@ def test_queries_that_were_chosen_ship_nothing_and_those_drawn_fairly_do():
         assert "do not stand for the others" in refused(load(sampled=sampled, pool="complete"), *sides)
     for sampled in ("all", "random", "log"):
         assert refused(load(sampled=sampled, pool="complete"), *sides) is None
+
+
+QUERIES = {f"q{at}": f"question {at}" for at in range(30)}
+
+
+def mixed(drawn, **about):
+    """Thirty labelled queries of which the first were drawn; of the others nothing is said."""
+    batch = {"sampled": "random", "labels": {f"q{at}": ["m"] for at in range(drawn)}, "pool": "complete"}
+    return load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=[batch], **about)
+
+
+@pytest.mark.parametrize("about", [{}, {"sampled": "by hand"}, {"sampled": "failing"}, {"sampled": "duel"}])
+@pytest.mark.parametrize("drawn", [0, 1, 19, 20, 29, 30])
+def test_labels_chosen_by_hand_never_count_as_drawn(drawn, about):
+    """From twenty drawn queries on these decide, alone; below that all labels do, and nothing ships."""
+    full = mixed(drawn, **about)
+    part = by_drawn(full)
+    enough = drawn >= 20
+    assert len(part.qrels) == (drawn if enough else 30)
+    assert len(part.drawn) == drawn
+    sides = side("mine", WIDE), side("other", WIDE)
+    assert (refused(part, *sides) is None) == enough
+    assert (part is full) == (not enough)
+    assert len(part.notices) - len(full.notices) == (enough and drawn < 30)
+
+
+def test_a_query_is_drawn_while_its_labels_are_those_of_the_draw():
+    """Of q1 one drawn label is gone, so what is left may be anybody's; of q2 another one came by hand."""
+    batch = {"sampled": "random", "labels": {"q1": ["m", "n"], "q2": ["m"]}}
+    corpus, qrels = {"m": "x", "n": "y"}, {"q1": ["m"], "q2": ["m", "n"], "q3": ["n"]}
+    data = load(corpus=corpus, queries={q: q for q in qrels}, qrels=qrels, provenance=[batch])
+    assert data.how_drawn == {"q1": "by hand", "q2": "random", "q3": "by hand"}
+
+
+def test_labels_that_were_all_drawn_need_no_provenance():
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, sampled="random", pool="complete")
+    assert by_drawn(data) is data
+    assert data.drawn == QUERIES.keys()
+
+
+def test_each_pool_has_to_hold_what_the_current_one_finds():
+    labels = [{query: ["m"] for query in QUERIES if int(query[1:]) % 2 == rest} for rest in (0, 1)]
+    pools = [{"contenders": ["mine", "other"], "depth": 10}, {"contenders": ["other"], "depth": 10}]
+    batches = [{"sampled": "random", "labels": ids, "pool": pool} for ids, pool in zip(labels, pools, strict=True)]
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
+    sides = side("mine", WIDE), side("other", WIDE)
+    assert "first 10 of other" in refused(by_drawn(data), *sides)
+    batches[1]["pool"] = pools[0]
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
+    assert refused(by_drawn(data), *sides) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "random",
+        [3],
+        [{"sampled": "drawn", "labels": {"q": ["m"]}}],
+        [{"sampled": "random"}],
+        [{"sampled": "random", "labels": {"q": "m"}}],
+        [{"sampled": "random", "labels": {"q": []}}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "pool": {"depth": 1}}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "who": "ann"}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "judge": 3}],
+    ],
+)
+def test_provenance_that_cannot_be_read_is_a_fault(wrong):
+    with pytest.raises(DataError, match="provenance"):
+        load(provenance=wrong)
 
 
 def test_scores_that_hardly_spread_are_a_trace_only_where_nothing_is_said():

@@ -23,8 +23,9 @@ from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.recording.workspace import EMBEDDERS, Workspace, choose_embedder
+from steelyard_eval.recording.workspace import Workspace, choose_embedder
 from steelyard_eval.vaults import vault_embedder
 
 KEY = "sk-test-0123456789abcdef"

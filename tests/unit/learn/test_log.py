@@ -4,9 +4,11 @@ import gzip
 import json
 import multiprocessing
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import policy_of
@@ -18,6 +20,7 @@ from steelyard.memory.filters import Filters, valid_at
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.learn import clients
 from steelyard_eval.learn.acts import CODE, KINDS
@@ -379,19 +382,67 @@ def test_ubi(tmp_path):
     queries.write_text(json.dumps({"_source": {**query, "query_response_hit_ids": ["a", "b"]}}) + "\n")
     event = {"query_id": "7", "event_attributes": {"object": {"object_id": "b"}, "position": {"ordinal": 2}}}
     events.write_text("".join(json.dumps({**event, "action_name": name}) + "\n" for name in ("click", "scroll")))
-    found = log(tmp_path, list(from_ubi([queries, events])))
+    found = log(tmp_path, list(from_ubi([queries, events], Counter())))
     assert counted(found) == {(1, 0, 1): (1, 0), (1, 1, 2): (1, 1)}
     assert found.policies == ("shop",)
+
+
+HIT = {"object_id": "b"}
+UBI_QUERY = {"query_id": "7", "user_query": "two", "query_response_hit_ids": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "event", "acts", "reasons"),
+    [
+        ({}, {}, 1, []),
+        ({}, {"action_name": "scroll"}, 0, ["acts"]),
+        ({}, {"action_name": "impression"}, 0, []),
+        ({}, {"event_attributes": {}}, 0, ["acts"]),
+        ({}, {"query_id": "8"}, 0, ["acts"]),
+        ({"query_response_hit_ids": []}, {}, None, ["acts", "queries"]),
+        ({"query_response_hit_ids": None}, {}, None, ["acts", "queries"]),
+        ({"timestamp": "soon"}, {}, None, ["acts", "queries"]),
+        ({"query_id": None, "client_id": None}, {"query_id": None}, 1, []),
+    ],
+)
+def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, acts, reasons):
+    path, left_out = tmp_path / "u.jsonl", Counter()
+    click = {"query_id": "7", "action_name": "click", "event_attributes": {"object": HIT}}
+    path.write_text(json.dumps(UBI_QUERY | query) + "\n" + json.dumps(click | event) + "\n")
+    found = [json.loads(text) for text in from_ubi([path], left_out)]
+    assert [len(one["actions"]) for one in found] == ([] if acts is None else [acts])
+    assert sorted(reason.split()[0] for reason in (+left_out).elements()) == reasons
+    assert all("None" not in (one["client_id"], one["query_id"]) for one in found)
+
+
+@pytest.mark.parametrize("time", [1790841600, 1790841600000, "1790841600000", "2026-10-01 08:00:00", 1790841600e6])
+@pytest.mark.parametrize("convert", [from_ubi, from_soleri])
+def test_times_of_others_become_ours(tmp_path, convert, time):
+    """`date -u -d @1790841600` is the first of October, eight o'clock."""
+    path = tmp_path / "rows.jsonl"
+    row = {**UBI_QUERY, "timestamp": time, "created_at": time, "entry_id": "a", "action": "accepted"}
+    path.write_text(json.dumps(row) + "\n")
+    (text,) = convert([path], Counter())
+    assert json.loads(text)["timestamp"] == "2026-10-01T08:00:00Z"
+
+
+def test_the_command_says_what_is_left_out(tmp_path):
+    path = tmp_path / "u.jsonl"
+    path.write_text(json.dumps({**UBI_QUERY, "query_response_hit_ids": []}) + "\n")
+    words = ["feedback", str(path), "--from", "ubi", "--out", str(tmp_path / "log.jsonl"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert sum(json.loads(done.stdout)["left_out"].values()) == 1
+    assert "1 query" in done.stderr
 
 
 def test_soleri(tmp_path):
     rows = tmp_path / "rows.jsonl"
     row = {"query": "one", "entry_id": "c", "action": "accepted", "created_at": "2025-10-01 10:00:00"}
     rows.write_text(json.dumps(row) + "\n" + json.dumps({**row, "entry_id": None}) + "\n")
-    assert counted(log(tmp_path, list(from_soleri([rows])))) == {(0, 2, 1): (1, 1)}
+    assert counted(log(tmp_path, list(from_soleri([rows], Counter())))) == {(0, 2, 1): (1, 1)}
     rows.write_text("[]\n")
     with pytest.raises(DataError, match=r"rows\.jsonl'?:1: is no object"):
-        list(from_soleri([rows]))
+        list(from_soleri([rows], Counter()))
 
 
 def test_a_line_keeps_letters_beyond_ascii():

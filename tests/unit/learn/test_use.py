@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -466,6 +467,7 @@ LANGSMITH = [
 )
 @pytest.mark.parametrize("whole", [False, True])
 def test_exports_are_read_by_their_description(small, tmp_path, kind, records, expected, whole):
+    small = replace(small, scores={"helpful": "higher", "user_score": "higher"})
     path = tmp_path / ("one.json" if whole else "one.jsonl")
     if whole:
         path.write_text(json.dumps({"data": records}, indent=1))
@@ -475,6 +477,165 @@ def test_exports_are_read_by_their_description(small, tmp_path, kind, records, e
     assert [acted(line) for line in impressions(found)] == expected
     assert [name for name, _ in shown(impressions(found)[0])] == [one["id"] for one in ENTRIES]
     assert "there was no sample to try it on" in str(found)
+
+
+@pytest.mark.parametrize(("better", "noted"), [({}, 1), ({"faults": "lower"}, 0), ({"other": "higher"}, 1)])
+@pytest.mark.parametrize(
+    ("kind", "records", "key"), [("langfuse", LANGFUSE, "name"), ("langsmith", LANGSMITH, "key")]
+)
+def test_a_score_of_zero_is_no_dismissal_unless_higher_is_said_to_be_better(
+    small, tmp_path, kind, records, key, better, noted
+):
+    """A rate of faults of 0 is as good as can be; nobody guesses from a name what its numbers mean."""
+    renamed = [{**one, key: "faults"} for one in records]
+    found = gather(replace(small, scores=better), f"{kind}:{write(tmp_path / 'one.jsonl', renamed)}")
+    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}, {}]
+    notes = [count for name, count in found.record["notes"].items() if "'faults'" in name]
+    assert notes == [1] * noted
+
+
+def test_what_scores_mean_is_said_in_the_data_set(small):
+    about = json.loads((small.path / "dataset.json").read_text())
+    (small.path / "dataset.json").write_text(json.dumps({**about, "scores": {"helpful": "higher"}}))
+    assert load(small.path).scores == {"helpful": "higher"}
+    (small.path / "dataset.json").write_text(json.dumps({**about, "scores": {"helpful": "more"}}))
+    with pytest.raises(DataError, match="higher or lower"):
+        load(small.path)
+
+
+# What programs write in a person's place
+
+TITLE = ENTRIES[0]["title"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fields"),
+    [
+        (f"This session is being continued from a previous conversation. Notes: {TITLE}.", {}),
+        (f"In short: {TITLE}.", {"isCompactSummary": True}),
+        (f"In short: {TITLE}.", {"isVisibleInTranscriptOnly": True}),
+        (f"Base directory of a skill. {TITLE}.", {"isMeta": True}),
+        (f"The monitor says: {TITLE}.", {"origin": {"kind": "task-notification"}}),
+        (f"Go on with: {TITLE}.", {"promptSource": "system"}),
+        (f"<task-notification>\n<summary>{TITLE}</summary>\n</task-notification>\nRead the file.", {}),
+        (f"<system-reminder>\nMemory has: {TITLE}.\n</system-reminder>", {}),
+        (f"<command-name>/recall</command-name>\n<command-args>{TITLE}</command-args>", {}),
+        (f"<local-command-stdout>{TITLE}</local-command-stdout>", {}),
+        (f"<bash-stdout>{TITLE}</bash-stdout><bash-stderr></bash-stderr>", {}),
+        (f"Stop hook feedback:\n- {TITLE}: not done", {}),
+        (f"PostToolUse:Edit hook additional context: {TITLE}", {}),
+        (f"[Request interrupted by user] {TITLE}", {}),
+        ([{"type": "text", "text": f"<ide_selection>{TITLE}</ide_selection>"}], {}),
+        (f"{{}}<system-reminder>{TITLE}</system-reminder>".format("\n"), {"origin": {"kind": "human"}}),
+    ],
+)
+def test_what_a_program_writes_is_no_question(small, tmp_path, content, fields):
+    """The title is cited in answer to the person's question, and not because a program's text named it."""
+    lines = claude(
+        [("ask", "hello"), ("search", "signing secrets", LIST), ("ask", ""), ("say", f"See \u201c{TITLE}\u201d.")]
+    )
+    lines[3] = {**lines[3], **fields, "message": {"role": "user", "content": content}}
+    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
+    assert [acted(line) for line in impressions(found)] == [{KEYS: "cited"}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"Is it so that we {TITLE}?",
+        f"<system-reminder>Be brief.</system-reminder>\nIs it so that we {TITLE}?",
+        [
+            {"type": "text", "text": "<ide_opened_file>The user opened a.py</ide_opened_file>"},
+            {"type": "text", "text": f"Is it so that we {TITLE}?"},
+        ],
+        f"<b>{TITLE}</b> is what I want to know about",
+    ],
+)
+def test_what_a_person_writes_beside_a_program_is_a_question(small, tmp_path, content):
+    lines = claude([("ask", ""), ("search", "signing secrets", LIST), ("say", f"We do \u201c{TITLE}\u201d.")])
+    lines[0]["message"]["content"] = content
+    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
+    assert [acted(line) for line in impressions(found)] == [{}]
+
+
+# Times, 2026-07-22T09:00:00Z and later, which `date -u +%s` gives as 1784710800
+
+START = 1784710800
+
+
+def traced(kind, begin, end, agent_end):
+    """A search for x y inside an agent's span, whose answer names the last entry."""
+    if kind == "openinference":
+        first, second = OPENINFERENCE
+        search = {**first, "parent_id": "2", "start_time": begin, "end_time": end}
+        return [search, {**second, "start_time": begin, "end_time": agent_end}]
+    records = json.dumps([{"id": one["id"], "score": 0.5} for one in ENTRIES])
+    said = json.dumps([{"role": "assistant", "parts": [{"content": "a1b2c3d4-0003 has it"}]}])
+    spans = [
+        (
+            "2",
+            "1",
+            end,
+            {"operation.name": "search_memory", "memory.query.text": "x y", "memory.records": records},
+        ),
+        ("1", "", agent_end, {"operation.name": "invoke_agent", "output.messages": said}),
+    ]
+    spans = [
+        {
+            "traceId": "t",
+            "spanId": key,
+            "parentSpanId": around,
+            "startTimeUnixNano": begin,
+            "endTimeUnixNano": until,
+            "attributes": [
+                {"key": f"gen_ai.{name}", "value": {"stringValue": value}} for name, value in has.items()
+            ],
+        }
+        for key, around, until, has in spans
+    ]
+    return [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("form", [int, float, str])
+@pytest.mark.parametrize("kind", ["otel", "openinference"])
+def test_times_are_numbers_of_any_unit_and_form(small, tmp_path, kind, unit, form):
+    records = traced(kind, *(form((START + late) * unit) for late in (0, 2, 9)))
+    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
+    (line,) = impressions(found)
+    assert line["timestamp"].startswith("2026-07-22T09:00:00")
+    assert acted(line) == {RETRY: "cited"}
+
+
+@pytest.mark.parametrize("kind", ["otel", "openinference"])
+def test_an_answer_follows_the_searches_inside_its_span_whatever_its_clock_says(small, tmp_path, kind):
+    records = traced(kind, START, START + 2, START + 1)
+    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
+    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+
+
+def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
+    text = json.dumps(traced("otel", START, START + 2, START + 9))
+    for name in (
+        "resourceSpans",
+        "scopeSpans",
+        "startTimeUnixNano",
+        "stringValue",
+        "parentSpanId",
+        "traceId",
+        "spanId",
+    ):
+        text = text.replace(name, "".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', json.loads(text))}")
+    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+
+
+@pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
+def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
+    found = gather(
+        small, f"openinference:{write(tmp_path / 'one.jsonl', traced('openinference', begin, begin, begin))}"
+    )
+    assert found.record["aside"] == {"without a time that can be read": 1}
 
 
 # Odd input

@@ -77,7 +77,9 @@ def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
     for said in (before, after):
         assert "Nothing is left to label: " in said
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in " ".join(said.split())
-    assert f"or draw them from the log: steelyard judge {folder} --from-log" in " ".join(before.split())
+    assert f"or draw them from the log: steelyard judge {folder} --embedder none --from-log" in " ".join(
+        before.split()
+    )
     assert "--from-log" not in after
 
 

@@ -724,12 +724,10 @@ class TestCommand:
         assert named == ["steelyard", *words[:2], "--out", *words[5:], "--apply"]
         done = CliRunner().invoke(main, named[1:])
         written, _, told = done.stdout.partition("\n")
-        kept = unstated / "j" / "qrels.before-1.txt"
-        assert written == f"written: {kept}, {unstated / 'qrels.txt'}, {unstated / 'dataset.json'}"
-        assert " ".join(told.split()).startswith(
-            'dataset.json now says "sampled": "duel", because queries that nobody drew have their first labels: a '
-            "verdict is try at most. judge --random labels what may ship; without that line it is as before"
-        )
+        kept = [unstated / "j" / name for name in ("qrels.before-1.txt", "dataset.before-1.json")]
+        files = [*kept, unstated / "qrels.txt", unstated / "dataset.json"]
+        assert written == f"written: {', '.join(map(str, files))}"
+        assert '"sampled": "duel"' in told
         assert load(unstated).qrels["q2"] == {"m1": 1}
         assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x", "sampled": "duel"}
         assert "to use them" not in CliRunner().invoke(main, words, input="q").stdout
@@ -792,10 +790,11 @@ class TestCommand:
         assert json.loads((unstated / "dataset.json").read_text())["counts"] == {"judgments": 2, "documents": 2}
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
 
-        assert undo == ["cp", *undo[1:3], "&&", "steelyard", "check", str(unstated), "--accept"]
+        assert (undo[0], undo[3:5], len(undo)) == ("cp", ["&&", "cp"], 7)
         shutil.copy(*undo[1:3])
-        assert CliRunner().invoke(main, undo[5:]).exit_code == 0
+        shutil.copy(*undo[5:])
         assert json.loads((unstated / "dataset.json").read_text()) == about
+        assert load(unstated).qrels == {"q1": {"m1": 1}}
 
     def test_every_copy_of_labels_is_kept_and_the_gate_knows_which_it_is_of(self, unstated, monkeypatch):
         monkeypatch.chdir(unstated)
@@ -862,7 +861,12 @@ class TestCommand:
         assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
         assert ": your 1 label\n" in found.stdout
         assert len((out / "judge.qrels.txt").read_text().splitlines()) == 1
-        assert "labels: 0 added, 0 changed, 1 taken out" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        before = qrels.read_bytes()
+        asked = CliRunner().invoke(main, [*words, "--apply"])
+        assert (asked.exit_code, qrels.read_bytes()) == (2, before)
+        assert "1 label" in asked.stderr
+        done = CliRunner().invoke(main, [*words, "--apply", "--yes"])
+        assert "labels: 0 added, 0 changed, 1 taken out" in done.stdout
 
     def add(self, folder):
         """A second query, so that there is a pair to ask after one is judged."""
@@ -947,7 +951,7 @@ class TestCommand:
         row = json.loads(gone)
         listed = " ".join(CliRunner().invoke(main, [*words, "--list"]).stdout.split())
         assert f"to use your answers: steelyard judge {unstated} --out {unstated / 'j'} --apply" in listed
-        told = CliRunner().invoke(main, [*words, "--apply"]).stdout
+        told = CliRunner().invoke(main, [*words, "--apply", "--yes"]).stdout
         assert f"0 added, 0 changed, 1 taken out ({row['query']} {row['entry']})" in " ".join(told.split())
         assert sum(map(len, load(unstated).qrels.values())) == 2
 
@@ -970,10 +974,10 @@ class TestCommand:
         waiting = [one.drawn for one in given if one.query == "q1"]  # the labels of q2 gain theirs
         assert {*waiting} == {False, True}
         assert f"; {len(waiting)} answers wait until the query is judged in full" in told
-        taken = shlex.split(told.split("try at most): ")[1].splitlines()[0])[1:]
+        taken = shlex.split(told.split("as before): ")[1].splitlines()[0])[1:]
         assert f"labels: {len(waiting)} added" in CliRunner().invoke(main, taken).stdout
 
-    def test_which_answers_are_meant_is_asked_where_drawn_queries_would_replace_a_duel(self, unstated):
+    def test_drawn_queries_and_a_duel_take_nothing_from_each_other(self, unstated):
         with (unstated / "corpus.jsonl").open("a") as corpus:
             corpus.writelines(f'{{"id": "k{at}", "text": "rotate keys"}}\n' for at in range(4))
         before = "q1 0 m1 1\n"
@@ -981,10 +985,7 @@ class TestCommand:
         (unstated / "dataset.json").write_text('{"name": "x", "sampled": "duel"}')
         words = ["judge", str(unstated), "--embedder", "none"]
         CliRunner().invoke(main, [*words, "--random"], input="1q")
-        found = CliRunner().invoke(main, [*words, "--apply"])
-        assert found.exit_code == 2
-        assert all(f"{option} --apply" in found.stderr for option in ("--random", "--duel"))
-        drawn = CliRunner().invoke(main, [*words, "--random", "--apply"]).stdout  # the query is not judged in full
+        drawn = CliRunner().invoke(main, [*words, "--apply"]).stdout  # the query is not judged in full
         assert drawn.startswith("none of your answers is a label yet; 1 answer waits")
         assert (unstated / "qrels.txt").read_text() == before
         assert "labels: 1 added" in CliRunner().invoke(main, [*words, "--duel", "--apply"]).stdout
@@ -1181,7 +1182,11 @@ class TestDrawn:
         again = self.open(folder, tmp_path / "j")
         assert again.next == tuple(json.loads(rows[-1])[name] for name in ("query", "entry"))
 
-        apply(again)
+        before = (folder / "qrels.txt").read_bytes()
+        with pytest.raises(ConfigError, match="taken back"):
+            apply(again)
+        assert (folder / "qrels.txt").read_bytes() == before
+        apply(again, lambda removed: {query for query, _ in removed} == {last})
         assert load(folder).qrels.keys() == {first} != {last}
 
     def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
@@ -1252,18 +1257,42 @@ class TestDrawn:
             "pool": {"contenders": ["fts", "bm25"], "depth": 10},
         }
 
-    def test_chosen_labels_are_left_out_and_the_set_is_not_touched(self, folder, tmp_path):
+    def test_chosen_labels_stay_beside_drawn_ones_and_are_told_from_them(self, folder, tmp_path):
         queries = [query.id for query in load(folder).queries]
         (folder / "qrels.txt").write_text(
             "".join(f"{query} 0 {load(folder).entries[0].id} 1\n" for query in queries)
         )
-        before = (folder / "dataset.json").read_bytes()
+        before = {name: (folder / name).read_bytes() for name in ("dataset.json", "qrels.txt")}
         session = self.open(folder, tmp_path / "j")
         drawn = self.finish(session)
+        assert {name: (folder / name).read_bytes() for name in before} == before
 
-        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {drawn}
-        assert (folder / "dataset.json").read_bytes() == before
-        assert desk(session)["state"]["sampled"] == "random"
+        done = apply(session)
+        now = load(folder)
+        assert (done.changed, done.removed) == ([], [])
+        assert now.qrels.keys() == {*queries}
+        assert (now.drawn, now.how_drawn[drawn]) == ({drawn}, "random")
+        assert {how for query, how in now.how_drawn.items() if query != drawn} == {"by hand"}
+        assert self.open(folder, tmp_path / "j").next[0] != drawn  # drawn once, and not again
+
+        for step in done.undo.split(" && "):
+            shutil.copy(*shlex.split(step)[1:])
+        assert {name: (folder / name).read_bytes() for name in before} == before
+
+    def test_drawn_queries_stay_drawn_where_single_pairs_are_added(self, folder, tmp_path):
+        """One label of a query that is drawn; then a pair of another query, which nobody drew."""
+        session = self.open(folder, tmp_path / "j")
+        drawn = self.finish(session)
+        apply(session)
+        pairs = open_judging(load(folder), "fts; bm25", tmp_path / "k", embedder="none", random=False)
+        while pairs.next[0] == drawn:
+            pairs.skip()
+        other = pairs.next[0]
+        pairs.give(1)
+        apply(pairs)
+        now = load(folder)
+        assert now.sampled == "duel"
+        assert (now.drawn, now.how_drawn) == ({drawn}, {drawn: "random", other: "duel"})
 
     def test_labels_that_were_drawn_are_kept_and_their_queries_not_drawn_again(self, folder, tmp_path):
         queries = [query.id for query in load(folder).split("all")]

@@ -26,6 +26,7 @@ from steelyard_eval.datasets import check
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.show.report import write_report
 from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.show.runs_paired import causes
 from steelyard_eval.tune.replaced import keep_back
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
@@ -527,6 +528,18 @@ def test_changed_labels_are_told_from_a_change_of_search(folder):
     assert "is +0.200 nDCG@10 against that of run 1" in str(sy.load(folder).runs())
 
 
+def test_how_queries_were_drawn_is_told_as_changed_and_is_unknown_of_older_runs(folder):
+    """The label is the same; first nothing is said of it, then that its query was drawn, then nothing is kept."""
+    keep(sy.load(folder).dataset, "recommend", document())
+    batch = {"sampled": "random", "labels": {"q1": ["m1"]}}
+    (folder / "dataset.json").write_text(json.dumps({"name": "mine", "provenance": [batch]}))
+    keep(sy.load(folder).dataset, "recommend", document())
+    first, second = kept(sy.load(folder).dataset)
+    assert causes(first, second) == ["provenance"]
+    older = {name: digest for name, digest in first.states.items() if name != "provenance"}
+    assert causes(replace(first, facts={**first.facts, "states": older}), second) == []
+
+
 def test_lists_are_named_as_changed_where_the_contenders_and_labels_are_the_same(folder):
     """Run 2 has other lists of the same contenders, run 3 another contender."""
     for found in (document(), document(entries=("m2", "m1")), document(strategy="fts")):
@@ -569,7 +582,7 @@ def weights(strategy):
 
 
 def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
-    """The two runs share entries, queries and labels, and have result lists of their own."""
+    """The two runs share entries, queries, labels and provenance, and have result lists of their own."""
     data = sy.load(folder)
     for entries in (["m1", "m2"], ["m2", "m1"]):
         keep(data.dataset, "compare", document(entries=entries))
@@ -582,7 +595,7 @@ def test_a_run_is_deleted_with_what_was_kept_for_it_alone(folder):
 
     assert said == f"deleted: run 1, compare of {first.at}\nkept are: 2\n"
     assert kept(data.dataset) == [second]
-    assert (before, left) == (5, set(second.states.values()))
+    assert (before, left) == (6, set(second.states.values()))
     for words in (["1", "--delete"], ["--delete"], ["2", "2", "--delete"], ["2", "--delete", "--out", "w.json"]):
         assert CliRunner().invoke(main, ["runs", str(folder), *words]).exit_code == 2
     assert kept(data.dataset) == [second]

@@ -64,8 +64,8 @@ def check(
         said += document["changes"]
     if report.dataset is not None:
         data = report.dataset
-        labels = data.sampled, data.pool
-        document |= stated(*labels)
+        labels = data.sampled, data.pool, data.provenance
+        document |= stated(data.sampled, data.pool)
         reported += unstated(*labels) if data.qrels else ()
         said += in_words(*labels) if data.qrels else ()
         reported += _without_relevant(data)

@@ -21,6 +21,7 @@ from steelyard_eval.cli.commands.options import (
     recording_option,
     seed_option,
     split_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.default_systems import SYSTEMS
@@ -75,7 +76,7 @@ def record(
     as_json: bool,
 ) -> None:
     """Save signal tables of systems, a folder for each under OUT, or of lists of other engines."""
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(embedder)
     if runs is None:
         folders = record_systems(data, listed(systems), Path(out), split, limit or 10, embedder, rerank, jobs)
     else:
@@ -120,7 +121,7 @@ def record(
     "(RecallAll@10 and Judged@10 only where --metrics names metrics) or .parquet.",
 )
 @intents_option
-@embedder_option
+@standing_embedder
 @jobs_option
 @seed_option
 @json_option
@@ -144,7 +145,7 @@ def compare(
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
     """
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(options["embedder"])
     named = contenders_of(contenders, more)
     if len(named) == 1 and not options["baseline"] and not options["recording"]:
         options["baseline"] = data.system or None

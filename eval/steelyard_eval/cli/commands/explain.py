@@ -57,7 +57,7 @@ def explain(
     held against it, and may have lists alone. Without a QUERY_ID: the worst queries of the first CONTENDER, or
     those on which it loses most against the second.
     """
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(embedder)
     if query_id is not None and _is_configuration(query_id, data):
         contenders, query_id = (query_id, *contenders), None
     named = contenders_of(contenders, more)

@@ -9,11 +9,11 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     Handed,
-    embedder_option,
     json_option,
     limit_option,
     put,
     split_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
@@ -35,7 +35,7 @@ from steelyard_eval.tune.replaced import write_weights
 @click.option("--out", type=click.Path(), default="search-weights.json", show_default=True)
 @split_option
 @limit_option
-@embedder_option
+@standing_embedder
 @json_option
 def floor(
     dataset: str,
@@ -52,7 +52,7 @@ def floor(
     nine of ten sets of labels. CONFIGURATION is what searches: a system, a strategy, or a weights file; by default
     what dataset.json names, else the baselines' sum.
     """
-    data = load(dataset)
+    data = load(dataset).embedded_by(options["embedder"])
     result = find_floor(
         data,
         contender or None,

@@ -13,13 +13,13 @@ from steelyard_eval.cli.commands.contenders import contenders_argument, contende
 from steelyard_eval.cli.commands.options import (
     EmbedderName,
     Handed,
-    embedder_option,
     intents_option,
     json_option,
     limit_option,
     put,
     seed_option,
     split_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.init_from_store import begin, is_store
@@ -144,7 +144,7 @@ def _end(found: Gating, strict: bool) -> None:
     show_default=True,
     help="The file for GitHub Actions.",
 )
-@embedder_option
+@standing_embedder
 @click.option(
     "--sampled",
     type=click.Choice(["all", "random", "log", "failing", "duel", "by hand"]),

@@ -14,16 +14,16 @@ from steelyard_eval.cli.commands import judge_texts
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.judge_texts import KEYS
-from steelyard_eval.cli.commands.options import embedder_option, json_option, put, seed_option, tell
+from steelyard_eval.cli.commands.options import json_option, put, seed_option, standing_embedder, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.notebook.label import by_model, whole_queries
+from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
-from steelyard_eval.notebook.label.judgments import folder_of, judgments_of
+from steelyard_eval.notebook.label.judgments import Pair, folder_of, judgments_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
@@ -45,9 +45,9 @@ from steelyard_eval.recording.workspace import embedder_of
 @click.option(
     "--most", type=click.IntRange(1), metavar="N", default=200, show_default=True, help="Pairs it judges."
 )
-@click.option("--yes", is_flag=True, help="Ask it without asking you first.")
+@click.option("--yes", is_flag=True, help="Call the model, or take labels out, without asking first.")
 @click.option("--split", help="train, dev, test, or all, the default.")
-@embedder_option
+@standing_embedder
 @seed_option
 @json_option
 def judge(
@@ -87,11 +87,11 @@ def judge(
                 "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
                 "--second-to and --apply"
             )
-        data = load(dataset)
+        data = load(dataset).embedded_by(embedder)
         folder = Path(out) if out else folder_of(data, name)
         _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes, as_json)
         return
-    data, asked = load(dataset), list[str]()
+    data, asked = load(dataset).embedded_by(embedder), list[str]()
     folder = Path(out) if out else folder_of(data, second_to or name)
     if from_log:
         data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
@@ -103,17 +103,12 @@ def judge(
         for judge_ in (name, second_to or name):  # before queries are typed
             judgments_of(data, folder / f"{judge_}.jsonl")
         write_queries(data, seed)
-        data = load(dataset)
+        data = load(dataset).embedded_by(embedder)
     given = contenders_of(contenders, ()) or None
     embedder = embedder_of(data, embedder, given or ())
     if applies and not (given or second_to or from_log) and random is None:
         answers = judgments_of(data, folder / f"{name}.jsonl")
         random = any(one.drawn for one in answers.values())
-        if random and data.by_pairs:
-            raise click.UsageError(
-                f"{data.called} has labels of a duel, and some of your answers are on queries drawn at random: "
-                "--random --apply puts these in the place of the others, --duel --apply adds all; name one"
-            )
         given = None if random or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
@@ -125,8 +120,8 @@ def judge(
     if asks and given is None and random is None and not (from_log or second_to):
         tell_user(judge_texts.kind(session))
     if applies:
-        stated = whole_queries.to_state(session.pool, session.random, session.given)
-        done = apply(session)
+        stated = session.state
+        done = apply(session, lambda removed: yes or (not as_json and _sure(removed)))
         written = [str(path) for path in done.written]
         lines = judge_texts.applied(done, session, stated)
         counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
@@ -149,7 +144,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
     """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
     if not asks_nothing:
         ids = draw_from_log(data, seed, log)
-        return load(data.path), ids
+        return replace(load(data.path), embedder=data.embedder, chosen=data.chosen), ids
     ids, new = drawn_from_log(data, seed, log)
     return replace(data, queries=(*data.queries, *new)), ids
 
@@ -167,6 +162,12 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
     told = f"{counted(len(session.given), 'pair')} judged, in {session.file}\n{by_model.agreed(agreement)}"
     put({**document, **agreement}, as_json, told)
+
+
+def _sure(removed: list[Pair]) -> bool:
+    """Whether labels are to be taken out; nobody is asked where there is no terminal."""
+    count = counted(len(removed), "label")
+    return sys.stdin.isatty() and click.confirm(f"--apply takes {count} out, {removed[0]} first; do it?", err=True)
 
 
 def _work(session: Session) -> None:

@@ -16,7 +16,7 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.decide.steps import deciding, labelled_as, rough
+from steelyard_eval.decide.steps import deciding, rough
 from steelyard_eval.gate.gating import Gate
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
@@ -73,12 +73,9 @@ def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> 
 
 def notes(session: Session, found: DeskDocument) -> Iterator[str]:
     """What dataset.json says of the labels, and where queries are marked that nothing answers."""
-    if found["state"] and found["given"]:
-        if found["written"]:
-            once = ", once a query is judged in full" if found["drawn"] else ""
-            yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
-        elif found["drawn"]:
-            yield f"{found['qrels']} has drawn queries alone, because other labels do not stand for the rest"
+    if found["state"] and found["given"] and found["written"]:
+        once = ", once a query is judged in full" if found["drawn"] else ""
+        yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
     if marked := session.unanswerable:
         yield (
             f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
@@ -125,7 +122,7 @@ def _singles(session: Session) -> Iterator[str]:
     """How answers become labels that nobody asked for while whole queries were judged."""
     if any(not session.given[pair].drawn for pair in session.waiting):
         command = again(contenders=(), random=False, from_log=False, feedback=None)
-        what = "to add the answers on single pairs, too (a verdict may then be try at most)"
+        what = "to add the answers on single pairs, too (drawn queries decide, as before)"
         yield step_in_terminal({"what": what, "command": f"{command} --apply"})
 
 
@@ -133,17 +130,14 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
     if done.written:
         yield f"written: {', '.join(map(str, done.written))}"
-    if stated.get("sampled") == "duel" and any(path.name == MANIFEST for path in done.written):
-        yield wrapped(
-            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: a '
-            "verdict is try at most. judge --random labels what may ship; without that line it is as before"
-        )
+    if any(path.name == MANIFEST for path in done.copies):
+        yield from map(wrapped, _stated(stated, session))
     kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
     counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
     graded = sum(one.grade is not None for one in session.given.values())
     file, own = labels_file(session.pool.dataset.path), graded - len(session.waiting)
     same = f"no label changed: {file} has your {counted(own, 'label')} already"
-    changed = f"labels: {counts}" if done.before else same if own else "none of your answers is a label yet"
+    changed = f"labels: {counts}" if done.moved else same if own else "none of your answers is a label yet"
     yield wrapped(f"{changed}{_unlabelled(session)}")
     if again_ := done.again:
         what = f"{len(again_)} of the added had been added before, and {file} lost them since{_named(again_)}"
@@ -151,10 +145,10 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     yield from _singles(session)
     if session.waiting or not own:
         yield step_in_terminal({"what": "go on judging", "command": again()})
-    if not (own or done.before):
+    if not (own or done.moved):
         return
-    dataset, first = load(session.pool.dataset.path), ""
-    if done.before and Gate.of(dataset).of_other_labels():
+    dataset, first = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto"), ""
+    if done.moved and Gate.of(dataset).of_other_labels():
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
         options = {"--update": True, "--because": "new labels"}
@@ -162,8 +156,24 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         first = "then "
     decide = deciding(dataset)
     yield step_in_terminal({"what": f"{first}{decide.what}", "command": decide.command})
-    if done.before:
-        yield step_in_terminal({"what": "to undo", "command": labelled_as(done.before, dataset)})
+    if done.undo:
+        yield step_in_terminal({"what": "to undo", "command": done.undo})
+
+
+def _stated(stated: Mapping[str, object], session: Session) -> Iterator[str]:
+    """What dataset.json now says of labels that came about in several ways, and what that means."""
+    labelled = session.held.keys() | session.labels.keys()
+    if "provenance" in stated and session.random:
+        others = len(labelled) - len(load(session.pool.dataset.path).drawn)
+        yield (
+            f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
+            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand"
+        )
+    elif stated.get("sampled") == "duel":
+        yield (
+            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: by '
+            "these a verdict is try at most. judge --random labels what may ship"
+        )
 
 
 def _named(pairs: Sequence[Pair]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from steelyard.base.files import write_text
@@ -15,13 +17,15 @@ from steelyard_eval.cli.commands.options import (
     json_option,
     put,
     seed_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi
+from steelyard_eval.learn.log_formats import from_soleri, from_ubi, told_of
 from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.learn.use.kinds import KINDS
@@ -66,7 +70,7 @@ FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where i
 @click.option("--document", type=click.Path(), metavar="FILE", help="Write the JSON document to this file.")
 @floor_option
 @intents_option
-@embedder_option
+@standing_embedder
 @json_option
 def learn(
     dataset: str,
@@ -93,7 +97,7 @@ def learn(
     Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
     it, *.current.json and *.try.json.
     """
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(embedder)
     log: str | HeldLog | None = feedback
     if source:
         use = gather(data, source, log=feedback, keep_queries=keep_queries)
@@ -177,6 +181,10 @@ def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> No
     ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
     object a line.
     """
-    lines = list((from_ubi if source == "ubi" else from_soleri)(files))
+    left_out: Counter[str] = Counter()
+    lines = list((from_ubi if source == "ubi" else from_soleri)(files, left_out))
     write_text(out, "".join(lines))
-    put({"file": out, "impressions": len(lines)}, as_json, f"{out}: {len(lines)} impressions")
+    for sentence in told_of(left_out):
+        note(sentence)
+    document = {"file": out, "impressions": len(lines), "left_out": dict(sorted((+left_out).items()))}
+    put(document, as_json, f"{out}: {counted(len(lines), 'impression')}")

@@ -7,7 +7,7 @@ import sys
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.options import Handed, embedder_option, json_option, put
+from steelyard_eval.cli.commands.options import Handed, json_option, put, standing_embedder
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.learn.loop import WEIGHTS
 from steelyard_eval.learn.loop import loop as run_loop
@@ -32,7 +32,7 @@ CURRENT = "What you use today; the file --weights by default, where there is one
 @click.option("--adopt", is_flag=True, help="Let what ships replace --weights.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the gate cannot tell.")
 @click.option("--keep-queries", is_flag=True, help="Write the texts of queries into the logs, too.")
-@embedder_option
+@standing_embedder
 @json_option
 def loop(
     dataset: str,

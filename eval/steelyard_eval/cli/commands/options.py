@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import wraps
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import click
+from click.core import ParameterSource
 
 from steelyard.base.escape import harmless
+from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.recording.scheduler import scheduled
 
 Handed: TypeAlias = Any
@@ -49,8 +54,10 @@ hnsw_option = click.option(
     "faster where there are very many, and some of the nearest are missed.",
 )
 split_option = click.option("--split", help="train, dev, test, all; the data set's own choice by default.")
+
+
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
-"""The embedders of data sets; `Workspace.open` says what they are."""
+"""The embedders of data sets, as `datasets.named` has them, which would be loaded for every command."""
 
 
 class EmbedderName(click.Choice[str]):
@@ -70,8 +77,33 @@ embedder_option = click.option(
     show_default=True,
     type=EmbedderName(),
     help="recorded: vectors of the data set (recorded:MODEL, if of several models); lsa: fitted on its texts; "
-    "auto: recorded vectors if there are any, else lsa; none: keywords only. The others need an extra.",
+    "auto: what dataset.json names, else recorded vectors if there are any, else lsa; none: keywords only. The "
+    "others need an extra.",
 )
+
+
+def standing_embedder(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --embedder to a command; once it has succeeded, dataset.json says the choice to all later ones."""
+
+    @wraps(command)
+    def choosing(*args: Handed, **kwargs: Handed) -> None:
+        from steelyard_eval.datasets.manifest import FILE, choose_for  # with all data sets: not for every command
+
+        ctx = click.get_current_context()
+        typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
+        name, folder = str(ctx.params["embedder"]), Path(str(ctx.params["dataset"]))
+        judges = ctx.params.get("applies") is False and ctx.params["as_json"]  # which asks nothing
+        shows = judges or ctx.params.get("lists") or ctx.params.get("dry_run")
+        if typed and name == "auto" and not shows:
+            choose_for(folder, None)
+        command(*args, **kwargs)
+        if typed and name != "auto" and not shows and choose_for(folder, name):
+            told = f"{folder / FILE} now names the embedder {name}, which later commands use"
+            note(f"{told}; --embedder auto takes it out")
+
+    return embedder_option(choosing)
+
+
 vault_embedder_option = click.option(
     "--embedder",
     type=click.Choice(["lsa", "none", "minilm", "minilm-int8", "wordllama", "api"]),

@@ -13,7 +13,6 @@ from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import by_option
 from steelyard_eval.cli.commands.options import (
     Handed,
-    embedder_option,
     floor_option,
     intents_option,
     jobs_option,
@@ -22,6 +21,7 @@ from steelyard_eval.cli.commands.options import (
     put,
     recording_option,
     seed_option,
+    standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.datasets import Dataset, load
@@ -62,7 +62,7 @@ _CHOICE = (
     recording_option,
     limit_option,
     intents_option,
-    embedder_option,
+    standing_embedder,
     seed_option,
     json_option,
 )
@@ -103,7 +103,7 @@ def tune(
     if contender and by:
         raise click.UsageError(f"{contender} and {by} are two to start from; name one")
     regular_target(Path(out))
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(options["embedder"])
     result = run_tune(data, contender or by or None, strategy, **options)
     result, floors = floored(result, data, floor, options["embedder"])
     keep(data, "tune", result.to_json(), result.weights)
@@ -164,7 +164,7 @@ def recommend(
     --embedding-calls). Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
     """
     regular_target(Path(out))  # before the work, whose result would be lost
-    data = load(dataset, intents)
+    data = load(dataset, intents).embedded_by(options["embedder"])
     labels = read_model_labels(model_labels, data) if model_labels else None
     options["embedder"] = embedder_of(data, options["embedder"], [current])
     answer = run_recommend(data, current, model_labels=labels, **options)

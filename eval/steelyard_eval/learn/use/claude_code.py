@@ -12,8 +12,8 @@ from steelyard_eval.learn.use.records import Record, objects, seconds, text_of
 from steelyard_eval.learn.use.session import AgentSaid, Event, PersonAsked
 from steelyard_eval.learn.use.tools import Calls
 
-_OURS = ("<command-", "<local-command", "<system-reminder", "Caveat:", "[Request interrupted")
-"""How texts begin that the program writes in a person's name."""
+_MARKS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic", "interruptedMessageId")
+"""Fields of records that the program writes in a person's place."""
 
 
 def matches(record: Record) -> bool:
@@ -36,8 +36,18 @@ def events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
         content = message.get("content")
         if record.get("type") == "assistant":
             yield from _answer(content, calls, time)
-        elif record.get("type") == "user" and not record.get("isMeta"):
-            yield from _question(content, calls, time)
+        elif record.get("type") == "user":
+            yield from _answered(content, calls, time)
+            if _is_persons(record):
+                yield from _question(content)
+
+
+def _is_persons(record: Record) -> bool:
+    """Whether no field of a record says that the program wrote it; `follow` looks at its text."""
+    origin = record.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else record.get("turnOrigin")
+    written = any(record.get(mark) for mark in _MARKS) or record.get("promptSource") == "system"
+    return not written and kind in (None, "", "human")
 
 
 def _blocks(content: object) -> list[Record]:
@@ -54,12 +64,16 @@ def _answer(content: object, calls: Calls, time: float | None) -> Iterator[Event
             yield from calls.made(str(block.get("id")), str(block.get("name") or ""), block.get("input"), time)
 
 
-def _question(content: object, calls: Calls, time: float | None) -> Iterator[Event]:
+def _answered(content: object, calls: Calls, time: float | None) -> Iterator[Event]:
+    for block in _blocks(content):
+        if block.get("type") == "tool_result":
+            failed = block.get("is_error") is True
+            yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
+
+
+def _question(content: object) -> Iterator[Event]:
     blocks = _blocks(content)
-    answers = [block for block in blocks if block.get("type") == "tool_result"]
-    for block in answers:
-        failed = block.get("is_error") is True
-        yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
-    text = text_of([block for block in blocks if block.get("type") == "text"])
-    if text and not answers and not text.lstrip().startswith(_OURS):
+    if any(block.get("type") == "tool_result" for block in blocks):
+        return
+    if text := text_of([block for block in blocks if block.get("type") == "text"]):
         yield PersonAsked(text)

@@ -41,7 +41,7 @@ def _event(kind: str, payload: Record, calls: Calls, time: float | None) -> Iter
         text = text_of(payload.get("content"))
         if payload.get("role") == "assistant":
             yield AgentSaid(text)
-        elif payload.get("role") == "user" and text and not text.lstrip().startswith("<"):
+        elif payload.get("role") == "user" and text and not text.lstrip().startswith("<"):  # its own are tagged
             yield PersonAsked(text)
     elif kind == "response_item" and what in CALLS:
         name, space = str(payload.get("name") or "shell"), payload.get("namespace")

@@ -1,18 +1,19 @@
-"""What the data set knows of the entries that a list names."""
+"""What the data set knows of what logs name: its entries, and what scores mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.memory.entry import Entry
 from steelyard_eval.compare.mentioned import Mentioned
 
 
 class Corpus:
-    """What the data set knows of the entries that a list names."""
+    """What the data set knows of the entries that a list names, and of `scores` (`Dataset.scores`)."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], scores: Mapping[str, str] | None = None) -> None:
         self.names = Mentioned(entries)
+        self.scores = scores or {}
         self._by_id = {entry.id: entry for entry in entries}
 
     def __contains__(self, name: str) -> bool:

@@ -41,6 +41,7 @@ from steelyard_eval.learn.use.wording import (
     is_inside,
     is_same_file,
     is_untold,
+    persons_words,
     plain_words,
     runs_of,
     sentences,
@@ -131,9 +132,10 @@ class _Session:
             case Searched():
                 yield from self._search(event)
             case PersonAsked():
-                self._turn += 1
-                self._asked = event.text[:LONGEST_SAID]
-                self._told = plain_words(self._asked)
+                if words := persons_words(event.text[:LONGEST_SAID]):
+                    self._turn += 1
+                    self._asked = words
+                    self._told = plain_words(words)
             case AgentSaid():
                 self._said(FENCED.sub("\n", event.text[:LONGEST_SAID]), "cited")
             case Kept():

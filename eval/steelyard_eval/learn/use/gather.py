@@ -18,7 +18,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import STRENGTH, followed
-from steelyard_eval.learn.use.impressions import Impression, Line, Writer, own_key
+from steelyard_eval.learn.use.impressions import ASIDE, Impression, Line, Writer, own_key
 from steelyard_eval.learn.use.kinds import KINDS, UseKind
 from steelyard_eval.learn.use.records import files_of
 
@@ -91,7 +91,7 @@ def gather(
         For a file that cannot be read.
     """
     kind, files = _found(source, environ)
-    corpus = Corpus(dataset.entries)
+    corpus = Corpus(dataset.entries, dataset.scores)
     writer = Writer(dataset, corpus, kind.name, own_key(environ), keep_queries)
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -101,12 +101,9 @@ def gather(
         for call in followed(session.events, corpus):
             counts["calls"] += 1
             counts["asked again"] += call.asked_again
-            if call.search.hits is None:
-                counts["unreadable"] += 1
-                continue
             made = writer.impression(call, session.client, session.simulated)
-            if made is None:
-                counts["empty or failed" if not call.search.hits else "of other stores"] += 1
+            if isinstance(made, str):
+                counts[made] += 1
                 continue
             mark = made.line["search"]
             impressions[mark] = _joined(impressions[mark], made) if mark in impressions else made
@@ -211,9 +208,7 @@ def _record(
         "tried": kind.tried,
         "files": len(files),
         "calls": counts["calls"],
-        "aside": {
-            name: counts[name] for name in ("unreadable", "empty or failed", "of other stores") if counts[name]
-        },
+        "aside": {name: counts[name] for name in ASIDE if counts[name]},
         "read": len(fresh),
         "searches": len(searches),
         "clients": len({line.get("client_id") for line in searches}),

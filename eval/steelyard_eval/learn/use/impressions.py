@@ -32,6 +32,13 @@ from steelyard_eval.learn.use.session import Searched
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
 KEY = "log.key"
 """The file with this user's key: without it nobody can try texts against the hashes of a log."""
+ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = (
+    "unreadable",
+    "empty or failed",
+    "of other stores",
+    "without a time that can be read",
+)
+"""Why a search is left out: its answer, its list, its entries or its filter, its time."""
 Line = dict[str, Any]
 
 
@@ -61,13 +68,19 @@ class Writer:
         self.policies: dict[str, Line] = {}
         self._engines: dict[tuple[str, int | None], str] = {}
 
-    def impression(self, call: Followed, client: str, simulated: bool = False) -> Impression | None:
-        """The line of a search; None where none of its entries is the data set's, or it filters by what is not."""
+    def impression(self, call: Followed, client: str, simulated: bool = False) -> Impression | str:
+        """The line of a search, or in words why it has none: `ASIDE` lists them."""
         search = call.search
+        if search.hits is None:
+            return UNREADABLE
+        if not search.hits:
+            return EMPTY
         hits, names = self._hits(search)
         narrowed = self._narrowed(search.narrowed or {})
-        if not names or narrowed is None or search.time is None:
-            return None
+        if not names or narrowed is None:
+            return FOREIGN
+        if search.time is None:
+            return TIMELESS
         filters = None if search.narrowed is None else Filters.of(narrowed)
         mark = self.hashed("search", search.key)
         line = {

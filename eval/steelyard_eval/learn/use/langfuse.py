@@ -1,7 +1,8 @@
 """Langfuse: exported observations and scores, as JSON or JSON lines.
 
 Fields by its documentation, in snake case (exports to a blob store) and in camel case (the API and the interface);
-no export was at hand to try it on. A score of 0 on a RETRIEVER says that its list was of no use.
+no export was at hand to try it on. A score of 0 on a RETRIEVER says that its list was of no use, where the data
+set says of its name that higher is better.
 """
 
 from __future__ import annotations
@@ -33,18 +34,20 @@ def spans(record: Record) -> Iterable[TraceSpan]:
     kind = str(record.get("type") or "").upper()
     if "value" in record and _of(record, "observation_id", "observationId"):
         if record["value"] in (0, "0", False):
-            yield TraceSpan(f"score {key}", trace, RATING, name=_of(record, "observation_id", "observationId"))
+            rated = _of(record, "observation_id", "observationId")
+            yield TraceSpan(f"score {key}", trace, RATING, name=rated, asked=record.get("name"))
         return
     begun, ended = seconds(_any(record, "start_time", "startTime")), seconds(_any(record, "end_time", "endTime"))
     name, conversation = str(record.get("name") or ""), _of(record, "session_id", "sessionId")
+    parent = _of(record, "parent_observation_id", "parentObservationId")
     asked, given = record.get("input"), loaded(record.get("output"))
     if kind == "RETRIEVER":
-        yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, name, query_in(asked), given)
+        yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, name, query_in(asked), given, parent)
     elif kind == "TOOL":
-        yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, given)
+        yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, given, parent)
     elif kind in ("GENERATION", "AGENT", "CHAIN", "SPAN"):
-        root = not _of(record, "parent_observation_id", "parentObservationId")
-        yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked if root else None, given)
+        asked = None if parent else asked
+        yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked, given, parent)
     elif trace:
         yield TraceSpan(key, trace, "", conversation)
 

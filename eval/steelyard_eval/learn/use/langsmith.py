@@ -1,7 +1,8 @@
 """LangSmith: exported runs and feedback, as JSON or JSON lines.
 
 Fields by its documentation (run data format, feedback data format); no export was at hand to try it on. A document
-names its entry by `id`, else in its metadata. Feedback of 0 on a retriever's run says that its list was of no use.
+names its entry by `id`, else in its metadata. Feedback of 0 on a retriever's run says that its list was of no use,
+where the data set says of its key that higher is better.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def spans(record: Record) -> Iterable[TraceSpan]:
     """The steps of a trace in a record."""
     if "run_id" in record and "key" in record:
         if record.get("score") in (0, False) and record.get("score") is not None:
-            yield TraceSpan(f"feedback {record.get('id')}", "", RATING, name=str(record["run_id"]))
+            rated = str(record["run_id"])
+            yield TraceSpan(f"feedback {record.get('id')}", "", RATING, name=rated, asked=record["key"])
         return
     key, trace = str(record.get("id") or ""), str(record.get("trace_id") or record.get("id") or "")
     extra = object_of(record.get("extra"))
@@ -29,15 +31,18 @@ def spans(record: Record) -> Iterable[TraceSpan]:
     conversation = next((str(about[name]) for name in THREADS if about.get(name)), "")
     begun, ended = seconds(record.get("start_time")), seconds(record.get("end_time"))
     inputs, outputs = object_of(record.get("inputs")), object_of(record.get("outputs"))
+    parent = str(record.get("parent_run_id") or "")
     kind, name = record.get("run_type"), str(record.get("name") or "")
     if kind == "retriever":
         documents = _documents(outputs)
-        yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, name, query_in(inputs), documents)
+        yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, name, query_in(inputs), documents, parent)
     elif kind == "tool":
         asked = loaded(inputs.get("input", inputs))
-        yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, outputs.get("output", outputs))
+        given = outputs.get("output", outputs)
+        yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, given, parent)
     elif kind in ("llm", "chain"):
-        yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", None, outputs.get("output", outputs))
+        given = outputs.get("output", outputs)
+        yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", None, given, parent)
     elif trace:
         yield TraceSpan(key, trace, "", conversation)
     for child in objects(record.get("child_runs")):

@@ -25,22 +25,20 @@ def spans(record: Record) -> Iterable[TraceSpan]:
     for span, attributes in list(raw_spans(record)) or [(record, record)]:
         has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
         kind = str(has.get(KIND) or span.get("span_kind") or "").upper()
-        key, trace = ids_of(span)
+        key, trace, parent = ids_of(span)
         begun, ended = times_of(span)
         conversation = str(has.get("session.id") or "")
         asked, given = has.get("input.value"), has.get("output.value")
         if kind in DOCUMENTS:
             asked = has.get("reranker.query") or asked
-            yield TraceSpan(
-                key, trace, SEARCH, conversation, begun, ended, "", asked, _documents(has, DOCUMENTS[kind])
-            )
+            given = _documents(has, DOCUMENTS[kind])
+            yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, "", asked, given, parent)
         elif kind == "TOOL":
-            yield TraceSpan(
-                key, trace, TOOL, conversation, begun, ended, str(has.get("tool.name") or ""), asked, given
-            )
+            name = str(has.get("tool.name") or "")
+            yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, given, parent)
         elif kind in ("LLM", "AGENT", "CHAIN"):
-            root = not (span.get("parent_id") or span.get("parentSpanId"))
-            yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked if root else None, given)
+            asked = None if parent else asked
+            yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked, given, parent)
         elif trace:
             yield TraceSpan(key, trace, "", conversation)
 

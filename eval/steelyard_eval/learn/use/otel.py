@@ -6,19 +6,23 @@ opt-in there: a program has to be told to capture content. OTLP in JSON is read,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from steelyard_eval.learn.use.records import Record, loaded, object_of, objects, seconds
 from steelyard_eval.learn.use.spans import ANSWER, CHANGE, SEARCH, TOOL, TraceSpan
 
-_VALUES = ("stringValue", "doubleValue", "boolValue", "intValue", "bytesValue")
+_VALUES = tuple(
+    f"{kind}{value}" for value in ("Value", "_value") for kind in ("string", "double", "bool", "int", "bytes")
+)
+_CAPITAL = re.compile("[A-Z]")
 
 
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
-    if isinstance(record.get("resourceSpans"), list):
-        for resource in objects(record["resourceSpans"]):
-            for scope in objects(resource.get("scopeSpans")):
+    if isinstance(resources := _field(record, "resourceSpans"), list):
+        for resource in objects(resources):
+            for scope in objects(_field(resource, "scopeSpans")):
                 for span in objects(scope.get("spans")):
                     yield span, _listed(span.get("attributes"))
     elif isinstance(attributes := record.get("attributes"), dict):
@@ -27,28 +31,35 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
         yield record, _listed(attributes)
 
 
-def ids_of(span: Record) -> tuple[str, str]:
-    """The ids of a span and of its trace."""
+def ids_of(span: Record) -> tuple[str, str, str]:
+    """The ids of a span, of its trace, and of the span around it, which is empty for none."""
     context = object_of(span.get("context"))
-    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
-    key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
-    return f"{trace}/{key}".replace("0x", ""), str(trace).removeprefix("0x")
+    trace = _field(span, "traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
+    key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
+    parent = _field(span, "parentSpanId") or span.get("parent_id")
+    around = f"{trace}/{parent}".replace("0x", "") if parent else ""
+    return f"{trace}/{key}".replace("0x", ""), str(trace).removeprefix("0x"), around
 
 
 def times_of(span: Record) -> tuple[float | None, float | None]:
     """When a span began and ended."""
-    begun = seconds(span.get("startTimeUnixNano") or span.get("start_time"))
-    return begun, seconds(span.get("endTimeUnixNano") or span.get("end_time"))
+    begun = seconds(_field(span, "startTimeUnixNano") or span.get("start_time"))
+    return begun, seconds(_field(span, "endTimeUnixNano") or span.get("end_time"))
+
+
+def _field(record: Record, name: str) -> object:
+    """A field of protobuf's JSON, whose names readers have to accept as they stand in the schema, too."""
+    return record.get(name) or record.get(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name))
 
 
 def spans(record: Record) -> Iterable[TraceSpan]:
     """The steps of a trace in a record."""
     for span, has in raw_spans(record):
-        key, trace = ids_of(span)
+        key, trace, parent = ids_of(span)
         begun, ended = times_of(span)
         conversation = str(has.get("gen_ai.conversation.id") or "")
         kind, name, asked, given = _read(has)
-        yield TraceSpan(key, trace, kind, conversation, begun, ended, name, asked, given)
+        yield TraceSpan(key, trace, kind, conversation, begun, ended, name, asked, given, parent)
 
 
 def _read(has: Mapping[str, object]) -> tuple[str, str, object, object]:
@@ -90,9 +101,9 @@ def _listed(attributes: object) -> dict[str, object]:
 def _value(value: object) -> object:
     if not isinstance(value, dict):
         return value
-    if isinstance(array := value.get("arrayValue"), dict):
+    if isinstance(array := _field(value, "arrayValue"), dict):
         values = array.get("values")
         return [_value(item) for item in values] if isinstance(values, list) else []
-    if isinstance(pairs := value.get("kvlistValue"), dict):
+    if isinstance(pairs := _field(value, "kvlistValue"), dict):
         return _listed(pairs.get("values"))
     return next((value[key] for key in _VALUES if key in value), None)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.fields import parse_time
+from steelyard.base.fields import parse_number, parse_time
 from steelyard.base.files import LONGEST_INTEGER, MAX_NESTING, is_deep
 from steelyard.base.inputs import lines, open_unpacked
 
@@ -23,6 +24,10 @@ DEEPEST = 12
 """Folders inside one another that are looked into."""
 FIRST_TIME, LAST_TIME = -62_135_596_800, 253_402_300_800
 """Seconds of the years 1 and 10,000, between which a time can be written down."""
+SHORTEST_NUMBER = 9
+"""Characters of a text that is a number of seconds or less; a shorter one is a date, such as 20260810."""
+_UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+"""Numbers below the first are in the unit that the second divides."""
 LISTS = ("data", "runs", "observations", "traces", "spans", "feedback", "scores", "items")
 """Keys under which exports keep their records."""
 Record = dict[str, object]
@@ -63,12 +68,25 @@ def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
 
 
 def seconds(value: object) -> float | None:
-    """A time in seconds UTC, from text, seconds, or nanoseconds as text; None for what is none."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and 15 < len(value) < LONGEST_INTEGER:
-        value = int(value) / 1e9
+    """A time in seconds UTC, from ISO 8601 or a number since 1970, were it text; None for what is none.
+
+    A number is of seconds, milliseconds, microseconds or nanoseconds: its size says which, because in each of the
+    others it would lie before March 1973 or after the year 5000.
+
+    >>> seconds(1786356000), seconds(1786356000000), seconds("1786356000000000000")
+    (1786356000.0, 1786356000.0, 1786356000.0)
+    """
+    if isinstance(value, str) and SHORTEST_NUMBER <= len(value) < LONGEST_INTEGER:
+        with suppress(ValueError):  # text of a date
+            value = int(value) if value.isascii() and value.isdigit() else parse_number(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        unit = next((unit for most, unit in _UNITS if abs(value) < most), None)
+        if unit is None or not value:  # 0 is how protobuf writes that a time is not known
+            return None
+        value = value / unit
     try:
         time = parse_time(value)
-        return time if time is not None and FIRST_TIME <= time < LAST_TIME else None
+        return time if FIRST_TIME <= time < LAST_TIME else None
     except (ValueError, OverflowError):
         return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.base.errors import DataError
+from steelyard.base.errors import DataError, shown
 from steelyard_eval.learn.use.answers import hits_of
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.records import Record, loaded, records_of, text_of
@@ -23,6 +23,10 @@ from steelyard_eval.learn.use.session import (
 from steelyard_eval.learn.use.tools import Calls
 
 MOST_SPANS = 1_000_000
+DEEPEST = 100
+"""Spans inside one another that are looked at."""
+NAMED = 20
+"""Notes, from which on further scores are not told apart by name."""
 SEARCH, TOOL, ANSWER, CHANGE, RATING = "search", "tool", "answer", "change", "rating"
 
 
@@ -31,8 +35,9 @@ class TraceSpan:
     """One step of a trace.
 
     `kind` is one of the constants above, or empty for a span that only joins its trace to a conversation.
-    `asked` is the query of a search, the arguments of a call, or the question; `given` what came of it. `begun`
-    and `ended` are seconds UTC. `name` is the engine, the tool, the entry that was changed, or the search rated.
+    `asked` is the query of a search, the arguments of a call, the question, or the score that is 0; `given` what
+    came of it. `begun` and `ended` are seconds UTC. `name` is the engine, the tool, the entry that was changed, or
+    the search rated. `parent` is the key of the span around it.
     """
 
     key: str
@@ -44,6 +49,7 @@ class TraceSpan:
     name: str = ""
     asked: object = None
     given: object = None
+    parent: str = ""
 
 
 def sessions(
@@ -69,7 +75,7 @@ def sessions(
         if span.conversation:
             conversations.setdefault(span.trace, span.conversation)
     groups: dict[str, list[TraceSpan]] = {}
-    ratings = [span for span in spans.values() if span.kind == RATING]
+    ratings = [span for span in spans.values() if span.kind == RATING and _dismisses(span, corpus.scores, faults)]
     rated = {key: span for span in ratings for key in (span.name, f"{span.trace} {span.name}")}
     for span in spans.values():
         if span.kind and span.kind != RATING:
@@ -78,13 +84,41 @@ def sessions(
         yield UseSession(name, _events(group, Calls(system, corpus.names), rated))
 
 
+def _ends(spans: list[TraceSpan]) -> dict[str, float]:
+    """When each span ended, in seconds UTC; one with others inside it when the last of these did."""
+    ends = {span.key: span.ended or span.begun or 0.0 for span in spans}
+    parents = {span.key: span.parent for span in spans}
+    for span in spans:
+        inner, end = span.key, ends[span.key]
+        for _ in range(DEEPEST):
+            inner = parents.get(inner, "")
+            if ends.get(inner, end) >= end:
+                break
+            ends[inner] = end
+    return ends
+
+
+def _dismisses(rating: TraceSpan, scores: Mapping[str, str], faults: Counter[str]) -> bool:
+    """Whether a score of 0 says that a list was of no use; one of which nobody said what it means is counted."""
+    name = str(rating.asked)
+    if name not in scores:
+        told = shown(name) if len(faults) < NAMED else "other names"
+        remedy = 'write {"scores": {NAME: "higher"}} into dataset.json, or "lower"'
+        faults[f"scores of 0 by the name {told} left out, because nobody says which are better: {remedy}"] += 1
+    return scores.get(name) == "higher"
+
+
 def _events(spans: list[TraceSpan], calls: Calls, rated: dict[str, TraceSpan]) -> Iterator[Event]:
-    """The spans of one conversation as events: questions when they begin, all else when it ends."""
+    """The spans of one conversation as events: questions when they begin, all else when it ends.
+
+    An answer ends with the last span inside its own at the earliest, whatever the clocks of two machines say.
+    """
+    ends = _ends(spans)
     searched = {(span.trace, span.asked) for span in spans if span.kind == SEARCH and isinstance(span.asked, str)}
     timed = [
         (time, order, i)
         for i, span in enumerate(spans)
-        for order, time in ((0, span.begun or 0.0), (1, span.ended or span.begun or 0.0))
+        for order, time in ((0, span.begun or 0.0), (2 if span.kind == ANSWER else 1, ends[span.key]))
     ]
     for _, order, i in sorted(timed):
         span = spans[i]

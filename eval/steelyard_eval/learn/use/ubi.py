@@ -16,7 +16,7 @@ from steelyard_eval.learn.use.session import Event, Rated, Searched, ShownHit, U
 def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
     """The sessions in some files, a client each."""
     clients: dict[str, list[LogLine]] = {}
-    for text in from_ubi(files):
+    for text in from_ubi(files, faults):
         try:
             line = decode(text.encode())
         except ValueError:

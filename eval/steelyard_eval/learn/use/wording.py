@@ -47,6 +47,22 @@ USELESS = re.compile(
     r"|\b(?:nichts|unpassend|hilft nicht|veraltet|irrelevant|betrifft nicht)\b",
     re.IGNORECASE,
 )
+_ADDED = re.compile(
+    r"^[ \t]*<(system-reminder|ide_\w+|user-prompt-submit-hook|local-command-caveat)\b[^<>]{0,500}>"
+    r".*?(?:</\1>|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""What programs put before or behind the words of a person."""
+_PROGRAM = re.compile(
+    r"<(?:command|local-command|task|bash|teammate|agent|cross-session|channel|hook|session|tool)[-_]\w"
+    r"|<(?:environment|permissions|turn|apps|user|persisted|conversation)[-_ ]\w|<(?:INSTRUCTIONS|skill)>"
+    r"|\[(?:Request interrupted|SYSTEM NOTIFICATION|ASYNC TASK)"
+    r"|Caveat: The messages below|# AGENTS\.md instructions|API Error:"
+    r"|This (?:session|conversation) is being continued from a previous|Another language model started to"
+    r"|(?:[\w:]+ )?(?:\w+ )?hook (?:feedback|success|error|blocking|stopped|additional|callback)",
+    re.IGNORECASE,
+)
+"""How texts begin that programs write in a person's place: echoes, notifications, hooks, summaries."""
 GOES_ON = re.compile(
     r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
     re.IGNORECASE,
@@ -69,6 +85,18 @@ def sentences(text: str) -> list[Sentence]:
 def plain_words(text: str) -> str:
     """The words of a text, in lower case, with single blanks between."""
     return " ".join(_WORD.findall(text.casefold()))
+
+
+def persons_words(text: str) -> str:
+    r"""What a person wrote of a text in their place; empty where a program wrote all of it.
+
+    >>> persons_words("<system-reminder>Be brief.</system-reminder>\nWho rotates keys?")
+    'Who rotates keys?'
+    >>> persons_words("<task-notification><status>completed</status></task-notification>")
+    ''
+    """
+    words = _ADDED.sub("", text).strip()
+    return "" if _PROGRAM.match(words) else words
 
 
 def content_words(text: str) -> set[str]:

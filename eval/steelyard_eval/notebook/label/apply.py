@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.escape import visible
-from steelyard.base.files import canonical, spare, write_texts
-from steelyard.base.inputs import read_bytes
+from steelyard.base.files import canonical, spares, write_texts
+from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
@@ -18,22 +20,37 @@ from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.session import QRELS, Session, lines, qrels_text
+from steelyard_eval.recording.rankings.spelling import word
 
 
 @dataclass(frozen=True)
 class Applied:
     """The files that were changed, and the pairs whose labels the data set did not have so, or has no more.
 
-    `before` is where its file of labels was kept, None where no label differs; `again` are those of the added that
-    had been added before.
+    `copies` are where the files that were changed had been kept, by file, None for one that was not there; `again`
+    are those of the added that had been added before.
     """
 
     written: list[Path]
     added: list[Pair]
     changed: list[Pair]
     removed: list[Pair]
-    before: Path | None
+    copies: dict[Path, Path | None]
     again: list[Pair]
+
+    @property
+    def moved(self) -> bool:
+        """Whether any label is another one now."""
+        return bool(self.added or self.changed or self.removed)
+
+    @property
+    def undo(self) -> str:
+        """The command that gives the data set every file again as it was; empty where none was changed."""
+        words = [
+            ["rm", word(file)] if copy is None else ["cp", word(copy), word(file)]
+            for file, copy in self.copies.items()
+        ]
+        return " && ".join(map(shlex.join, words))
 
 
 def labels_file(folder: Path) -> Path | None:
@@ -41,11 +58,13 @@ def labels_file(folder: Path) -> Path | None:
     return None if is_beir(folder) else folder / qrels_file(FolderReader(folder))
 
 
-def apply(session: Session) -> Applied:
+def apply(session: Session, sure: Callable[[list[Pair]], bool] = lambda removed: False) -> Applied:
     """Give the data set the labels of the judge beside those that it has now, and state them.
 
-    All files are complete before the first is replaced. What was there stays beside the judgments, as
-    ``qrels.before-1.txt`` or the next number. Raises ConfigError where there is nothing to copy, or no place.
+    Labels are added and changed. Some are taken out only where the judge took their answers back since, and then
+    `sure` is asked of these pairs first. All files are complete before the first is replaced. What was there stays
+    beside the judgments, as ``qrels.before-1.txt`` and ``dataset.before-1.json`` or the next number. Raises
+    ConfigError where there is nothing to copy, or no place, or `sure` is not.
     """
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
@@ -54,40 +73,59 @@ def apply(session: Session) -> Applied:
     judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
     text = qrels_text(session.labels) if judged else ""
     if not text and session.random and session.given:  # no query is judged in full yet
-        return Applied([], [], [], [], None, [])
+        return Applied([], [], [], [], {}, [])
     if not text and (session.random or not judged):
-        others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
-        remedy = (
-            f"here are those of --judge {', '.join(map(visible, sorted(others)[:3]))}" if others else "judge first"
-        )
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; {remedy}")
+        raise ConfigError(_nothing_to_apply(session))
     held, now = _graded(session.held), _graded(session.labels)
     added = [pair for pair in now if pair not in held]
     changed = [pair for pair in now if held.get(pair, now[pair]) != now[pair]]
     removed = [pair for pair in held if pair not in now]
-    again = [pair for pair in added if pair in session.merged]
-    old = read_bytes(file) if file.is_file() else b""
-    new = text.encode() if added or changed or removed else old
-    before = None if new == old else spare(session.folder / file.name, old)
-    # the copy first: wherever it is killed, no label is lost
-    files: dict[Path, str | bytes] = {before: old, file: new} if before else {}
+    if removed and not sure(removed):
+        raise ConfigError(
+            f"--apply would take {counted(len(removed), 'label')} out of {file}, because their answers were taken "
+            "back; nothing is written. --yes does it"
+        )
     own = session.own(session.labels)
-    if before or any(one.grade is not None for one in own.values()):
-        files |= _stated(session, file.name, text, sha256(new).hexdigest())
-    write_texts({**files, source: text, session.applied: lines(own)})
-    return Applied([*files], added, changed, removed, before, again)
+    files: dict[Path, str | bytes] = {file: text.encode()} if added or changed or removed else {}
+    if files or any(one.grade is not None for one in own.values()):
+        files |= _stated(session, file.name, text if files else None)
+    again = [pair for pair in added if pair in session.merged]
+    copies = _copies(session, file)
+    undo = {path: copies[path] if path.is_file() else None for path in files}
+    # the copies first: wherever it is killed, no label is lost
+    held_back = {copy: _bytes(path) for path, copy in copies.items()} if files else {}
+    write_texts({**held_back, **files, source: text, session.applied: lines(own)})
+    return Applied([*held_back, *files], added, changed, removed, undo, again)
+
+
+def _copies(session: Session, file: Path) -> dict[Path, Path]:
+    """Where the two files of the data set are kept, always both, so that their copies have one number."""
+    files = (file, session.pool.dataset.path / MANIFEST)
+    names = spares({session.folder / path.name: _bytes(path) for path in files})
+    return {path: names[session.folder / path.name] for path in files}
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _nothing_to_apply(session: Session) -> str:
+    others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
+    here = f"here are those of --judge {', '.join(map(visible, sorted(others)[:3]))}" if others else "judge first"
+    return f"{shown(str(session.qrels), PATH_WIDTH)} has no labels to apply; {here}"
 
 
 def _graded(labels: whole_queries.Grades) -> dict[Pair, int]:
     return {(query, entry): grade for query, grades in labels.items() for entry, grade in grades.items()}
 
 
-def _stated(session: Session, name: str, labels: str, digest: str) -> dict[Path, str]:
-    """dataset.json with how the labels were chosen and the hash of their file, where it lacks either."""
+def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str | bytes]:
+    """dataset.json with how the labels were chosen and, where there are other `labels`, the hash of their file."""
     folder = session.pool.dataset.path
-    said = whole_queries.to_state(session.pool, session.random, session.given)
     record = FolderReader(folder).json_object(MANIFEST) or {}
-    said |= recounted(record, {name: labels.splitlines()})
-    if holds_hash(folder, name):
-        said["files"] = {**record["files"], name: digest}
+    said = session.state
+    if labels is not None:
+        said |= recounted(record, {name: labels.splitlines()})
+        if holds_hash(folder, name):
+            said["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
     return {folder / MANIFEST: canonical(now)} if record and (now := {**record, **said}) != record else {}

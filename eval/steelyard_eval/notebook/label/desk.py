@@ -120,7 +120,7 @@ def desk(session: Session) -> DeskDocument:
         "comparisons": [] if session.first or duel else [asdict(standing) for standing in _standings(session)],
         "duel": duel,
         "agreement": agreement(session.first, session.given) if session.first else None,
-        "state": whole_queries.to_state(session.pool, session.random, session.given),
+        "state": session.state,
         "written": bool(session.statement()),
         "complete": _complete(session.pool),
         "drawn": _drawn(session) if session.random else None,
@@ -192,7 +192,8 @@ def _drawn(session: Session) -> DrawnRecord:
     """How far the drawn queries are, and which is next."""
     pool = session.pool
     judged = len(whole_queries.judged_whole(pool, session.grades()))
-    held = sum(query.id in pool.dataset.qrels for query in pool.queries) if whole_queries.fair(pool) else 0
+    fair = pool.dataset.drawn
+    held = sum(query.id in fair for query in pool.queries)
     labelled = judged + held
     decide = max(session.enough - labelled, 0)
     pairs = Counter(query for query, _ in session.upcoming())  # in the order in which they are asked

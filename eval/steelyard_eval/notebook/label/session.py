@@ -36,7 +36,7 @@ class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `fair_labels`. Where queries
+    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `with_drawn`. Where queries
     were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are written
     whole after every judgment. ``<judge>.applied.jsonl`` has the judgments whose labels the data set was given:
     the label of one that was taken back since, or whose line was deleted, is given by no later session.
@@ -302,6 +302,12 @@ class Session:
         )
         self.given = given
 
+    @property
+    def state(self) -> dict[str, object]:
+        """What dataset.json should say of the labels; see `to_state`."""
+        judged = whole_queries.judged_entries(self.pool, self.grades()) if self.random else {}
+        return whole_queries.to_state(self.pool, self.random, self.given, judged, self.judge)
+
     def statement(self) -> dict[Path, str]:
         """dataset.json, saying how these labels were chosen, as far as the session may write it."""
         return {} if self.first else whole_queries.statement(self.pool, self.random)
@@ -324,7 +330,7 @@ class Session:
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         grades = {pair: judgment.grade for pair, judgment in given.items() if judgment.grade is not None}
         if self.random:
-            return whole_queries.fair_labels(self.pool, grades, self.grades(given))
+            return whole_queries.with_drawn(self.pool, grades, self.grades(given))
         merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
         for (query, entry), grade in grades.items():
             merged.setdefault(query, {})[entry] = grade

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.files import canonical
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import FAIR, JudgedPool, stated
+from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with_batch
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.pool import PLACES, Pool
@@ -25,20 +25,15 @@ STREAM = 3
 Grades = dict[str, dict[str, int]]
 
 
-def fair(pool: Pool) -> bool:
-    """Whether the labels that the data set has stand for its other queries already, as far as it says."""
-    return pool.dataset.sampled in FAIR
-
-
 def drawn(pool: Pool) -> Indices:
     """int64[D]: the queries in the order in which they are drawn, by the seed.
 
     Those with labels are drawn too, unless they were drawn fairly themselves.
     """
     keys = np.random.default_rng([pool.seed, STREAM]).random(len(pool.queries))
-    labelled = [fair(pool) and query.id in pool.dataset.qrels for query in pool.queries]
+    fair = pool.dataset.drawn
     order = np.argsort(keys, kind="stable").astype(np.int64)
-    queries: Indices = order[~np.array(labelled)[order]]
+    queries: Indices = order[~np.array([query.id in fair for query in pool.queries])[order]]
     return queries
 
 
@@ -61,32 +56,55 @@ def judged_whole(pool: Pool, grades: Indices) -> Indices:
     return whole
 
 
-def fair_labels(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
-    """The labels of drawn queries, and of those that have some already where these were drawn fairly, too."""
-    known = pool.dataset.qrels
-    ids = {pool.queries[query].id for query in judged_whole(pool, grades).tolist()}
-    labels = {query: dict(row) for query, row in known.items() if fair(pool) or query in ids}
+def with_drawn(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
+    """The labels that the data set has, with those that are given of queries that are drawn and judged in full."""
+    fair = pool.dataset.drawn | {pool.queries[query].id for query in judged_whole(pool, grades).tolist()}
+    labels = {query: dict(row) for query, row in pool.dataset.qrels.items()}
     for (query, entry), grade in given.items():
-        if query in ids or query in labels:
+        if query in fair:
             labels.setdefault(query, {})[entry] = grade
     return labels
 
 
-def to_state(pool: Pool, random: bool, given: Iterable[tuple[str, str]] = ()) -> dict[str, object]:
+def judged_entries(pool: Pool, grades: Indices) -> dict[str, tuple[str, ...]]:
+    """The entries with a grade of each query that is drawn and judged in full, without queries of none."""
+    whole = set(judged_whole(pool, grades).tolist())
+    entries: dict[str, tuple[str, ...]] = {}
+    for pair in np.flatnonzero(_asked(pool) & (grades >= 0)).tolist():
+        if int(pool.query[pair]) in whole:
+            query, entry = pool.pair(pair)
+            entries[query] = (*entries.get(query, ()), entry)
+    return entries
+
+
+def to_state(
+    pool: Pool,
+    random: bool,
+    given: Iterable[tuple[str, str]] = (),
+    judged: Mapping[str, tuple[str, ...]] | None = None,
+    judge: str = "",
+) -> dict[str, object]:
     """What dataset.json should say of the labels that are collected, where it says nothing.
 
-    Beside `random` queries also where it says something else. Others leave a set as it is whose queries had
-    labels before; once one of those that are `given` labels had none, they were not drawn, whatever is said. What
-    a set without labels says of them is of none.
+    Labels that came about in another way keep what is said of them: beside them `provenance` says which queries
+    were drawn (`judged`, at `random`, by whom), or which had been drawn before single pairs of others got labels.
+    What a set without labels says of them is of none.
     """
     dataset = pool.dataset
-    collected = stated("random" if random else "duel", JudgedPool(pool.labels, PLACES))
-    said = stated(dataset.sampled, dataset.pool)
+    way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
+    collected, said = stated(way.sampled, way.pool), stated(dataset.sampled, dataset.pool)
     mixed = any(query not in dataset.qrels for query, _ in given)
     if dataset.qrels and not random:
-        return {"sampled": collected["sampled"]} if mixed and (fair(pool) or not dataset.sampled) else {}
-    first = mixed and not dataset.qrels
-    unfair = random and not fair(pool)
+        if not mixed or (dataset.sampled and dataset.sampled not in FAIR):
+            return {}
+        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.drawn}
+        named = {query for batch in dataset.provenance for query in batch.labels}
+        kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
+        earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
+        return {"sampled": way.sampled, **earlier}
+    if dataset.qrels and dataset.sampled not in FAIR:
+        return {"provenance": with_batch(dataset.provenance, way)} if judged else {}
+    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in FAIR
     untrue = {
         "sampled": unfair or (first and (dataset.complete or not random)),
         "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay

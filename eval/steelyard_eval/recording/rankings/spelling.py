@@ -8,11 +8,20 @@ from pathlib import Path
 
 from steelyard_eval.datasets import Dataset
 
+EMBED = frozenset("compare recommend tune learn judge floor gate explain loop".split())  # noqa: SIM905 -- one line
+"""The commands that search a data set, and take the option --embedder."""
+
+
+def choice(dataset: Dataset) -> dict[str, object]:
+    """The option by which a command embeds as this one did, where dataset.json does not say it."""
+    return {"--embedder": dataset.embedder} if dataset.chosen else {}
+
 
 def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
     """A command line for the data set, quoted for a shell; None for a data set that is in memory alone.
 
-    Options that are None are left out, and those that are True have no value. No word is read as an option: it may
+    Options that are None are left out, and those that are True have no value. What embeds is named where it was
+    chosen and dataset.json does not say it. No word is read as an option: it may
     be an id that anybody chose.
 
     >>> from steelyard_eval.datasets import load
@@ -24,6 +33,8 @@ def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, objec
     if dataset.in_memory:
         return None
     own, chosen = [word(dataset.path), *words], []
+    if job in EMBED and "--recording" not in options:
+        options = {**choice(dataset), **options}
     for name, value in options.items():
         chosen += [] if value is None else [name] if value is True else [name, str(value)]
     dashed = any(text.startswith("-") for text in words)

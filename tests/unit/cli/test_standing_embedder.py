@@ -1,0 +1,101 @@
+"""The choice of an embedder stands in dataset.json: later commands need no option, and printed ones repeat it."""
+
+import json
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import DataError
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.recording.rankings import spelled
+
+WORDS = ["rotate", "keys", "cache", "retry", "jitter", "token", "vault", "export", "index", "merge"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten entries, four queries and labels."""
+    at = tmp_path / "mine"
+    at.mkdir()
+    entries = [{"id": f"m{i}", "text": f"{word} {WORDS[i - 1]} note"} for i, word in enumerate(WORDS)]
+    (at / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
+    queries = [{"id": f"q{i}", "text": f"{WORDS[i]} note"} for i in range(4)]
+    (at / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in queries))
+    (at / "qrels.txt").write_text("".join(f"q{i} 0 m{i} 1\n" for i in range(4)))
+    (at / "dataset.json").write_text('{"name": "mine", "as_of": "2026-11-01"}')
+    return at
+
+
+def about(folder):
+    return json.loads((folder / "dataset.json").read_text())
+
+
+def run(*words):
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_a_choice_stands_for_all_later_commands_until_it_is_taken_out(folder):
+    run("compare", folder, "bm25, fts", "--embedder", "none")
+    assert about(folder)["embedder"] == "none"
+    assert json.loads(run("recommend", folder, "--json").stdout)["model"] == ""
+    run("recommend", folder, "--embedder", "lsa")
+    assert about(folder)["embedder"] == "lsa"
+    run("compare", folder, "bm25", "--embedder", "auto")
+    assert "embedder" not in about(folder)
+
+
+def test_what_judge_pools_is_what_the_choice_finds(folder):
+    """Without vectors the usual contenders are bm25 and fts."""
+    (folder / "qrels.txt").unlink()
+    run("compare", folder, "bm25", "--embedder", "none")
+    pooled = json.loads(run("judge", folder, "--random", "--json").stdout)["state"]["pool"]
+    assert pooled["contenders"] == ["bm25", "fts"]
+
+
+def test_a_printed_command_names_what_dataset_json_does_not(folder):
+    command = spelled("judge", load(folder).embedded_by("none"), options={})
+    assert shlex.split(command)[-2:] == ["--embedder", "none"]
+    run("compare", folder, "bm25", "--embedder", "none")
+    assert "--embedder" not in spelled("judge", load(folder).embedded_by("none"), options={})
+    assert "lsa" in spelled("judge", load(folder).embedded_by("lsa"), options={})
+    assert "--embedder" not in spelled("runs", load(folder).embedded_by("lsa"), options={})
+    steps = sy.load(folder, embedder="lsa").recommend(timed=False).record["steps"]
+    commands = [step["command"] for step in steps if step["command"].startswith("steelyard judge")]
+    assert commands
+    assert all("--embedder lsa" in command for command in commands)
+
+
+SHOWS = (
+    ["judge", "--list"],
+    ["judge", "--json"],
+    ["explain", "q1"],
+    ["check"],
+    ["compare", "bm25", "no such system"],
+)
+
+
+@pytest.mark.parametrize("words", SHOWS)
+def test_what_only_shows_or_fails_chooses_nothing(folder, words):
+    before = (folder / "dataset.json").read_bytes()
+    job, *rest = words
+    CliRunner().invoke(main, [job, str(folder), *rest, "--embedder", "none"])
+    assert (folder / "dataset.json").read_bytes() == before
+
+
+def test_a_set_that_comes_with_the_package_is_never_written():
+    before = (starter() / "dataset.json").read_bytes()
+    run("compare", starter(), "bm25", "--embedder", "none")
+    assert (starter() / "dataset.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["api", "gpt", "lsa:x", "", 3, ["lsa"]])
+def test_no_file_names_an_embedder_that_asks_anybody_or_is_none(folder, name):
+    (folder / "dataset.json").write_text(json.dumps({"name": "mine", "embedder": name}))
+    with pytest.raises(DataError, match="embedder"):
+        load(folder)

@@ -1,0 +1,65 @@
+"""Why a log took no part in a decision by labels: one true sentence for each reason."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from steelyard.memory.query import Query
+from steelyard_eval.learn.decided import LogDecision
+from steelyard_eval.learn.learned_sentence import evidence
+
+LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
+
+
+def decision(logged, second=None, listless=False, few=0):
+    """Labels of sixteen queries, and a log of some queries, all of which were valued."""
+    cells = SimpleNamespace(queries=np.arange(len(logged)))
+    log = SimpleNamespace(census=SimpleNamespace(impressions=40))
+    case = SimpleNamespace(queries=logged, cells=cells, log=log, listless=listless)
+    made = None if few else SimpleNamespace(second=second, evidence=SimpleNamespace(share=0.0))
+    labelled = () if few else LABELLED
+    return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
+
+
+def others(count):
+    return tuple(Query(f"other {at}", id=f"o{at}") for at in range(count))
+
+
+AGAIN = tuple(Query(LABELLED[0].text, id=f"a{at}") for at in range(9))
+"""Queries of the log that ask what a labelled one asks."""
+
+
+@pytest.mark.parametrize(
+    ("logged", "count", "left", "facts"),
+    [
+        (others(9), 0, 9, ["none of the 16", "takes 5"]),
+        (LABELLED[:1] + others(9), 1, 9, ["only 1 of the 16", "was logged", "takes 5"]),
+        (LABELLED[:4] + others(9), 4, 9, ["only 4 of the 16", "were logged", "takes 5"]),
+        (LABELLED, 16, 0, ["16 of the 16", "no other logged"]),
+        (LABELLED + others(1), 16, 1, ["16 of the 16", "only one other"]),
+        (LABELLED + AGAIN, 16, 0, ["16 of the 16", "no other logged"]),
+    ],
+)
+def test_the_reason_is_that_which_holds(logged, count, left, facts):
+    found = decision(logged)
+    assert (len(found.logged), found.others) == (count, left)
+    told = evidence(found)
+    assert all(fact in told for fact in facts), told
+    assert ("none of" in told) == (count == 0)
+
+
+def test_a_log_without_lists_is_called_so():
+    assert "no result lists" in evidence(decision(LABELLED + others(9), listless=True))
+
+
+def test_acts_that_do_not_follow_labels_are_not_said_to_lack_queries():
+    told = evidence(decision(LABELLED + others(9), second=object()))
+    assert "no more than chance" in told
+    assert "16 labelled queries in it" in told
+
+
+def test_too_few_labels_to_decide_are_counted():
+    told = evidence(decision(others(9), few=14))
+    assert "14 different queries" in told
+    assert "15" in told
