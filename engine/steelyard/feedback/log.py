@@ -26,6 +26,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest
 from steelyard.base.fields import format_time
 from steelyard.base.files import regular_target
 from steelyard.base.inputs import BLOCK, open_regular
+from steelyard.base.secret_texts import kept_text
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -97,7 +98,10 @@ class FeedbackLog:
         self._named: set[str] = set()
 
     def shown(self, result: SearchResult, client: str = "") -> str:
-        """Log the list of a search as it was shown; returns the id that `act` refers to."""
+        """Log the list of a search as it was shown; returns the id that `act` refers to.
+
+        The text of a query that may hold a secret is left out, and the list is logged all the same.
+        """
         self.name(self.config)
         for other in result.explored:
             self.name(other)
@@ -112,7 +116,8 @@ class FeedbackLog:
             }
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        asked: dict[str, object] = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        text = kept_text(result.query.text)[:LONGEST_TEXT]
+        asked: dict[str, object] = {"query_id": query_id, "user_query": text}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed
         progress = result.progress
