@@ -19,6 +19,7 @@ from steelyard_eval.vaults.serve.server import MemoryServer
 from steelyard_eval.vaults.serve.tools import Face
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
@@ -30,6 +31,8 @@ LARGEST = 2**20
 """Bytes of a request."""
 MOST_AT_ONCE = 64
 """Connections; of more the one that has asked nothing for longest is closed."""
+IDLE, MOST_SESSIONS = 900.0, 1000
+"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
 PATIENCE = 10.0
 """Seconds in which a connection has to ask something: all of its headers."""
 
@@ -108,13 +111,22 @@ class PatientProtocol(H11Protocol):
         self._timer = self.loop.call_later(PATIENCE, self._look)
 
 
+def app_of(server: MemoryServer) -> Starlette:
+    """The server as an application, whose sessions end when they are idle."""
+    return server.protocol.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        host=HOST,
+        max_request_body_size=LARGEST,
+        session_idle_timeout=IDLE,
+        max_sessions=MOST_SESSIONS,
+    )
+
+
 async def over_http(server: MemoryServer, port: int, token: str) -> None:
     """Serve clients on a port of this machine until interrupted; MachineError where the port is taken."""
-    app = server.protocol.streamable_http_app(
-        streamable_http_path=PATH, json_response=True, host=HOST, max_request_body_size=LARGEST
-    )
     settings = uvicorn.Config(
-        TokenGate(app, token, port),
+        TokenGate(app_of(server), token, port),
         host=HOST,
         port=port,
         log_level="warning",
