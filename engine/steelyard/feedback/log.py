@@ -163,6 +163,7 @@ def append_act(
     if bool(entry_id) == (action == "none_useful"):
         rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
         raise ConfigError(f"the action {action} {rule}")
+    _utf8(entry_id)
     place = shown(str(path), PATH_WIDTH)
     listed = _shown_list(Path(path), query_id)
     if listed is None or (shown_to is not None and listed.get("client_id", "") != shown_to):
