@@ -154,7 +154,7 @@ def append_act(
     clock: Callable[[], float] = time.time,
     shown_to: str | None = None,
 ) -> None:
-    """Append an act to a log; ConfigError when no list of the log has this id, or the list does not show the entry.
+    """Append an act to a log; ConfigError when no list of the log has this id, or that list shows no such entry.
 
     `shown_to` is the client to whom the list must have been shown, where that is known.
     """

@@ -1,4 +1,4 @@
-"""SOURCE_DATE_EPOCH: the time that stands for now in files that are to be reproducible (reproducible-builds.org)."""
+"""SOURCE_DATE_EPOCH: the time that stands for now in reproducible files (reproducible-builds.org)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAST = 253_402_300_799
 
 
 def source_date() -> int | None:
-    """Return the seconds that the variable gives; None where it is unset or empty. ConfigError for what is no time."""
+    """Return the seconds of the variable; None where it is unset or empty. ConfigError for what is no time."""
     text = os.environ.get(NAME, "").strip()
     if not text:
         return None
