@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("mcp", reason="pip install 'steelyard[serve]'")
+pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
