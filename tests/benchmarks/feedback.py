@@ -118,7 +118,7 @@ def _made(name):
         "entry": pairs.entry,
         "features": pairs.features,
         "sizes": np.array([len(pairs.queries), len(pairs.entries)]),
-        "top": np.concatenate([first_rows(table, block, own) for block in made.blocks]),
+        "top": np.concatenate([*first_rows(table, made.blocks, own)]),
         "worth": np.append(grade / max(float(grade.max()), 1.0), 0.0),
         "share": made.blocks[0].weights[:, 0],
         "rrf": sum(len(block.weights) for block in made.blocks[:3]),

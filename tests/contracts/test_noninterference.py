@@ -91,6 +91,30 @@ def test_vectors_of_a_neighbour_are_no_vectors_of_ours():
     assert seen(store, "plain") == before
 
 
+@pytest.mark.parametrize("others", [THEIRS, ()])
+def test_what_is_visible_names_nothing_else(others):
+    """Whether a target is hidden or nowhere cannot be told; those that are visible, and addresses, stay."""
+    links = ["a1", "b1", "https://example.org/b1", {"target": "b2", "note": "x"}, {"target": "a2"}]
+    extra = {"links": links, "parent_id": "b4", "note": "b5"}
+    relations = (Relation("supports", "a1"), Relation("supports", "b0"), Relation("supersedes", "b3"))
+    first = replace(OURS[0], relations=relations, superseded_by="b6", extra=extra)
+    store = vault(first, *OURS[1:], *others).seen_by(TENANT_A)
+    for entry in (store.get(["a0"])[0], next(store.entries()), store.recent(Filters(), 9)[0]):
+        assert [relation.target for relation in entry.relations] == ["a1"]
+        assert entry.superseded_by == ""
+        assert entry.extra["links"] == ["a1", "https://example.org/b1", {"target": "a2"}]
+        assert not entry.extra["parent_id"]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_relation_to_another_tier_is_still_followed(ours):
+    """A tier's copy does not hold the target, and the federation does."""
+    here = vault(replace(OURS[0], relations=(Relation("supports", "a9"),)))
+    there = vault(Entry("a9", text="x", tenant="a" if ours else "b"))
+    federation = Federation([Tier("agent", here), Tier("project", there)]).seen_by(TENANT_A)
+    assert len(federation.edges(["a0"])) == ours
+
+
 def test_what_is_visible_is_seen_as_soon_as_it_is_stored():
     store = vault(*OURS)
     searcher = Searcher(store, find_system("fts").config(), clock=lambda: 0.0, visible=TENANT_A)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mcp", reason="pip install 'steelyard[serve]'")
+pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
 import httpx2
 import uvicorn

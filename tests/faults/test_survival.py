@@ -60,7 +60,7 @@ class TestMoments:
                 ("serve",),
                 marks=[
                     pytest.mark.nightly,
-                    pytest.mark.skipif(find_spec("mcp") is None, reason="pip install 'steelyard[serve]'"),
+                    pytest.mark.skipif(find_spec("mcp") is None, reason="the extra serve is not installed"),
                 ],
             ),
         ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
+import re
+import shlex
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,12 +31,30 @@ def missing_modules(extra: str) -> list[str]:
     return [module for module in EXTRAS[extra] if find_spec(module) is None]
 
 
+def installing(extra: str) -> str:
+    """The command that installs what an extra brings, package by package.
+
+    It does not name our own package: whoever owns that name in an index decides what comes by it.
+    """
+    return shlex.join(["pip", "install", *(_brought(extra) or [f".[{extra}]"])])
+
+
+def _brought(extra: str) -> list[str]:
+    """The requirements of an extra, and of those that it consists of; none in a checkout that is not installed."""
+    try:
+        lines = metadata.requires("steelyard") or []
+    except metadata.PackageNotFoundError:
+        return []
+    found = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    own = {name for line in found if line.startswith("steelyard[") for name in line[10:].rstrip("]").split(",")}
+    others = [line for name in sorted(own - {extra}) for line in _brought(name)]
+    return [*others, *(line for line in found if not line.startswith("steelyard["))]
+
+
 def require(extra: str, what: str) -> None:
     """MachineError, naming the extra, when a module of it cannot be imported."""
     if missing := missing_modules(extra):
-        raise MachineError(
-            f"{what} needs {', '.join(missing)}, not installed here; run pip install 'steelyard[{extra}]'"
-        )
+        raise MachineError(f"{what} needs {', '.join(missing)}, not installed here; run {installing(extra)}")
 
 
 def onnx_runtime() -> Any:  # noqa: ANN401 -- a module without types

@@ -20,12 +20,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import regular_target
 from steelyard.base.inputs import BLOCK, open_regular
+from steelyard.base.secret_texts import kept_text
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -54,6 +55,8 @@ Action = Literal[
 ACTIONS: tuple[str, ...] = get_args(Action)
 PATIENCE, PAUSE = 30.0, 0.005
 """Seconds that a lock is waited for, as whoever has it may have stopped, and between two looks at it."""
+LONGEST_LINE = 2**25
+"""Bytes: a longer line is none of a log."""
 LONGEST_TEXT = 10_000
 """Characters of a query, an id or a client that are logged."""
 
@@ -97,7 +100,10 @@ class FeedbackLog:
         self._named: set[str] = set()
 
     def shown(self, result: SearchResult, client: str = "") -> str:
-        """Log the list of a search as it was shown; returns the id that `act` refers to."""
+        """Log the list of a search as it was shown; returns the id that `act` refers to.
+
+        The text of a query that may hold a secret is left out, and the list is logged all the same.
+        """
         self.name(self.config)
         for other in result.explored:
             self.name(other)
@@ -112,7 +118,8 @@ class FeedbackLog:
             }
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        asked: dict[str, object] = {"query_id": query_id, "user_query": result.query.text[:LONGEST_TEXT]}
+        text = kept_text(result.query.text)[:LONGEST_TEXT]
+        asked: dict[str, object] = {"query_id": query_id, "user_query": text}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed
         progress = result.progress
@@ -132,7 +139,7 @@ class FeedbackLog:
     def name(self, config: SearchConfig) -> None:
         """Write the record of a configuration, unless the log has it."""
         policy = self.policy if config is self.config else policy_of(config)
-        if policy not in self._named and not _holds(self.path, policy_key(policy)):
+        if policy not in self._named and not any(_lines_with(self.path, policy_key(policy))):
             record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": policy}
             append(self.path, [record])
         self._named.add(policy)
@@ -145,16 +152,26 @@ def append_act(
     action: str,
     client: str = "",
     clock: Callable[[], float] = time.time,
+    shown_to: str | None = None,
 ) -> None:
-    """Append an act to a log; ConfigError when no impression of the log has this id."""
+    """Append an act to a log; ConfigError when no list of the log has this id, or that list shows no such entry.
+
+    `shown_to` is the client to whom the list must have been shown, where that is known.
+    """
     if action not in ACTIONS:
         raise ConfigError(f"there is no action {shown(action)}{nearest(action, ACTIONS)}")
     if bool(entry_id) == (action == "none_useful"):
         rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
         raise ConfigError(f"the action {action} {rule}")
-    if not _holds(Path(path), _utf8(f'"query_id":{_text(query_id)}')):
-        place = shown(str(path), PATH_WIDTH)
+    _utf8(entry_id)
+    place = shown(str(path), PATH_WIDTH)
+    listed = _shown_list(Path(path), query_id)
+    if listed is None or (shown_to is not None and listed.get("client_id", "") != shown_to):
         raise ConfigError(f"no impression in {place} has the id {shown(query_id)}; log the search first")
+    if entry_id and entry_id not in {hit.get("object_id") for hit in listed["hits"]}:
+        raise ConfigError(
+            f"the list {shown(query_id)} in {place} does not show {shown(entry_id)}; name one it shows"
+        )
     stamp = format_time(clock())
     act = {"action_name": action, "timestamp": stamp, **({"object_id": entry_id} if entry_id else {})}
     record = {"schema_version": SCHEMA_VERSION, "timestamp": stamp, "query_id": query_id, "actions": [act]}
@@ -244,8 +261,24 @@ def _lock(handle: int) -> bool:
     return True
 
 
-def _holds(path: Path, text: bytes) -> bool:
-    """Whether a file has these bytes anywhere; the last ones are looked at first.
+def _shown_list(path: Path, query_id: str) -> dict[str, Any] | None:
+    """The newest list of a log with this id; None where there is none."""
+    for row in _lines_with(path, _utf8(f'"query_id":{_text(query_id)}')):
+        try:
+            record = json.loads(row)
+        except (ValueError, RecursionError):  # a writer was killed in this line, or it is no line of ours
+            continue
+        if (
+            isinstance(record, dict)
+            and record.get("query_id") == query_id
+            and isinstance(record.get("hits"), list)
+        ):
+            return record | {"hits": [hit for hit in record["hits"] if isinstance(hit, dict)]}
+    return None
+
+
+def _lines_with(path: Path, text: bytes) -> Iterator[bytes]:
+    """The lines of a file that have these bytes, the last one first.
 
     It is read and not mapped: a page of a file that somebody cuts off meanwhile ends the process.
     """
@@ -255,12 +288,12 @@ def _holds(path: Path, text: bytes) -> bool:
             after = b""
             while position > 0:
                 position, size = max(position - BLOCK, 0), min(position, BLOCK)
-                block = os.pread(stream.fileno(), size, position) + after
-                if text in block:
-                    return True
-                after = block[: len(text) - 1]
-            return False
+                first, *whole = (os.pread(stream.fileno(), size, position) + after).split(b"\n")
+                yield from (row for row in reversed(whole) if text in row)
+                after = first if len(first) <= LONGEST_LINE else b""
+            if text in after:
+                yield after
     except FileNotFoundError:
-        return False
+        return
     except OSError as error:
         raise MachineError(f"cannot read {shown(str(path), PATH_WIDTH)}: {error.strerror or error}") from None

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
@@ -79,10 +80,27 @@ def _integer(literal: str) -> int | float:
     return int(literal) if len(literal) < LONGEST_INTEGER else float(literal)
 
 
+def is_here(host: str) -> bool:
+    """Whether a host is this machine by its address, or by the one name that is always its own.
+
+    Other spellings of an address, such as 2130706433 or 127.1, are names here, which a resolver may send anywhere.
+
+    >>> is_here("127.8.0.1"), is_here("::1"), is_here("localhost.example.org")
+    (True, True, False)
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
 def check_address(url: str, key: Secret, what: str) -> None:
     """ConfigError unless this is an http or https address that holds no user, query, fragment or key.
 
-    `what` is whose address it is, for the message. An address that may hold a key is not shown.
+    A key is sent over https, or to this machine. `what` is whose address it is, for the message. An address that
+    may hold a key is not shown.
     """
     try:
         parts = urlsplit(url)
@@ -97,6 +115,17 @@ def check_address(url: str, key: Secret, what: str) -> None:
             f"the address of {what} holds a user, a key or a query, and would be stored or shown; "
             f"give it as {parts.scheme}://HOST/PATH alone, and the key in its own variable"
         )
+    if key and exposed(url):
+        raise ConfigError(
+            f"{what} at {shown(url)} has a key, and over http everybody on the way reads it; "
+            "write https://, an address of this machine, or unset the key"
+        )
+
+
+def exposed(url: str) -> bool:
+    """Whether what is sent to an address goes over a network without TLS."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_here(parts.hostname or "")
 
 
 class Endpoint:
@@ -205,14 +234,17 @@ class Endpoint:
 
 
 def _proxy(url: str) -> httpcore.Proxy | None:
-    """The proxy that the environment names for this address (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY)."""
+    """The proxy that the environment names for this address (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY).
+
+    Nothing to this machine goes through one, as it would carry a key over the network.
+    """
     from urllib.request import getproxies, proxy_bypass  # they bring the whole of http
 
     import httpcore
 
     parts, known = urlsplit(url), getproxies()
     address = known.get(parts.scheme) or known.get("all")
-    if not address or proxy_bypass(parts.hostname or ""):
+    if not address or is_here(parts.hostname or "") or proxy_bypass(parts.hostname or ""):
         return None
     given = urlsplit(address if "//" in address else f"http://{address}")
     auth = (unquote(given.username), unquote(given.password or "")) if given.username else None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
+from steelyard.base.extras import installing
 from steelyard.rerank.base import Document, checked_scores
 
 MOST = 50
@@ -50,5 +51,5 @@ def _load(model: str) -> Any:  # noqa: ANN401 -- as above
     try:
         from sentence_transformers import CrossEncoder
     except ImportError:
-        raise RerankError("the local re-ranker needs the extra minilm: pip install 'steelyard[minilm]'") from None
+        raise RerankError(f"the local re-ranker needs the extra minilm: {installing('minilm')}") from None
     return CrossEncoder(model, local_files_only=True)

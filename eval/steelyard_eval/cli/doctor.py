@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from steelyard.base.extras import installing
 from steelyard_eval.cli.diagnosis import Check, Diagnosis, mebibytes
 
 DISTRIBUTION = "steelyard"
@@ -178,8 +179,7 @@ def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
     if not absent:
         return Check(f"extra {name}", "ok", PURPOSES.get(name) or ", ".join(r.package for r in requirements))
     purpose = f"{PURPOSES[name]}: " if name in PURPOSES else ""
-    remedy = f"pip install 'steelyard[{name}]'"
-    return Check(f"extra {name}", "missing", purpose + _listed(absent), remedy)
+    return Check(f"extra {name}", "missing", purpose + _listed(absent), installing(name))
 
 
 def _listed(faults: Mapping[str, str]) -> str:

@@ -26,6 +26,7 @@ from steelyard_eval.cli.commands.options import tell
 from steelyard_eval.cli.commands.shared_options import LOGGER, quiet_option
 from steelyard_eval.common.console import folded, painted
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
+from steelyard_eval.common.source_date import checked_source_date
 
 
 class _Messages(logging.Handler):
@@ -121,6 +122,7 @@ class _Main(click.Group):
 
     def _invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         try:
+            checked_source_date()
             return super().invoke(ctx)
         except SteelyardError as error:
             _say("error", str(error))

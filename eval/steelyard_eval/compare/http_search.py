@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.memory.query import Query
+from steelyard.net.endpoint import exposed
 from steelyard.net.secret import MASK, Secret
 from steelyard_eval.compare.answer_form import MOST_VALUES, AnswerForm, FormError, Results, filled, template_of
 from steelyard_eval.compare.transport import exchange
@@ -21,6 +22,8 @@ KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
 _NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
 _KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""
+_COUNTED = re.compile(r"[?&;]k=\d{1,5}(?=[&;#]|$)")
+"""How many results are wanted: a name of keys, too."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class HttpSearch:
 
     def __post_init__(self) -> None:
         _check_address(self.url)
+        if exposed(self.url) and holds_key(_COUNTED.sub("", self.url) + self.body):
+            raise ConfigError(
+                f"endpoint {shown(self.shown)} has a key, and over http everybody on the way reads it; "
+                "write https://, or an address of this machine"
+            )
         if "{query}" not in self.url + self.body:
             raise ConfigError(
                 f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, shown
-from steelyard.base.fields import parse_number
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
@@ -22,6 +19,7 @@ from steelyard_eval.common.documents.parts import (
     PromiseRecord,
     RefusalRecord,
 )
+from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.out_of_fold import FOLDS
@@ -96,11 +94,8 @@ def chosen_on(record: object) -> str:
 
 def day(now: Callable[[], float]) -> str:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    try:
-        return datetime.fromtimestamp(parse_number(epoch) if epoch else now(), UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        raise ConfigError(f"SOURCE_DATE_EPOCH {shown(epoch)} is no time in seconds; unset it") from None
+    given = source_date()
+    return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()
 
 
 def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.escape import visible
-from steelyard.base.extras import missing_modules
+from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
 from steelyard_eval.common.answer import Step
@@ -97,16 +97,12 @@ def installed_first(steps: Sequence[StepRecord], again: str | None = None) -> li
     for kind, extra in KINDS.items():
         if kind in models and missing_modules(extra):
             large = ", which brings PyTorch and is large" if kind in LIGHT else ""
-            absent += [StepRecord(what=f"install the model first{large}", command=_installing(extra))]
+            absent += [StepRecord(what=f"install the model first{large}", command=installing(extra))]
             if again and (other := LIGHT.get(kind)):
-                install = f"{_installing(KINDS[other])} && " if missing_modules(KINDS[other]) else ""
+                install = f"{installing(KINDS[other])} && " if missing_modules(KINDS[other]) else ""
                 light = f"{install}{again} --embedder {other}"
                 absent += [StepRecord(what="or choose weights for the same model without PyTorch", command=light)]
     return [*absent, *steps]
-
-
-def _installing(extra: str) -> str:
-    return f"pip install 'steelyard[{extra}]'"
 
 
 def exporting(path: Path, target: str) -> str:
@@ -187,7 +183,7 @@ def needing(kind: str) -> str:
     extra = KINDS.get(kind)
     if not extra or not missing_modules(extra):
         return ""
-    return f", which needs {_installing(extra)}{' and brings PyTorch' if kind in LIGHT else ''}"
+    return f", which needs {installing(extra)}{' and brings PyTorch' if kind in LIGHT else ''}"
 
 
 def drawing(dataset: Dataset, what: str) -> Step:

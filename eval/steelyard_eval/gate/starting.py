@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
@@ -39,14 +37,14 @@ from steelyard_eval.gate.answers import read_asked
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.history import history_path
+from steelyard_eval.gate.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
-TEMPLATE = "relevance.yml.txt"
 WEIGHTS = Path("search-weights.json")
-EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
 BECAUSE = "the first baseline"
+UNKNOWN = f"run it again with --install; {RULE}"
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 """Paths that mean nothing else in a workflow."""
 
@@ -55,7 +53,7 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 class Started:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
 
-    `needed` is all that has to be committed, and `command` gates here.
+    `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
     """
 
     dataset: str
@@ -65,6 +63,7 @@ class Started:
     notices: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     command: str = ""
+    gates: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -75,7 +74,11 @@ class Started:
         lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
         lines += [f"note: {notice}" for notice in self.notices]
         lines += [f"commit what the gate reads: {shlex.join(['git', 'add', *self.needed])}"]
-        return "\n".join([*lines, f"The workflow then gates every pull request on GitHub; here: {self.command}"])
+        if self.gates:
+            return "\n".join(
+                [*lines, f"The workflow then gates every pull request on GitHub; here: {self.command}"]
+            )
+        return "\n".join([*lines, f"next: {self.command}"])
 
 
 def start(
@@ -87,6 +90,7 @@ def start(
     embedder: str = "auto",
     sampled: str = "",
     pool: JudgedPool | None = None,
+    install: str = "",
     now: Callable[[], float] = time.time,
 ) -> Started:
     """Write what is missing of dataset.json, the baseline and the workflow.
@@ -102,6 +106,9 @@ def start(
         Where they go.
     embedder : str
         See `Workspace.open`; for auto that of the vectors that weights were tuned with.
+    install : str
+        What the workflow installs; by default what is installed here, where pip recorded an origin that other
+        machines have too. Without either no workflow is written, and a notice asks for it.
     sampled, pool : str, JudgedPool
         How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
 
@@ -117,7 +124,7 @@ def start(
         When a file cannot be written.
     """
     place = find_dataset(Path()) if folder is None else Path(folder)
-    asked = _asked(current)
+    asked, source = _asked(current), named(install) if install else recorded()
     _check_plain(place, baseline)
     if current is not None:
         _check_within(current, baseline)
@@ -146,15 +153,18 @@ def start(
         written += gate.update(given, because=BECAUSE)[1]
     if workflow.exists():
         kept.append(workflow)
+    elif source is None:
+        notices.append(f"no workflow is written, as nothing says where GitHub has this steelyard from: {UNKNOWN}")
     else:
-        write_text(workflow, workflow_text(place, baseline, embedder, asked))
+        write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
         written.append(workflow)
     own = load_baseline(baseline, gate.rebaseline).contenders
     files = [Path(one.written) for one in own if one.kind in FILES.values()]
     log = dataset.feedback
     unread = [place / JUDGMENTS, *([log] if log and not holds_hash(place, log.name) else [])]
     without = (f":!{word(path)}" for path in unread if path.exists())
-    needed = [*map(word, (place, *files, history_path(baseline), baseline, workflow)), *without]
+    there = [workflow] if workflow.exists() else []
+    needed = [*map(word, (place, *files, history_path(baseline), baseline, *there)), *without]
     return Started(
         str(place),
         ", ".join(gated),
@@ -163,6 +173,7 @@ def start(
         tuple(notices),
         tuple(needed),
         gate.rebaseline.partition(" --update")[0],
+        bool(there),
     )
 
 
@@ -282,15 +293,3 @@ def _chosen_on(file: Path) -> str:
         return chosen_on(read_json(file))
     except ConfigError:
         return ""
-
-
-def workflow_text(dataset: Path, baseline: Path, embedder: str = "auto", asked: str = "") -> str:
-    """The workflow that gates every pull request; `asked` is an endpoint, or empty."""
-    text = resources.files("steelyard_eval.gate").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
-    values = {
-        "PACKAGE": f"steelyard{EXTRAS.get('api' if asked else embedder, '')}=={__version__}",
-        "DATASET": shlex.join([word(dataset), *words]),
-        "BASELINE": shlex.quote(word(baseline)),
-    }
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)

@@ -76,7 +76,9 @@ class Database:
             names = [name for name, *_ in cursor.description]
             for row in cursor:
                 yield dict(zip(names, row, strict=True))
-        except (apsw.SQLError, apsw.AuthError, apsw.ExecutionCompleteError, apsw.InterruptError) as error:
+        except apsw.NoMemError as error:
+            raise MemoryError(str(error)) from None
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"--sql: {self.name} does not answer it ({shown(str(error), 200)}); correct it"
             ) from None

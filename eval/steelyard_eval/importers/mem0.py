@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.base.errors import DataError, shown
 from steelyard_eval.importers.base import BROKEN, Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
-from steelyard_eval.importers.pickled import plain
+from steelyard_eval.importers.pickled import TooMuchError, Unpacking
 from steelyard_eval.importers.qdrant import is_server, scrolled
 from steelyard_eval.importers.source import ForeignStore
 
@@ -58,13 +59,19 @@ def read(source: ForeignStore) -> Imported:
 
 def _stored(source: ForeignStore) -> Iterator[object]:
     """The points of a local Qdrant folder; None for one that is not plain values: pickles are never run."""
+    unpacking = Unpacking()
     for name in source.files(STORAGE):
         with source.database(name) as db:
             for row in db.rows("points", "id"):
                 try:
-                    yield plain(row["point"]) if isinstance(row["point"], bytes) else None
+                    yield unpacking.plain(row["point"]) if isinstance(row["point"], bytes) else None
                 except (ValueError, TypeError):
                     yield None
+                except TooMuchError:
+                    raise DataError(
+                        f"{source}: {shown(name)} has points that unpack to far more than they are; "
+                        "export the collection from Qdrant itself"
+                    ) from None
 
 
 def _points(points: Iterable[object]) -> Imported:

@@ -2,6 +2,8 @@
 
 Unpickling calls whatever the file names. This reads the opcodes and makes dictionaries, lists, texts and numbers.
 An object becomes a dictionary of its attributes; nothing is imported or called, and other opcodes are refused.
+What a value shares with itself counts each time that it stands there: a few hundred bytes can share their way to
+gigabytes, which whoever writes the value out again would pay for.
 """
 
 from __future__ import annotations
@@ -10,8 +12,14 @@ import pickletools
 from collections.abc import Callable
 from typing import Any
 
+from steelyard.base.inputs import budget
+
 MOST = 2_000_000
-"""Opcodes of one value."""
+"""Opcodes of one value, and attributes that these copy from one object to another."""
+DEEPEST = 64
+"""Levels of a value, as in JSON."""
+NUMBER = 8
+"""Bytes that a number, a constant, and each place in a container count for."""
 _MARK = object()
 _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")
@@ -28,13 +36,37 @@ _CONSTANTS: dict[str, Callable[[], object]] = {
 _IGNORED = frozenset(("PROTO", "FRAME"))
 
 
-def plain(raw: bytes) -> object:
-    """The value; ValueError for a pickle that needs more than plain values, or is cut short."""
+class TooMuchError(Exception):
+    """The pickles of a store unpack to more than its budget."""
+
+
+class Unpacking:
+    """Reads the pickles of one store, whose budget they share: that of a compressed file of as many bytes."""
+
+    def __init__(self) -> None:
+        self._given = self._spent = 0
+
+    def plain(self, raw: bytes) -> object:
+        """The value; ValueError for a pickle that needs more than plain values, is cut short, or too deep.
+
+        Raises TooMuchError when all values so far are more, written out, than their bytes may unpack to.
+        """
+        value = _value(raw)
+        self._given += len(raw)
+        self._spent += _written_out(value, {})[0]
+        if self._spent > budget(self._given):
+            raise TooMuchError
+        return value
+
+
+def _value(raw: bytes) -> object:
     stack: list[object] = []
     memo: list[object] = []
+    work = 0
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(raw)):
-            if count > MOST:
+        for opcode, argument, _ in pickletools.genops(raw):
+            work += 1 + (len(_state(stack[-1])) if opcode.name == "BUILD" else 0)
+            if work > MOST:
                 raise ValueError("it is too long")
             if opcode.name == "STOP":
                 return stack.pop()
@@ -42,6 +74,45 @@ def plain(raw: bytes) -> object:
     except (IndexError, TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"it is broken ({error})") from None
     raise ValueError("it ends before its end")
+
+
+def _written_out(value: object, known: dict[int, tuple[int, int]], level: int = 1) -> tuple[int, int]:
+    """Bytes and levels of a value in which everything shared is repeated; `known` has those of containers by id.
+
+    ValueError for what is too deep, as everything is that stands in itself.
+    """
+    if not isinstance(value, list | dict):
+        return _size(value), 0
+    if id(value) not in known:
+        if level > DEEPEST:
+            raise ValueError("it is nested too deep")
+        size, deep = NUMBER, 0
+        for part in value if isinstance(value, list) else (*value.keys(), *value.values()):
+            more, levels = _written_out(part, known, level + 1)
+            size, deep = size + NUMBER + more, max(deep, levels)
+        known[id(value)] = size, deep + 1
+    if level + known[id(value)][1] > DEEPEST + 1:
+        raise ValueError("it is nested too deep")
+    return known[id(value)]
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, str) else value.bit_length() // 3 if isinstance(value, int) else NUMBER
+
+
+def _state(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- whatever lies on the stack
+    """The attributes that an object is given."""
+    state = value.get("__dict__", value)
+    if not isinstance(state, dict):
+        raise TypeError("no attributes")
+    return state
+
+
+def _key(value: object) -> str:
+    """A key; others than texts are not needed, and numbers can be chosen so that they all collide."""
+    if not isinstance(value, str):
+        raise TypeError("a key is no text")
+    return value
 
 
 def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None:  # noqa: ANN401 -- the opcode's own
@@ -63,10 +134,10 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
         stack[-1].append(item)
     elif name == "SETITEMS":
         items = _popped(stack)
-        stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        stack[-1].update(zip(map(_key, items[::2]), items[1::2], strict=True))
     elif name == "SETITEM":
         value, key = stack.pop(), stack.pop()
-        stack[-1][key] = value
+        stack[-1][_key(key)] = value
     elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
         size = int(name[-1])
         stack[-size:] = [stack[-size:]]
@@ -77,8 +148,8 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
     elif name == "NEWOBJ":
         stack[-2:] = [{}]
     elif name == "BUILD":
-        state = stack.pop()
-        stack[-1].update(state.get("__dict__", state))
+        state = _state(stack.pop())
+        stack[-1].update(state)
     elif name not in _IGNORED:
         raise ValueError(f"it has the opcode {name}, which plain values do not need")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from steelyard.base.secret_texts import kept_text
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.database import Database, StoreRow
@@ -130,7 +131,7 @@ def _feedback(imported: Imported, known: set[object], db: Database) -> None:
                 "timestamp": timestamp,
                 "query_id": f"brain-{row['id']}",
                 "client_id": f"brain-{row['id']}",  # an event of its own, which repeats no other
-                "user_query": str(row["query"] or ""),
+                "user_query": kept_text(str(row["query"] or "")),
                 "policy": "soleri",
                 "hits": [{"object_id": row["entry_id"], "position": 1}],
                 "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],

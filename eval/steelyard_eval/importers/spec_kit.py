@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from steelyard.base.secret_texts import kept_text
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.importers.base import Imported, Importer, Record, filled, identifier, moment
 from steelyard_eval.importers.columns import searched
@@ -156,7 +157,7 @@ def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": moment(_time(rows[0])),
                 "query_id": f"ledger-{query_id}",
-                "user_query": texts.get(query_id, ""),
+                "user_query": kept_text(texts.get(query_id, "")),
                 "client_id": rows[0]["session_id"] or "",
                 "policy": "spec_kit",
                 "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(entries, 1)],

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ from steelyard_eval.importers.columns import (
     without,
 )
 from steelyard_eval.importers.source import ForeignStore, decoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rows = Iterator[Mapping[str, object]]
 MODEL = "imported"
@@ -218,7 +222,10 @@ def _parquet(source: ForeignStore, name: str) -> Rows:
     content = source.content(name)
     left = budget(len(content))
     try:
-        file = pq.ParquetFile(io.BytesIO(content))
+        # A text that many rows share stays one: unpacked, 64 of them would be there before any is counted.
+        schema = pq.read_schema(io.BytesIO(content))
+        shared = [field.name for field in schema if _is_text(field.type)]
+        file = pq.ParquetFile(io.BytesIO(content), read_dictionary=shared)
         left -= VALUE * sum(
             file.metadata.row_group(group).column(column).num_values
             for group in range(file.num_row_groups)
@@ -226,16 +233,39 @@ def _parquet(source: ForeignStore, name: str) -> Rows:
         )
         if any(pa.types.is_nested(field.type) and "dictionary<" in str(field.type) for field in file.schema_arrow):
             raise DataError(f"{source} has dictionaries inside of lists; write it again with plain texts")
-        for batch in file.iter_batches(batch_size=BATCH):
+        inside = any(pa.types.is_nested(field.type) and _has_text(field.type) for field in schema)
+        for batch in file.iter_batches(batch_size=1 if inside else BATCH):
             left -= batch.nbytes
             for i in range(batch.num_rows):
                 if left < 0:
                     raise DataError(f"{source} unpacks to too much for its {len(content)} bytes; write JSON Lines")
                 row = {of: batch[column][i].as_py() for column, of in enumerate(batch.schema.names)}
+                longest = max((len(value) for value in row.values() if isinstance(value, str | bytes)), default=0)
+                if longest > LONGEST_CELL:
+                    raise DataError(f"{source} has a cell of {longest} characters; {LONGEST_CELL} are the most")
                 left -= sum(len(value) for value in row.values() if isinstance(value, str | bytes))
                 yield row
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{source} is no Parquet file that can be read ({error}); write it again") from None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    """Whether texts stand in a value of this type, however deep."""
+    return _is_text(kind) or any(_has_text(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def _database(source: ForeignStore) -> Rows:

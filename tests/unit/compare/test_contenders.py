@@ -399,6 +399,8 @@ def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):
         ("http://h/s?q=fixed", "never mentions {query}"),
         ("http://{query}/", "is no address"),
         ("http://me:secret@h/?q={query}", "may not hold a user"),
+        ("http://h/?q={query}&api_key=papaya12", "everybody on the way"),
+        ('http://127.0.0.1.h/?q={query}#body={"token": "papaya12"}', "everybody on the way"),
         ("http://h/?q={query}#id=x", "unknown 'id'; did you mean 'ids'"),
         ("http://h/?q={query}#ids=[[", "cannot be read"),
         ('http://h/#body={"q": {query}}', "is not JSON"),

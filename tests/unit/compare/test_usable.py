@@ -1,5 +1,6 @@
 """What is compared: labels, and what is left of a configuration on a data set."""
 
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
+from steelyard.base.extras import installing
 from steelyard.fusion import parse_strategy
 from steelyard.rerank.settings import RerankConfig, open_reranker
 from steelyard.systems import find_system
@@ -122,7 +124,7 @@ def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkey
     file = tmp_path / "w.json"
     find_system("plain").config(10, "minilm-int8").save(file)
     data = sy.load(starter(), embedder="none")
-    with pytest.raises(ConfigError, match=r"minilm-int8, which needs pip install 'steelyard\[onnx\]', or tune"):
+    with pytest.raises(ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"):
         data.compare([file, "bm25"], timed=False)
 
 

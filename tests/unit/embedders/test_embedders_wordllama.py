@@ -1,6 +1,7 @@
 """WordLlama on this machine, beside the package's own code and numbers made from its two files by hand."""
 
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import MachineError
-from steelyard.base.extras import EXTRAS
+from steelyard.base.extras import EXTRAS, installing
 from steelyard.embedders import WordLlamaEmbedder, wordllama
 
 MISSING = [module for module in EXTRAS["wordllama"] if find_spec(module) is None]
@@ -90,7 +91,7 @@ class TestWordLlama:
 @pytest.mark.parametrize("module", EXTRAS["wordllama"])
 def test_a_missing_extra_is_named(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MachineError, match=rf"needs .*{module}.*pip install 'steelyard\[wordllama\]'") as raised:
+    with pytest.raises(MachineError, match=rf"needs .*{module}.*{re.escape(installing('wordllama'))}") as raised:
         WordLlamaEmbedder().embed(["a"])
     assert raised.value.exit_code == 4
 

@@ -1,6 +1,7 @@
 """What people and their tools read of a gate: each format by its own reader, with hostile texts in it."""
 
 import copy
+import hashlib
 import json
 import os
 import re
@@ -31,10 +32,12 @@ from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
 from steelyard_eval.gate.power import CHURN, statement
-from steelyard_eval.gate.starting import find_dataset, start, workflow_text
+from steelyard_eval.gate.starting import find_dataset, start
+from steelyard_eval.gate.workflow import Source, named, recorded, workflow_text
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
+ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 SCHEMA = Draft202012Validator(json.loads((Path(__file__).parent / "document.schema.json").read_text()))
@@ -373,6 +376,7 @@ class TestStart:
         for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
             shutil.copy(STARTER / name, tmp_path / "memory")
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: ORIGIN)
         return tmp_path
 
     def test_it_writes_everything_once(self, folder, capsys):
@@ -398,16 +402,107 @@ class TestStart:
         assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
 
     def test_the_workflow_gates_the_data_set(self, folder):
-        start(workflow=Path("w.yml"), current="bm25")
+        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN.text)
         workflow = yaml.safe_load(Path("w.yml").read_text())
 
         (job,) = workflow["jobs"].values()
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
         run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
         words = run.split()
         known = {name for option in load_command("gate").params for name in option.opts}
         assert words[:3] == ["steelyard", "gate", "memory"]
         assert {word for word in words if word.startswith("--")} <= known
         assert workflow["permissions"] == {"contents": "read"}
+
+    def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
+        """Whoever owns the package's name in an index would decide what the workflow runs."""
+        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: None)
+        first = start(current="bm25")
+        assert not Path(".github").exists()
+        assert ".github/workflows/relevance.yml" not in first.needed
+        assert any("--install" in notice for notice in first.notices)
+        second = start(install=ORIGIN.text)
+        assert second.written == (".github/workflows/relevance.yml",)
+        text = Path(second.written[0]).read_text()
+        assert f'pip install "steelyard @ {ORIGIN.text}"' in text
+        assert "steelyard==" not in text
+
+    @pytest.mark.parametrize(
+        ("record", "text"),
+        [
+            (
+                {"url": "https://git.example.org/a/b.git", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}},
+                "git+https://git.example.org/a/b.git@" + "1f" * 20,
+            ),
+            (
+                {"url": "https://example.org/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}},
+                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
+            ),
+            (
+                {"url": "https://example.org/s-1.whl", "archive_info": {"hash": "sha256=" + "ab" * 32}},
+                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
+            ),
+            ({"url": "https://example.org/s-1.whl", "archive_info": {}}, ""),
+            ({"url": "https://me:papaya@g.org/a", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "file:///home/ana/s", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "https://g.org/a", "vcs_info": {"vcs": "git", "commit_id": "main"}}, ""),
+            (
+                {
+                    "url": "https://g.org/a",
+                    "subdirectory": "b",
+                    "vcs_info": {"vcs": "git", "commit_id": "1f" * 20},
+                },
+                "",
+            ),
+            ({"url": "https://g.org/$(id)", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "file:///home/ana/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}}, ""),
+            ({"url": "file:///home/ana/s", "dir_info": {"editable": True}}, ""),
+            ([], ""),
+            (None, ""),
+        ],
+    )
+    def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
+        class Known:
+            def read_text(self, name):
+                return json.dumps(record) if name == "direct_url.json" and record is not None else None
+
+        monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
+        found = recorded()
+        assert (found.text if found else "") == text
+
+    def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
+        Path("vendor").mkdir()
+        Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
+        check, install = named("vendor/s-1-py3-none-any.whl").commands("[onnx]")
+        assert hashlib.sha256(b"wheel").hexdigest() in check
+        assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
+        assert named("vendor").commands("") == ['pip install "./vendor"']
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "steelyard",
+            "steelyard==0.1.0",
+            "git+https://g.org/a",
+            "git+https://g.org/a@main",
+            "git+http://g.org/a@" + "1f" * 20,
+            "git+https://me:papaya@g.org/a@" + "1f" * 20,
+            "https://g.org/a.whl",
+            "https://g.org/a.whl#sha256=12",
+            "https://g.org/$(id).whl#sha256=" + "ab" * 32,
+            "../elsewhere",
+            "/etc",
+            "missing.whl",
+            "memory/corpus.jsonl",
+        ],
+    )
+    def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
+        before = sorted(folder.rglob("*"))
+        with pytest.raises(ConfigError) as refused:
+            start(current="bm25", install=text)
+        assert "papaya" not in str(refused.value)
+        assert sorted(folder.rglob("*")) == before
 
     def test_a_weights_file_that_is_there_is_what_is_gated(self, folder):
         from steelyard.systems import find_system
@@ -483,7 +578,7 @@ class TestStart:
     @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
     def test_actionlint_finds_nothing(self, tmp_path):
         path = tmp_path / "relevance.yml"
-        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), "minilm-int8"))
+        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
 
         done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout

@@ -7,6 +7,7 @@ MoltNet's needs the extension vector there, and psql here, which loads the dump 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.extras import installing
 from steelyard.stores.postgres.address import is_address
 from steelyard_eval.importers import import_store, load_store, refresh
 from steelyard_eval.importers.base import LiveTables
@@ -206,7 +208,7 @@ def test_a_password_in_the_address_is_refused_and_not_shown(address, tmp_path):
 
 @pytest.mark.skipif(HERE, reason="psycopg is here")
 def test_without_the_extra_it_is_named(tmp_path):
-    with pytest.raises(MachineError, match=r"pip install 'steelyard\[postgres\]'"):
+    with pytest.raises(MachineError, match=re.escape(installing("postgres"))):
         import_store("postgresql://me@h/db", tmp_path / "mine")
 
 

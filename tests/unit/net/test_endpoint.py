@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.net import endpoint as endpoint_module
 from steelyard.net.endpoint import Endpoint, EndpointError
 from steelyard.net.secret import Secret
 
@@ -236,3 +237,43 @@ def test_connections_are_used_again(serve):
 def test_what_is_no_plain_address_is_refused(url):
     with pytest.raises(ConfigError, match="the address"):
         Endpoint(url)
+
+
+class TestPlainHttp:
+    """A key goes over TLS, or nowhere but to this machine."""
+
+    HERE = ("localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]")
+    ELSEWHERE = (
+        "api.example.org",
+        "192.168.1.5",
+        "10.0.0.1",
+        "0.0.0.0",  # noqa: S104 -- nothing listens
+        "[::]",
+        "127.0.0.1.example.org",
+        "localhost.example.org",
+        "2130706433",
+        "0x7f000001",
+        "127.1",
+        "0177.0.0.1",
+        "[::ffff:8.8.8.8]",
+    )
+
+    @pytest.mark.parametrize("host", ELSEWHERE)
+    def test_a_key_is_not_sent_in_the_clear(self, host):
+        for key in ("sk-grapefruit-1", "EMPTY"):
+            with pytest.raises(ConfigError) as refused:
+                Endpoint(f"http://{host}:8000/v1", Secret(key))
+            assert "grapefruit" not in str(refused.value)
+        Endpoint(f"https://{host}:8000/v1", Secret("sk-grapefruit-1"))
+        Endpoint(f"http://{host}:8000/v1")
+
+    @pytest.mark.parametrize("host", HERE)
+    def test_this_machine_needs_no_tls_and_no_proxy(self, host, monkeypatch):
+        monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
+        monkeypatch.setenv("http_proxy", "http://proxy.example.org:3128")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        url = f"http://{host}:8000/v1"
+        assert Endpoint(url, Secret("sk-grapefruit-1")).url == url
+        assert endpoint_module._proxy(url) is None
+        assert endpoint_module._proxy("http://192.0.2.1/v1") is not None

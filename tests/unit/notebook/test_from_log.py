@@ -57,6 +57,16 @@ def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
     assert len(load(folder).queries) == 30
 
 
+def test_a_question_with_a_secret_is_not_added(folder):
+    before = len(draw_from_log(load(folder)))
+    with (folder / "feedback.jsonl").open("a") as log:
+        row = {"schema_version": 1, "timestamp": "2026-01-02T00:00:00Z", "query_id": "s99", "actions": []}
+        hits = [{"object_id": "e01", "position": 1}]
+        log.write(json.dumps({**row, "user_query": "is PGPASSWORD=quinoa55 right", "hits": hits}) + "\n")
+    assert len(draw_from_log(load(folder))) == before
+    assert "quinoa55" not in (folder / "queries.jsonl").read_text()
+
+
 def test_a_sealed_data_set_draws_what_it_has(folder):
     """Its recorded vectors have a row for each query."""
     assert not write_queries.sealed(load(folder))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.extras import missing_modules
+from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
@@ -612,7 +612,7 @@ class TestCommand:
         said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
         assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
         assert "move queries.minilm.f16.npy out of the folder (it has none of new queries: " in said
-        assert ("pip install 'steelyard[minilm]'" in said) == bool(missing_modules("minilm"))
+        assert (installing("minilm") in said) == bool(missing_modules("minilm"))
         assert f"and then: steelyard check {folder} --acc" in said
 
         with (folder / "queries.jsonl").open("a") as file:

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("mcp", reason="pip install 'steelyard[serve]'")
+pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -28,7 +28,7 @@ from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.vaults import index_dataset
 from steelyard_eval.vaults.serve.caller import ServerLog
 from steelyard_eval.vaults.serve.faces import MIMICS, find_face
-from steelyard_eval.vaults.serve.http import TokenGate, token_of
+from steelyard_eval.vaults.serve.http import TokenGate, app_of, token_of
 from steelyard_eval.vaults.serve.memory import Memory, Served
 from steelyard_eval.vaults.serve.server import MemoryServer
 
@@ -229,6 +229,19 @@ def test_moltnet_searches_reads_and_lists(entries, tmp_path):
     assert next(one["policy"] for one in lines(log) if "user_query" in one) == policy_of(config)
 
 
+def test_an_entry_in_scope_names_no_entry_outside_it(entries):
+    async def used(scopes):
+        async with served(entries, "moltnet", scopes=scopes) as client:
+            one = await call(client, "entries_get", entry_id="101", expand_relations=True)
+            return [item["targetId"] for item in one["relations"]["items"]]
+
+    assert asked(used(())) == ["102"]
+    assert asked(used(("vault=d1",))) == []
+    assert "relations" not in run("get", entries, "101", "--scope", "vault=d1", "--json")["entries"][0]
+    listed = run("list", entries, "--scope", "vault=d1", "--json")
+    assert ["relations" in entry for entry in listed["entries"]] == [False]
+
+
 def test_cortex_mem_searches_and_reads_at_three_depths(entries, tmp_path):
     log = tmp_path / "log.jsonl"
     uri = "cortex://user/preferences/keys.md"
@@ -348,7 +361,13 @@ def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path
             assert await call(client, "memory_feedback", **given) == {"recorded": True}
             refused = [
                 await client.call_tool("memory_feedback", given | more)
-                for more in ({"query_id": "gone"}, {"action": "praised"}, {"action": "none_useful"}, {"id": 7})
+                for more in (
+                    {"query_id": "gone"},
+                    {"action": "praised"},
+                    {"action": "none_useful"},
+                    {"id": 7},
+                    {"id": "infra-k3s"},  # an entry that this list did not show
+                )
             ]
             return first, second, ids, refused
 
@@ -362,6 +381,80 @@ def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path
     assert [one["query_id"] for one in logged] == [first["query_id"], second["query_id"]]
     assert [hit["object_id"] for hit in logged[0]["hits"]] == ids
     assert all(one.is_error for one in refused)
+
+
+def test_feedback_on_the_list_of_another_client_is_refused(vault, tmp_path):
+    log = tmp_path / "log.jsonl"
+
+    async def used():
+        async with served(vault, None, log) as client:
+            return await call(client, "memory_search", query=QUERY, limit=3)
+
+    found = asked(used())
+    rows = log.read_text().replace('"client_id":"mcp"', '"client_id":"somebody"')
+    assert rows != log.read_text()
+    log.write_text(rows)
+    given = {"query_id": found["query_id"], "id": found["hits"][0]["id"], "action": "used"}
+
+    async def acted():
+        async with served(vault, None, log) as client:
+            return await client.call_tool("memory_feedback", given)
+
+    assert asked(acted()).is_error
+    assert acts(log) == []
+
+
+def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
+    log = tmp_path / "log.jsonl"
+
+    async def used():
+        async with served(vault, None, log) as client:
+            found = await call(client, "memory_search", query="rotate keys with REDIS_PASSWORD=kumquat9", limit=3)
+            given = {"query_id": found["query_id"], "id": found["hits"][0]["id"], "action": "used"}
+            await call(client, "memory_feedback", **given)
+
+    asked(used())
+    assert "kumquat9" not in log.read_text()
+    assert len(acts(log)) == 1
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_session_ends_when_nothing_is_asked(vault, monkeypatch):
+    """Its id is then unknown: 404, as the protocol has it."""
+    monkeypatch.setattr("steelyard_eval.vaults.serve.http.IDLE", 0.3)
+    server = MemoryServer(Memory(Served(vault)), find_face(None))
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+    async def posted(app, method, params, session=""):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        headers = {"content-type": "application/json", "accept": "application/json", "host": "127.0.0.1:1"}
+        headers |= {"mcp-session-id": session} if session else {}
+        coded = [(name.encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": coded}
+        sent, waiting = [], [{"type": "http.request", "body": body}]
+
+        async def receive():
+            return waiting.pop() if waiting else await asyncio.sleep(60)
+
+        async def send(message):
+            sent.append(message)
+
+        await app(scope | {"http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 2)}, receive, send)
+        return sent[0]["status"], dict(sent[0]["headers"]).get(b"mcp-session-id", b"").decode()
+
+    async def used():
+        app = app_of(server)
+        async with app.router.lifespan_context(app):
+            status, session = await posted(app, "initialize", begin)
+            first = await posted(app, "tools/list", {}, session)
+            await asyncio.sleep(1)
+            return status, session, first[0], (await posted(app, "tools/list", {}, session))[0]
+
+    try:
+        status, session, before, after = asked(used())
+    finally:
+        server.close()
+    assert (status, before, after) == (200, 200, 404) and session
 
 
 def test_words_are_not_taken_for_ids(tmp_path):

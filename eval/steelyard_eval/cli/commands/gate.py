@@ -155,6 +155,12 @@ def _end(found: Gating, strict: bool) -> None:
     metavar="CONTENDERS",
     help='What was judged: "complete", or the contenders whose first ten were, separated by commas.',
 )
+@click.option(
+    "--install",
+    default="",
+    metavar="ORIGIN",
+    help="What the workflow installs: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.",
+)
 @json_option
 def init(
     dataset: str | None,
@@ -164,6 +170,7 @@ def init(
     embedder: str,
     sampled: str | None,
     pool: str | None,
+    install: str,
     as_json: bool,
 ) -> None:
     """Begin here: import a store and say what is known without labels, or gate a data set that has them.
@@ -189,5 +196,6 @@ def init(
         embedder=embedder,
         sampled=sampled or "",
         pool=judged,
+        install=install,
     )
     put(started.to_json(), as_json, str(started))

@@ -17,6 +17,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.fields import LIST_FIELDS, format_time
 from steelyard.base.inputs import read_text
+from steelyard.base.secret_texts import holds_secret
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.feedback.log import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
 from steelyard.memory.filters import Filters
@@ -26,7 +27,6 @@ from steelyard_eval.importers.remembered import state_folder
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import STRENGTH, Followed
-from steelyard_eval.learn.use.secrets import holds_secret
 from steelyard_eval.learn.use.session import Searched
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}

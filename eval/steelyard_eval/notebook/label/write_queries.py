@@ -16,6 +16,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError
 from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
+from steelyard.base.secret_texts import holds_secret
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
@@ -47,7 +48,10 @@ COPIED = (
 def logged_queries(
     dataset: Dataset, seed: int = 0, count: int = WANTED, log: str | Path | None = None
 ) -> list[str]:
-    """Distinct queries of a log, the data set's own by default, drawn at random; empty without a log."""
+    """Distinct queries of a log, the data set's own by default, drawn at random; empty without a log.
+
+    A query that may hold a secret is left out, whoever wrote the log.
+    """
     path = log or dataset.feedback
     if path is None:
         return []
@@ -57,7 +61,7 @@ def logged_queries(
             text = str(decode(line).user_query).strip()
         except ValueError:
             continue
-        if text and len(text) <= LONGEST:
+        if text and len(text) <= LONGEST and not holds_secret(text):
             distinct.setdefault(wording(text), text)
     texts = list(distinct.values())
     return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]

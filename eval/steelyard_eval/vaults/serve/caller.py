@@ -62,9 +62,9 @@ class ServerLog:
                 return ""
 
     def act(self, query_id: str, entry_id: str, action: str, client: str) -> None:
-        """Log an act; MachineError where that cannot be done."""
+        """Log an act; ConfigError for a list that this client was not shown, MachineError for a log that fails."""
         with self._turn:
-            append_act(self.path, query_id, entry_id, action, client, self._clock)
+            append_act(self.path, query_id, entry_id, action, client, self._clock, client)
 
 
 @dataclass(frozen=True)

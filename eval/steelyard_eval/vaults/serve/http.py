@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import os
 import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import anyio
 import uvicorn
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from steelyard.base.errors import ConfigError, MachineError
+from steelyard.base.errors import ConfigError, MachineError, shown
 from steelyard_eval.vaults.serve.caller import ServerLog
 from steelyard_eval.vaults.serve.memory import Memory, Served
 from steelyard_eval.vaults.serve.server import MemoryServer
 from steelyard_eval.vaults.serve.tools import Face
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 HOST = "127.0.0.1"
@@ -30,6 +34,13 @@ LARGEST = 2**20
 """Bytes of a request."""
 MOST_AT_ONCE = 64
 """Connections; of more the one that has asked nothing for longest is closed."""
+IDLE, MOST_SESSIONS = 900.0, 1000
+"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
+FAREWELL = 5
+"""Seconds in which what is being answered may end, when the server is stopped."""
+GONE = (ClientDisconnect, ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
+"""What libraries raise when a client leaves, or ends its session, before it is answered."""
+_log = logging.getLogger("steelyard.serve")
 PATIENCE = 10.0
 """Seconds in which a connection has to ask something: all of its headers."""
 
@@ -108,16 +119,47 @@ class PatientProtocol(H11Protocol):
         self._timer = self.loop.call_later(PATIENCE, self._look)
 
 
+class OneLine(logging.Handler):
+    """Says in a line what libraries log with a traceback; of clients that leave, that they left."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging.Handler."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, GONE):
+            _log.info("a client left before it was answered")
+        else:
+            _log.warning("%s", shown(f"{record.getMessage()} {error or ''}".strip(), 500))
+
+
+def _in_lines() -> None:
+    """Let libraries log by `OneLine`."""
+    handler = OneLine(logging.WARNING)
+    for name in ("mcp", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+
+
+def app_of(server: MemoryServer) -> Starlette:
+    """The server as an application, whose sessions end when they are idle."""
+    return server.protocol.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        host=HOST,
+        max_request_body_size=LARGEST,
+        session_idle_timeout=IDLE,
+        max_sessions=MOST_SESSIONS,
+    )
+
+
 async def over_http(server: MemoryServer, port: int, token: str) -> None:
     """Serve clients on a port of this machine until interrupted; MachineError where the port is taken."""
-    app = server.protocol.streamable_http_app(
-        streamable_http_path=PATH, json_response=True, host=HOST, max_request_body_size=LARGEST
-    )
+    _in_lines()
     settings = uvicorn.Config(
-        TokenGate(app, token, port),
+        TokenGate(app_of(server), token, port),
         host=HOST,
         port=port,
-        log_level="warning",
+        log_config=None,
+        timeout_graceful_shutdown=FAREWELL,
         access_log=False,
         server_header=False,
         limit_concurrency=2 * MOST_AT_ONCE,
