@@ -141,4 +141,4 @@ def _robust(shown: Weighed, target: Bools, reward: Floats) -> PolicyValue:
 def _normal(mean: float, variance: float, n: float) -> PolicyValue:
     """A mean of n with its interval."""
     interval = normal_interval(mean, float(np.sqrt(max(variance, 0.0) / n)))
-    return {"value": interval.mean, "low": max(interval.low, 0.0), "high": interval.high}
+    return {"value": interval.mean, "low": interval.low, "high": interval.high}

@@ -45,8 +45,8 @@ def tiny(tmp_path, monkeypatch):
     ("words", "told"),
     [
         (["compare", "tiny", "bm25", "--metric", "ndgc@10"], "did you mean 'nDCG@10'?"),
-        (["compare", "tiny", "0.3*bm25+0.7*vector"], "written 'weighted_sum(0.3*bm25, 0.7*vector)'"),
-        (["compare", "tiny", "bm25 + vector"], "written 'weighted_sum(1*bm25, 1*vector)'"),
+        (["compare", "tiny", "0.3*bm25+0.7*vector"], "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
+        (["compare", "tiny", "bm25 + vector"], "written 'weighted_sum(1*bm25, 1*vector, normalize=minmax)'"),
         (["report", "tiny"], "`steelyard compare tiny -o results.json`"),
         (["explain", "tiny", "my words"], "only 'q1', 'q2', ...; words of your own"),
         (["compare", "tiny", "hybrid(bm25, vector)"], "unknown signal or fusion 'hybrid'; valid: "),

@@ -120,7 +120,7 @@ def test_no_end_beyond_what_a_difference_can_be_is_printed():
     # 0.9 + 1.96 * .1 = 1.096, and metrics lie in [0, 1], so no difference is more than 1
     told = in_words(Gain.of(0.9, 0.1), "nDCG@10", "over it")
     assert told == "+0.900 nDCG@10 over it, 95% sure of +0.704 to +1.000; less than 1 in 1,000 that it is worse"
-    assert interval(-1.096, -0.704) == "[-1.000, -0.704]"
+    assert interval(-1.096, -0.704, signed=True) == "[-1.000, -0.704]"
 
 
 def test_an_interval_wider_than_a_metric_is_not_printed_as_knowledge():
