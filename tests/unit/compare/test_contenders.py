@@ -324,7 +324,7 @@ def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
         (Run({"q": "m"}), "give the scores of documents by query"),
         (Run({"q": {"\ud800": 1.0}}), "cannot be written as text"),
         (Run({"q": {"m": 10**5000}}), "score an integer of 16610 bits is not a finite number"),
-        ({"q": [["m"]]}, "mine returned .* in a list; return ids, or pairs"),
+        ({"q": [["m"]]}, "mine returned .* which has no id"),
         (table(score="high"), "score 'high' is not a finite number; correct it$"),
         (Run, "is a class; give one of its objects"),
         (lambda query: ["\ud800"], "cannot be written as text"),
