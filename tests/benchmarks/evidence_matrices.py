@@ -161,17 +161,19 @@ class Collection:
         """The matrices of all families, and every current configuration."""
         path = self.folder / f"{self.name}.families.npz"
         if not path.exists():
-            parts = [self._laid_out(start) for start in self.starts]
+            parts = [part for start in self.starts if (part := self._laid_out(start)) is not None]
             Matrices.joined(parts, self._currents()).save(path)
         return Matrices.load(path)
 
     def _laid_out(self, start):
-        """The matrices of one start."""
+        """The matrices of one start; None where nothing is left to lay out."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
             made, _ = laid_out(
                 [Measured(*self.recorded(part[0])) for part in start.parts], start, ByLabels(METRIC)
             )
+            if made is None:
+                return None
             texts = (keys_of(made), np.zeros(len(made)), (start.label,))
             Matrices(*texts, made.metric, made.composite, {}).save(path)
         return Matrices.load(path)

@@ -24,6 +24,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.vaults.arguments import parse_priorities
 
 CORPUS = '{"id": "m1", "text": "token"}\n'
@@ -224,10 +225,22 @@ class TestTheDoorOfAVault:
 
 
 class TestEnvironment:
-    @pytest.mark.parametrize("value", ["abc", "\u00b2", "9" * 30, "-", "1e400", "nan"])
+    @pytest.mark.parametrize("value", ["abc", "\u00b2", "9" * 30, "-", "1e400", "nan", "1.5", "-5"])
     def test_a_date_that_is_none(self, folder, tmp_path, value):
         words = ("tune", folder, "--strategy", "fts", "--out", tmp_path / "w.json")
         one_message(steelyard(*words, SOURCE_DATE_EPOCH=value), 2)
+
+    @pytest.mark.parametrize(("value", "code"), [("abc", 2), ("", 0), (" ", 0)])
+    def test_a_date_is_looked_at_before_libraries_load(self, value, code):
+        """NumPy's f2py read it as it was imported, and ended every command with a traceback."""
+        done = subprocess.run(
+            [sys.executable, "-m", "steelyard_eval", "compare", str(starter())],
+            env=os.environ | {"SOURCE_DATE_EPOCH": value},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False)
 
     @pytest.mark.parametrize("value", ["9" * 5000, "\u00b2", "1e3", "0"])
     def test_a_dimension_that_is_none(self, folder, tmp_path, value):

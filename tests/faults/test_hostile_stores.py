@@ -5,8 +5,10 @@ import pickle
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
+from steelyard_eval.cli.main import main
 from steelyard_eval.importers import load_store
 from steelyard_eval.importers.pickled import MOST, TooMuchError, Unpacking
 from steelyard_eval.importers.source import read_yaml
@@ -129,6 +131,43 @@ def test_a_path_in_a_memory_index_leads_nowhere_outside(tmp_path):
     )
     with pytest.raises(DataError, match="leaves its folder"):
         load_store(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "select", ["zeroblob(2000000000)", "printf('%.*c', 300000000, 'x')", "CAST(X'ff' AS TEXT)"]
+)
+def test_a_value_of_a_select_that_cannot_be_read_is_one_message(tmp_path, select):
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        db.execute("CREATE TABLE t (id, text)")
+    done = CliRunner().invoke(
+        main, ["import", f"{tmp_path}/s.db", f"{tmp_path}/out", "--sql", f"SELECT {select} AS text"]
+    )
+    assert (done.exit_code, "Traceback" in done.output) == (2, False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("count", [1, 64])
+@pytest.mark.parametrize("kind", ["text", "bytes"])
+def test_a_cell_of_parquet_has_a_largest_size(tmp_path, count, kind):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cell = "x" * (17 * 2**20)
+    cells = pa.array([cell if kind == "text" else cell.encode()] * count)
+    pq.write_table(pa.table({"id": [str(at) for at in range(count)], "text": cells}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=str(len(cell))):
+        load_store(tmp_path / "t.parquet")
+
+
+def test_a_table_that_finds_no_memory_is_the_machines_fault(tmp_path, monkeypatch):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"id": ["a"], "text": ["x"]}), tmp_path / "t.parquet")
+
+    def failing(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 1 failed")
+
+    monkeypatch.setattr(pq, "ParquetFile", failing)
+    assert CliRunner().invoke(main, ["import", f"{tmp_path}/t.parquet", f"{tmp_path}/out"]).exit_code == 4
 
 
 def test_parquet_is_read_within_the_budget_of_compressed_files(tmp_path):

@@ -106,22 +106,26 @@ def compact(record: object) -> str:
     return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def write_text(path: str | Path, text: str | bytes) -> None:
+def write_text(path: str | Path, text: str | bytes, *, private: bool = False) -> None:
     """Write UTF-8, or bytes, to a draft beside `path`, then rename it, so that no half file is left.
 
-    ``*.gz`` is compressed. Raises MachineError when the folder cannot be written or the disk is full.
+    ``*.gz`` is compressed. A `private` file is its owner's alone (0600), whatever it was.
+    Raises MachineError when the folder cannot be written or the disk is full.
     """
-    write_texts({Path(path): text})
+    write_texts({Path(path): text}, private=private)
 
 
-def write_texts(texts: Mapping[Path, str | bytes]) -> None:
+def write_texts(texts: Mapping[Path, str | bytes], *, private: bool = False) -> None:
     """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
     with ExitStack() as stack:
         places = {regular_target(path): _encoded(path, text) for path, text in texts.items()}
         drafts = [(stack.enter_context(draft(path)), path, data) for path, data in places.items()]
         for part, path, data in drafts:
+            if private:
+                part.chmod(0o600)
             write_bytes(part, data)
-            _keep_mode(part, path)
+            if not private:
+                _keep_mode(part, path)
         for part, path, _ in drafts:
             part.replace(path)
 

@@ -183,7 +183,7 @@ abcdgiklmnprstuy baeiloruy cacehiklortu dadeios eacdefgilmnprstvwxy faefilortu g
 icdefglmnoprstv je keis ladefilostuy mabeiops nacdefgiknopstuy oacdfjklmnoprstuvw paeiloprst qu
 racdegimnorstuy sacehikopstu taehilorstuy uaelmnprst vaei waehinos xpt yaps ze
 """
-PAIRS = frozenset(first + second for first, *seconds in _AFTER.split() for second in seconds)
+PAIRS = frozenset(after[0] + second for after in _AFTER.split() for second in after[1:])
 """The pairs of letters that 96 in 100 of the pairs in our documents and identifiers are."""
 STOPS = re.compile(
     r"\b(?:the|and|for|how|why|are|was|from|our|not|has|have|does|did|with|were|which|between|into)\b"

@@ -157,7 +157,7 @@ def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:
                 "schema_version": SCHEMA_VERSION,
                 "timestamp": moment(_time(rows[0])),
                 "query_id": f"ledger-{query_id}",
-                "user_query": kept_text(texts.get(query_id, "")),
+                "user_query": kept_text(str(texts.get(query_id, ""))),
                 "client_id": rows[0]["session_id"] or "",
                 "policy": "spec_kit",
                 "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(entries, 1)],

@@ -242,6 +242,11 @@ def test_texts_are_written_only_where_asked_and_without_secrets(small, tmp_path)
     )
     kept = gather(small, f"transcripts:{path}", keep_queries=True)
     assert [line.get("user_query") for line in impressions(kept)] == ["plain words", None]
+    kept.path.write_text("")
+    kept.path.chmod(0o644)
+    kept.write()
+    assert kept.path.stat().st_mode & 0o777 == 0o600
+    kept.path.unlink()
     plain = gather(small, f"transcripts:{path}")
     assert b"plain words" not in "".join(plain.lines).encode()
     assert b"plain words" in b"".join(plain.held.lines)

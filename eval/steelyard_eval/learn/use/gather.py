@@ -54,9 +54,9 @@ class Gathered:
         return {**self.record, "file": str(self.path), "lines": [json.loads(line) for line in self.lines]}
 
     def write(self) -> None:
-        """Write the log, where something has changed."""
+        """Write the log, where something has changed; for its owner's eyes, as it may hold texts of queries."""
         if self.changed:
-            write_text(self.path, "".join(self.lines))
+            write_text(self.path, "".join(self.lines), private=True)
 
     def __str__(self) -> str:
         return summary(self.record)

@@ -1,0 +1,88 @@
+"""Every target of the Makefile runs with the smallest budget, on a copy of the checkout and tiny collections."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.nightly
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTIONS = (
+    *("beam-128k", "cacm", "cisi", "cosqa", "cranfield"),
+    *("locomo", "locomo-sessions", "madial", "scifact", "vaswani"),
+)
+SHORT = "MINUTES=0.02"
+RUN = {
+    "help": [],
+    "gate": [],
+    "demo": [],
+    "docs": [],
+    "clean": [],
+    "feedback": ["FEEDBACK=--minutes 0.01 --seeds 1"],
+    "curves": ["EVIDENCE=--minutes 0.01 --sets cranfield"],
+    "evidence": ["EVIDENCE=--minutes 0.01 --part few"],
+    "priors": ["EVIDENCE=--part priors"],
+    "coverage": ["EVIDENCE=--draws 2"],
+    "bench-large": ["LARGE=--entries 500 --queries 20 --systems bm25"],
+    "identity": ["IDENTITY=--minutes 0.01 cranfield"],
+    "fuzz": [SHORT],
+    "endpoints": [SHORT],
+    "interference": [SHORT],
+    "tenants": [SHORT],
+    "kills": [SHORT],
+    "campaign": [SHORT],
+    "mutants": [SHORT],
+}
+"""Target -> the variables that make it small."""
+SKIPPED = {
+    **dict.fromkeys(("check", "test", "nightly", "lint", "types"), "they are what runs this"),
+    **dict.fromkeys(("browser", "pictures"), "they need Chromium, and have tests in tests/browser"),
+    **dict.fromkeys(("postgres", "databases"), "they need a PostgreSQL server"),
+    **dict.fromkeys(("versions", "lock", "clusters"), "they need uv or an index of packages"),
+    "lab": "it is a server that stays",
+    "bench": "tests/benchmarks/test_bench.py runs it; its other scripts take minutes at any size",
+    "parity": "it needs STEELYARD_ORACLES, and tests/parity runs what it prints",
+    "leaderboard": "it needs the lists of real collections; tests/benchmarks/test_leaderboard.py has its parts",
+    "validation": "it needs real collections; tests/benchmarks/test_validation.py has its parts",
+}
+
+
+def targets():
+    return re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy, so that no figure of a campaign and no page changes here."""
+    place = tmp_path_factory.mktemp("checkout")
+    left = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "evidence")
+    shutil.copytree(ROOT, place / "own", ignore=left)
+    for name in COLLECTIONS:
+        shutil.copytree(ROOT / "qrels" / "starter", place / "data" / name)
+    return place
+
+
+def test_every_target_is_run_or_skipped_for_a_reason():
+    assert sorted(targets()) == sorted([*RUN, *SKIPPED])
+
+
+@pytest.mark.parametrize("target", RUN)
+def test_a_target_runs(copy, target):
+    own = copy / "own"
+    paths = os.pathsep.join([str(own / "engine"), str(own / "eval")])
+    marks = ("bin/python", "installed", "tested", "benched", "postgres")
+    made = [word for mark in marks for word in ("-o", f".venv/{mark}")]  # nothing is installed by a test
+    done = subprocess.run(
+        ["make", *made, f"BIN={Path(sys.executable).parent}", target, *RUN[target]],
+        cwd=own,
+        env=os.environ | {"PYTHONPATH": paths, "STEELYARD_DATA": str(copy / "data")},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
