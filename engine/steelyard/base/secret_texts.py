@@ -94,7 +94,8 @@ def _is_part(match: re.Match[str]) -> bool:
     kind = match.lastgroup or ""
     value = match[kind]
     if kind == "flag":
-        return not re.search(HARMLESS_ENDS, match["end"]) and _is_value(value)
+        quoted = bool(match["quote"]) and not REFERENCE.match(value)  # what is quoted is no word of a sentence
+        return not re.search(HARMLESS_ENDS, match["end"]) and (quoted or _is_value(value))
     if kind in ("said", "authorization"):
         return _is_value(value)
     if kind == "number":
