@@ -140,7 +140,8 @@ ISSUED = re.compile(
     | \b(?:secret|key|pat|ops|sl|live|test|rnd|sm|fc|bb|re|ak)[-_.](?=[A-Za-z]{0,20}\d)[A-Za-z0-9]{16}
     | \b(?:hf|api_org)_[A-Za-z]{20} | \bEZ[AT]K\w{40} | \bGR1348941\S{16} | \bAPI-[A-Z0-9]{26}\b
         | \bFLWSECK_\S{12} |
-       \.atlasv1\.[\w-]{20} | \b\d{8,10}:[\w-]{35} | \b\w{3}\dQ~[\w.~-]{20} | \bEAA[A-Z]\w{60} | \b(?:AC|dapi)[0-9a-f]{32}\b
+       \.atlasv1\.[\w-]{20} | \b\d{8,10}:[\w-]{35} | \b\w{3}\dQ~[\w.~-]{20} | \bEAA[A-Z]\w{60}
+        | \b(?:AC|dapi)[0-9a-f]{32}\b
     | \$(?:[1567y]|2[abxy]?|apr1|argon2\w{0,2}|scrypt|pbkdf2[\w-]{0,10})\$[^\s$]{2,40}\$?[^\s]{16}
         | \{S?SHA\d*\}[\w+/=]{16}
     | \b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:(?![$<{*])[^\s/@]{1,200}@ | ://[\w-]{16,100}@
