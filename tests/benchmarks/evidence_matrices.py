@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
@@ -101,6 +102,15 @@ def keys_of(made):
     return tuple(key_of(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
 
 
+def deep_enough(table, config):
+    """Whether a recording, which may have been made for other configurations, is as deep as this one looks."""
+    try:
+        table.at_depth(config.depths)
+    except ConfigError:
+        return False
+    return True
+
+
 class Collection:
     """One data set, opened when something of it is missing."""
 
@@ -124,10 +134,11 @@ class Collection:
     def table(self, config, configs):
         """The recording for configurations that retrieve like this one, and its judgments."""
         path = self.folder / f"{self.name}.{written_name(config)}.recording"
-        if not path.exists():
+        table = files.load(path) if path.exists() else None
+        if table is None or not all(deep_enough(table, one) for one in configs):
             queries = judged(self.space.dataset, self.space.dataset.queries)
             files.save(record(self.space, queries, configs), path)
-        table = files.load(path)
+            table = files.load(path)
         return table, Judgments.of(self.space.dataset.qrels, table.queries, table.entries)
 
     def parts_of(self, config):
