@@ -20,7 +20,7 @@ STOP_WORDS = frozenset(
 CONTENT = ("title", "text", "why", "impact", "context")
 """The fields that the baselines search: the content of an entry, without its metadata."""
 
-_NAMES = r"(?<!\w)(?:c\+\+|[cf]#(?!\w)|\.net\b)"
+_NAMES = r"(?<!\w)(?:c\+\+|[cf]#(?!\w))"
 """Words of programmers that letters alone do not spell."""
 _ASCII_WORD = re.compile(rf"{_NAMES}|\w\w+")
 _VOWEL_POINTS = re.compile(
