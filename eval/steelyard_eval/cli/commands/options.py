@@ -87,21 +87,25 @@ def standing_embedder(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def choosing(*args: Handed, **kwargs: Handed) -> None:
-        from steelyard_eval.datasets.manifest import FILE, choose_for  # with all data sets: not for every command
-
         ctx = click.get_current_context()
         typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
         name, folder = str(ctx.params["embedder"]), Path(str(ctx.params["dataset"]))
         judges = ctx.params.get("applies") is False and ctx.params["as_json"]  # which asks nothing
         shows = judges or ctx.params.get("lists") or ctx.params.get("dry_run")
         if typed and name == "auto" and not shows:
-            choose_for(folder, None)
+            _choose(folder, None)
         command(*args, **kwargs)
-        if typed and name != "auto" and not shows and choose_for(folder, name):
-            told = f"{folder / FILE} now names the embedder {name}, which later commands use"
-            note(f"{told}; --embedder auto takes it out")
+        if typed and name != "auto" and not shows and (file := _choose(folder, name)):
+            note(f"{file} now names the embedder {name}, which later commands use; --embedder auto takes it out")
 
     return embedder_option(choosing)
+
+
+def _choose(folder: Path, name: str | None) -> Path | None:
+    """Write the choice into dataset.json, or take it out; the file where that changed it."""
+    from steelyard_eval.datasets import manifest  # with all data sets: not for every command
+
+    return folder / manifest.FILE if manifest.choose_for(folder, name) else None
 
 
 vault_embedder_option = click.option(
