@@ -98,3 +98,24 @@ def test_the_command_asks(dataset):
 
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["known_items"]["asked"] > 100
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        (
+            "牡蠣の養殖いかだは嵐の前に沖へ移す。",
+            "水温の記録は毎朝六時に送られる。",
+            "新しい検査員は木曜日に来ます。",
+        ),
+        ("굴 양식장의 수온은 매일 기록한다", "새 검사원은 목요일에 온다", "폭풍 전에 뗏목을 옮긴다"),
+        ("ย้ายแพหอยก่อนพายุเข้า", "อุณหภูมิน้ำถูกบันทึกทุกเช้า", "ผู้ตรวจคนใหม่มาวันพฤหัสบดี"),
+        ("牡蛎筏在风暴之前移到外海。", "水温记录每天早上六点发送。", "新的检查员星期四到。"),
+    ],
+    ids=["ja", "ko", "th", "zh"],
+)
+def test_notes_of_scripts_without_blanks_are_asked_for_and_found(dataset, notes):
+    entries = tuple(Entry(f"n{at}", title="", text=text) for at, text in enumerate(notes))
+    found = ask_known_items(replace(dataset, entries=entries), "bm25", embedder="none")
+
+    assert (found["asked"], found["missed"]) == (3, 0)
