@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
 from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:
     from steelyard_eval.compare.http_search import HttpSearch
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
-    "HttpSearch": "compare.http_search",
-    "McpSearch": "compare.mcp_search",
     "Workbench": "workbench",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
@@ -38,9 +37,10 @@ __all__ = ["SYSTEMS", "HttpSearch", "McpSearch", "Workbench", "as_transformer", 
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.{_MODULES[name]}") if name in _MODULES else extension("endpoints")
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

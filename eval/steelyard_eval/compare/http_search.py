@@ -82,8 +82,8 @@ class HttpSearch:
         return cls(url, given.get("body", ""), given.get("ids", ""), given.get("scores", ""))
 
     @property
-    def address(self) -> str:
-        """The host and path, as a label."""
+    def label(self) -> str:
+        """The host and path."""
         parts = urlsplit(self.url)
         return f"{parts.netloc}{parts.path}"
 
@@ -114,7 +114,7 @@ class HttpSearch:
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
 
     def _failure(self, query: Query, what: str) -> DataError:
-        return DataError(f"endpoint {self.address}, query {shown(query.id)}: {what}")
+        return DataError(f"endpoint {self.label}, query {shown(query.id)}: {what}")
 
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:

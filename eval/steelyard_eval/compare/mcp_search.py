@@ -131,6 +131,11 @@ class McpSearch:
         return AnswerForm(self.ids, self.scores)
 
     @property
+    def label(self) -> str:
+        """The name of the tool."""
+        return self.tool
+
+    @property
     def shown(self) -> str:
         """The command as messages and documents have it: keys in it are masked, by the names before them."""
         told = (f"{before}{MASK}" if key else masked(before) for before, key in self._keyed)

@@ -1,8 +1,9 @@
 """Data sets from the stores that other programs write: ``import_store("~/.memory", "mine")``."""
 
 from steelyard_eval.importers.base import Imported, Importer
+from steelyard_eval.importers.benchmark import of_ir_dataset
 from steelyard_eval.importers.kinds import importers
-from steelyard_eval.importers.run import Import, import_store, load_store, open_dataset, refresh
+from steelyard_eval.importers.run import Import, import_store, load_store, open_store, refresh
 from steelyard_eval.importers.source import ForeignStore, Options
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "import_store",
     "importers",
     "load_store",
-    "open_dataset",
+    "of_ir_dataset",
+    "open_store",
     "refresh",
 ]

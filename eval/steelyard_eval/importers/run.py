@@ -14,9 +14,8 @@ from steelyard.stores.postgres.address import is_address
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
-from steelyard_eval.datasets.memories import is_memory
 from steelyard_eval.datasets.parts import assemble
-from steelyard_eval.datasets.places import has_corpus, is_data_set
+from steelyard_eval.datasets.places import has_corpus
 from steelyard_eval.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.importers.benchmark import IR_DATASETS
 from steelyard_eval.importers.kinds import importers
@@ -156,22 +155,15 @@ def load_store(
     return replace(report.dataset, notices=(*files.notes, *report.dataset.notices), in_memory=True)
 
 
-def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
-    """The data set in a folder of our format or BEIR's, else the one that a store holds; see `load_store`.
-
-    `intents` is as in `Dataset`.
-    """
-    folder = Path(source)
-    if is_data_set(folder) or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
-        return load(folder, intents)
+def open_store(source: str | Path) -> Dataset:
+    """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
     named = (
         str(source) in importers()
         or str(source).startswith(IR_DATASETS)
         or is_address(source)
         or is_server(source)
     )
-    known = folder.exists() or named
-    return replace(load_store(source), intents=intents) if known else load(folder, intents)
+    return load_store(source) if named or Path(source).exists() else load(source)
 
 
 def _read(

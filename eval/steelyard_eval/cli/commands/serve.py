@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import click
@@ -20,10 +19,8 @@ from steelyard_eval.cli.commands.options import (
     tenant_option,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.vaults.arguments import vault_file
-from steelyard_eval.vaults.serve.caller import ServerLog
-from steelyard_eval.vaults.serve.faces import find_face
-from steelyard_eval.vaults.serve.memory import Served
 
 LOG = "Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`."
 MIMIC = "Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit."
@@ -66,23 +63,15 @@ def serve(
     It only reads. Files that change are read again; one that is broken is refused, and what was served stays.
     """
     require("serve", "an MCP server")
-    from steelyard_eval.vaults.serve.http import run  # the extra
-
-    face = find_face(mimic)
     if explore is not None and log is None:
         raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
     if as_json and port is None:
         raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
-    served = Served(
-        vault_file(vault, tenant),
-        scopes,
-        by or face.system,
-        share if explore is not None else 0.0,
-        None if explore == DRAWN else explore,
-        hnsw,
+    share, other = share if explore is not None else 0.0, None if explore == DRAWN else explore
+    told = partial(_told, as_json)
+    extension("serve").serve(
+        vault_file(vault, tenant), by, log, mimic, scopes, hnsw, other, share, client, port, told
     )
-    writer = None if log is None else ServerLog(log, time.time)
-    run(served, face, writer, client, port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str, token: str, new: bool) -> None:

@@ -1,1 +1,7 @@
-"""What the use of a memory left behind: logs of other programs, read as searches and as what followed them."""
+"""What agents did with a memory, read from the logs of other programs."""
+
+from steelyard_eval.learn.use.gather import Gathered, gather, summary
+from steelyard_eval.learn.use.kinds import KINDS
+from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
+
+__all__ = ["KINDS", "Gathered", "gather", "summary", "write_transcripts"]
