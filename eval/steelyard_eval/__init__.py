@@ -19,8 +19,8 @@ from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:
-    from steelyard_eval.compare.http_search import HttpSearch
-    from steelyard_eval.compare.mcp_search import McpSearch
+    from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+    from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
     from steelyard_eval.learn.loop import loop
     from steelyard_eval.workbench import Workbench, demo, load
     from steelyard_eval.workbench.transformer import as_transformer

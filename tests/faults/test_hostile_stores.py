@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.base.errors import DataError
-from steelyard_eval.importers import load_store
-from steelyard_eval.importers.pickled import plain
-from steelyard_eval.importers.source import read_yaml
+from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers.pickled import plain
+from steelyard_eval.extensions.importers.source import read_yaml
 
 spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
 stores = importlib.util.module_from_spec(spec)

@@ -24,11 +24,11 @@ from steelyard.retrievers import RetrieverConfig
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.uris import vault_of
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.http_search import HttpSearch, masked
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
+from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn import waiting
 from steelyard_eval.learn.log_formats import from_ubi

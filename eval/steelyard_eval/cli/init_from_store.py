@@ -17,7 +17,7 @@ from steelyard_eval.datasets.places import data_sets, has_corpus
 from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
-    from steelyard_eval.importers import Import, Importer
+    from steelyard_eval.extensions.importers import Import, Importer
 
 OUT = "mine"
 """The folder of the data set."""

@@ -12,11 +12,11 @@ from typing import Any
 from steelyard.base.errors import MachineError
 
 EXTENSIONS = {
-    "endpoints": ("steelyard_eval.compare.endpoints", "a contender at an http: or mcp: address"),
-    "importers": ("steelyard_eval.importers", "reading the store of another program"),
-    "model_judge": ("steelyard_eval.notebook.label.by_model", "a language model as a judge"),
-    "serve": ("steelyard_eval.vaults.serve", "a vault as an MCP server"),
-    "usage": ("steelyard_eval.learn.use", "reading what other programs keep of their use"),
+    "endpoints": ("steelyard_eval.extensions.endpoints", "a contender at an http: or mcp: address"),
+    "importers": ("steelyard_eval.extensions.importers", "reading the store of another program"),
+    "model_judge": ("steelyard_eval.extensions.model_judge", "a language model as a judge"),
+    "serve": ("steelyard_eval.extensions.serve", "a vault as an MCP server"),
+    "usage": ("steelyard_eval.extensions.usage", "reading what other programs keep of their use"),
 }
 """Name -> its module, and what it is for."""
 GROUP = "steelyard.extensions"

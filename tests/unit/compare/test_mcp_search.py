@@ -17,8 +17,8 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
-from steelyard_eval.compare.mcp_search import McpSearch
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
 from steelyard_eval.tune.recommendation import recommend
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.importers import import_store
-from steelyard_eval.learn.use.gather import gather
-from steelyard_eval.learn.use.kinds import KINDS
+from steelyard_eval.extensions.importers import import_store
+from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage.kinds import KINDS
 
 ENTRIES = [
     {

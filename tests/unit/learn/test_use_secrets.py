@@ -8,8 +8,8 @@ import string
 import pytest
 
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.use.gather import gather
-from steelyard_eval.learn.use.secrets import holds_secret
+from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage.secrets import holds_secret
 
 LETTERS, DIGITS = string.ascii_letters, string.digits
 MAKERS = {

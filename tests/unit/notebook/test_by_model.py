@@ -18,8 +18,8 @@ from steelyard.net.endpoint import EndpointError
 from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label import by_model
-from steelyard_eval.notebook.label.by_model import (
+from steelyard_eval.extensions.model_judge import judging as by_model
+from steelyard_eval.extensions.model_judge.judging import (
     ModelSession,
     agreed,
     ask,
@@ -212,7 +212,7 @@ def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
 
 def test_the_prompt_says_its_scale_and_is_of_this_version():
     text = prompt_of("where", Entry("a", text="here"))
-    file = resources.files("steelyard_eval.notebook.label").joinpath(f"prompts/{by_model.PROMPT}.txt")
+    file = resources.files("steelyard_eval.extensions.model_judge").joinpath(f"prompts/{by_model.PROMPT}.txt")
     digest = sha256(file.read_bytes()).hexdigest()[:16]
     assert (by_model.PROMPT, digest) == ("relevance-1", "e78cf7e4ba57e783"), "a changed text is relevance-2"
     assert all(f"{grade}: the entry" in text for grade in range(4))

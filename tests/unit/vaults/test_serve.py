@@ -24,13 +24,13 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.serve.caller import ServerLog
+from steelyard_eval.extensions.serve.faces import MIMICS, find_face
+from steelyard_eval.extensions.serve.http import TokenGate, token_of
+from steelyard_eval.extensions.serve.memory import Memory, Served
+from steelyard_eval.extensions.serve.server import MemoryServer
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.vaults import index_dataset
-from steelyard_eval.vaults.serve.caller import ServerLog
-from steelyard_eval.vaults.serve.faces import MIMICS, find_face
-from steelyard_eval.vaults.serve.http import TokenGate, token_of
-from steelyard_eval.vaults.serve.memory import Memory, Served
-from steelyard_eval.vaults.serve.server import MemoryServer
 
 ROOT = Path(__file__).resolve().parents[3]
 REAL = json.loads(Path(__file__).with_name("mcp_tools.json").read_text())
@@ -120,7 +120,7 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
 
 
 def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.vaults.serve.soleri import OPERATIONS
+    from steelyard_eval.extensions.serve.soleri import OPERATIONS
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]

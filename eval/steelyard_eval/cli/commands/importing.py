@@ -18,7 +18,7 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.tune.replaced import write_weights
 
 if TYPE_CHECKING:
-    from steelyard_eval.importers import Import
+    from steelyard_eval.extensions.importers import Import
 
 KIND = "The kind of store, where it is not to be recognised; see --list."
 COLUMN = (

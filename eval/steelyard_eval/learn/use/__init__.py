@@ -1,7 +1,0 @@
-"""What agents did with a memory, read from the logs of other programs."""
-
-from steelyard_eval.learn.use.gather import Gathered, gather, summary
-from steelyard_eval.learn.use.kinds import KINDS
-from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
-
-__all__ = ["KINDS", "Gathered", "gather", "summary", "write_transcripts"]
