@@ -13,7 +13,7 @@ from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.direct import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, list_of, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
 
 SESSION = f"{SCHEME}session"
 MOVED = ("threads", "agents", "users", "global")
@@ -88,56 +88,12 @@ def _home(caller: Caller, entry: Entry) -> Entry:
     return entries[0] if entries else entry
 
 
-def _schema(title: str, required: str, **optional: Json) -> dict[str, object]:
-    """A schema as the program's library writes it: optional arguments may be null."""
-    properties = {required: {"type": "string"}} | {
-        name: {**schema, "nullable": True} for name, schema in optional.items()
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        "type": "object",
-        "properties": properties,
-        "required": [required],
-    }
-
-
-_SCOPE = {"type": "string", "description": "Where to look: a URI, or the name of a session."}
-_LIMIT = {"type": "integer", "format": "uint", "minimum": 0, "description": "How many, 10 by default."}
-
 FACE = Face(
     name="cortex_mem",
     system="cortex_mem:shipped",
     source="sopaco/cortex-mem 0bbcdb198cd56f294318b98e5759b253ea4fa68c cortex-mem-mcp/src/service.rs",
     structured=True,
-    tools=(
-        Tool(
-            "search",
-            "Search memories from abstracts to contents.",
-            _schema(
-                "SearchArgsMcp",
-                "query",
-                scope=_SCOPE,
-                limit=_LIMIT,
-                min_score={"type": "number", "format": "float", "description": "Not used."},
-                return_layers=list_of({"type": "string"}, description="Of L0, L1 and L2; L0 by default."),
-            ),
-            search,
-        ),
-        Tool(
-            "recall",
-            "Search memories, with abstract and content.",
-            _schema("RecallArgs", "query", scope=_SCOPE, limit=_LIMIT),
-            recall,
-        ),
-        *(
-            Tool(
-                depth,
-                f"Read the {depth} of a memory.",
-                _schema(f"{depth.title()}Args", "uri"),
-                partial(read, depth),
-            )
-            for depth in DEPTHS
-        ),
+    tools=declared(
+        "cortex_mem", search=search, recall=recall, **{depth: partial(read, depth) for depth in DEPTHS}
     ),
 )

@@ -9,7 +9,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -49,32 +49,5 @@ FACE = Face(
     name="echovault",
     system="echovault:shipped",
     source="mraza007/echovault d2f5d2d162ed289066c0cd50d727739a13ec80ca src/memory/mcp_server.py",
-    tools=(
-        Tool(
-            "memory_search",
-            "Search memories by keywords and by meaning, best first.",
-            {
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "What to look for."},
-                    "limit": {"type": "integer", "default": 5, "description": "How many, at most."},
-                    "project": {"type": "string", "description": "Only memories of this project."},
-                },
-                "required": ["query"],
-            },
-            search,
-        ),
-        Tool(
-            "memory_context",
-            "List the newest memories of a project.",
-            {
-                "type": "object",
-                "properties": {
-                    "project": {"type": "string", "description": "By default the folder you work in."},
-                    "limit": {"type": "integer", "default": 10, "description": "How many, at most."},
-                },
-            },
-            context,
-        ),
-    ),
+    tools=declared("echovault", memory_search=search, memory_context=context),
 )

@@ -8,7 +8,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, list_of, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
 
 TYPES = ("episodic", "semantic", "procedural", "reflection")
 WEIGHTS = ("w_relevance", "w_recency", "w_importance")
@@ -92,70 +92,11 @@ def _relation(entry: Entry, place: int) -> dict[str, object]:
     }
 
 
-_TYPES = list_of({"anyOf": [{"type": "string", "const": name} for name in TYPES]})
-_TAGS = list_of({"type": "string"})
-_NUMBER = {"type": "number"}
-_TEXT = {"type": "string"}
-
 FACE = Face(
     name="moltnet",
     system="moltnet:shipped",
     source="getlarge/themoltnet 25e711da825027a0a7ef103fa0e9c85afd166bd1 apps/mcp-server/src/schemas",
     structured=True,
     fault=lambda message, _: {"error": message},
-    tools=(
-        Tool(
-            "entries_search",
-            "Search diary entries by words and by meaning; quotes keep words together, a minus excludes one.",
-            {
-                "type": "object",
-                "required": ["query"],
-                "properties": {
-                    "diary_id": {**_TEXT, "description": "Only this diary."},
-                    "query": {**_TEXT, "description": "What to look for."},
-                    "limit": {**_NUMBER, "description": "How many, 10 by default."},
-                    "tags": {**_TAGS, "description": "All of these tags."},
-                    "w_relevance": {**_NUMBER, "description": "The weight of relevance."},
-                    "w_recency": {**_NUMBER, "description": "The weight of recency."},
-                    "w_importance": {**_NUMBER, "description": "The weight of importance."},
-                    "entry_types": {**_TYPES, "description": "Any of these kinds."},
-                    "exclude_superseded": {"type": "boolean", "description": "Leave out what was superseded."},
-                },
-            },
-            search,
-        ),
-        Tool(
-            "entries_get",
-            "Read one diary entry by id.",
-            {
-                "type": "object",
-                "required": ["entry_id"],
-                "properties": {
-                    "diary_id": {**_TEXT, "description": "Not needed."},
-                    "entry_id": {**_TEXT, "description": "The id."},
-                    "expand_relations": {"type": "boolean", "description": "With its relations."},
-                    "depth": {"type": "integer", "minimum": 1, "maximum": 3, "description": "Hops."},
-                },
-            },
-            get,
-        ),
-        Tool(
-            "entries_list",
-            "List entries of a diary, newest first, or those of given ids.",
-            {
-                "type": "object",
-                "required": ["diary_id"],
-                "properties": {
-                    "diary_id": {**_TEXT, "description": "The diary."},
-                    "limit": {**_NUMBER, "description": "How many, 20 by default."},
-                    "offset": {**_NUMBER, "description": "How many to pass over."},
-                    "ids": list_of(_TEXT, minItems=1, maxItems=50, uniqueItems=True, description="Only these."),
-                    "tags": {**_TAGS, "description": "All of these tags."},
-                    "exclude_tags": {**_TAGS, "description": "None of these tags."},
-                    "entry_type": {**_TYPES, "description": "Any of these kinds."},
-                },
-            },
-            list_,
-        ),
-    ),
+    tools=declared("moltnet", entries_search=search, entries_get=get, entries_list=list_),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.weight_names import WEIGHT_NAMES
@@ -12,17 +11,11 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import Caller, LoggedSearch
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, number_of_results, one_of, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, declared, number_of_results, passing
 
 SEARCHED = 10
 SCANNED, WHOLE = 10, 20
 """Results where no number is asked for: of `search`, and of `search_intelligent` in its two modes."""
-TEXT = {"type": "string"}
-NUMBER = {"type": "number"}
-TEXTS = {"type": "array", "items": TEXT}
-MODE = one_of(
-    "full", "scan", default="full", description="scan: titles and snippets, to be read with load_entries."
-)
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -114,70 +107,17 @@ def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
     return {"entry": entry_of(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
-def _object(required: Mapping[str, Json], **optional: Json) -> dict[str, Any]:
-    """The schema of an operation's parameters."""
-    needed = {"required": [*required]} if required else {}
-    return {"type": "object", "properties": {**required, **optional}} | needed
-
-
-_RATED = {"query": {"type": "string"}, "entryId": TEXT}
-_ACTED = {**_RATED, "action": one_of("accepted", "dismissed")}
-_ENHANCED = {**_RATED, "action": one_of("accepted", "dismissed", "modified", "failed")}
-_SOURCE = one_of("search", "recommendation", "tool-execution", "explicit")
-_TYPE = one_of("pattern", "anti-pattern", "rule", "playbook")
-_SEVERITY = one_of("critical", "warning", "suggestion")
-INTELLIGENT = _object(
-    {"query": TEXT},
-    projectPath=TEXT,
-    domain=TEXT,
-    type=TEXT,
-    limit=NUMBER,
-    includeMemories={"default": False, "type": "boolean"},
-    mode=MODE,
-)
 OPERATIONS: Mapping[str, Mapping[str, Tool]] = {
     suffix: {tool.name: tool for tool in tools}
     for suffix, tools in {
-        "vault": (
-            Tool(
-                "search",
-                "",
-                _object(
-                    {"query": TEXT},
-                    domain=TEXT,
-                    type=_TYPE,
-                    severity=_SEVERITY,
-                    tags=TEXTS,
-                    limit=NUMBER,
-                    mode=MODE,
-                ),
-                search,
-            ),
-            Tool("search_intelligent", "", INTELLIGENT, search_intelligent),
-            Tool(
-                "load_entries",
-                "",
-                _object({}, ids={**TEXTS, "minItems": 1}, domain=TEXT, limit={**NUMBER, "default": WHOLE}),
-                load_entries,
-            ),
-            Tool(
-                "search_feedback",
-                "",
-                _object({**_RATED, "helpful": {"type": "boolean"}}, context=TEXT),
-                search_feedback,
-                logs=True,
-            ),
+        "vault": declared(
+            "soleri_vault",
+            search=search,
+            search_intelligent=search_intelligent,
+            load_entries=load_entries,
+            search_feedback=search_feedback,
         ),
-        "brain": (
-            Tool("record_feedback", "", _object(_ACTED), record_feedback, logs=True),
-            Tool(
-                "brain_feedback",
-                "",
-                _object(_ENHANCED, source=_SOURCE, confidence=NUMBER, duration=NUMBER, context=TEXT, reason=TEXT),
-                brain_feedback,
-                logs=True,
-            ),
-        ),
+        "brain": declared("soleri_brain", record_feedback=record_feedback, brain_feedback=brain_feedback),
     }.items()
 }
 """By the ends of the names of the tools that take them."""
@@ -213,9 +153,11 @@ def face(agent: str) -> Face:
     def grouped(suffix: str, about: str) -> Tool:
         name = f"{agent}_{suffix}"
         operations = f"One of {', '.join(OPERATIONS[suffix])}."
-        schema = {**_object({"op": {**TEXT, "description": operations}}, params=params), **draft}
+        properties = {"op": {"type": "string", "description": operations}, "params": params}
+        schema = {"type": "object", "properties": properties, "required": ["op"], **draft}
         return Tool(name, f"{about} {operations}", schema, partial(_operated, name, suffix), suffix == "brain")
 
+    intelligent = OPERATIONS["vault"]["search_intelligent"].schema
     alone = partial(_answered, search_intelligent, "search_intelligent", f"{agent}_vault")
     return Face(
         name="soleri",
@@ -225,7 +167,7 @@ def face(agent: str) -> Face:
         fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
         tools=(
             grouped("vault", "Search the vault and read its entries."),
-            Tool(f"{agent}_search_intelligent", "Search the vault.", {**INTELLIGENT, **draft}, alone),
+            Tool(f"{agent}_search_intelligent", "Search the vault.", {**intelligent, **draft}, alone),
             grouped("brain", "Say what became of results."),
         ),
     )

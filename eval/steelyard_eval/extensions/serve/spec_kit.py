@@ -12,9 +12,8 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, number_of_results, one_of, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
 
-INTENTS = ("add_feature", "fix_bug", "refactor", "security_audit", "understand", "find_spec", "find_decision")
 CONSTITUTIONAL = "constitutional"
 TOKEN = 4
 """Characters that its envelope counts as one."""
@@ -99,23 +98,6 @@ def _row(hit: Hit, content: bool) -> dict[str, Any]:
     return row | ({"content": entry.text} if content else {})
 
 
-def _flag(about: str, default: bool | None = None) -> dict[str, object]:
-    return {"type": "boolean", "description": about} | ({} if default is None else {"default": default})
-
-
-_TEXT = {"type": "string"}
-_QUERY = {"type": "string", "minLength": 2, "maxLength": 1000, "description": "What to look for."}
-_LIMIT = {"type": "number", "default": 10, "minimum": 1, "maximum": 100, "description": "How many, at most."}
-_SCOPE = {
-    "specFolder": {**_TEXT, "description": "Only this folder."},
-    "tenantId": {**_TEXT, "description": "Only this tenant."},
-    "userId": {**_TEXT, "description": "Not used."},
-    "agentId": {**_TEXT, "description": "Not used."},
-}
-_SHARE = {"type": "number", "minimum": 0, "maximum": 1, "description": "Not used."}
-_UNUSED = "Not used."
-_OBJECT = {"type": "object", "additionalProperties": False}
-
 FACE = Face(
     name="spec_kit",
     system="spec_kit",
@@ -127,83 +109,10 @@ FACE = Face(
     fault=lambda message, tool: enveloped(
         tool, f"Error: {message}", {"error": message, "code": "E001", "details": {}}, failed=True
     ),
-    tools=(
-        Tool(
-            "memory_search",
-            "Search memories by words and by meaning, best first.",
-            {
-                **_OBJECT,
-                "x-requiredAnyOf": [["query"], ["concepts"], ["cursor"]],
-                "properties": {
-                    "cursor": {"type": "string", "minLength": 1, "description": _UNUSED},
-                    "query": _QUERY,
-                    "concepts": {
-                        "type": "array",
-                        "items": {"type": "string", "minLength": 1},
-                        "minItems": 2,
-                        "maxItems": 5,
-                        "description": "Several, searched together.",
-                    },
-                    **_SCOPE,
-                    "limit": _LIMIT,
-                    "sessionId": {**_TEXT, "description": _UNUSED},
-                    "enableDedup": _flag(_UNUSED, True),
-                    "tier": {**_TEXT, "description": "Only this importance tier."},
-                    "contextType": {**_TEXT, "description": "Only this type of context."},
-                    "useDecay": _flag(_UNUSED, True),
-                    "includeContiguity": _flag(_UNUSED, False),
-                    "includeConstitutional": _flag(_UNUSED, True),
-                    "enableSessionBoost": _flag(_UNUSED),
-                    "enableCausalBoost": _flag(_UNUSED),
-                    "includeContent": _flag("With the texts.", False),
-                    "anchors": {"type": "array", "items": _TEXT, "description": _UNUSED},
-                    "profile": one_of("quick", "research", "resume", "debug", description=_UNUSED),
-                    "min_quality_score": _SHARE,
-                    "minQualityScore": _SHARE,
-                    "bypassCache": _flag(_UNUSED, False),
-                    "rerank": _flag(_UNUSED, True),
-                    "applyLengthPenalty": _flag(_UNUSED, True),
-                    "applyStateLimits": _flag(_UNUSED, False),
-                    "minState": one_of(
-                        "HOT", "WARM", "COLD", "DORMANT", "ARCHIVED", default="WARM", description=_UNUSED
-                    ),
-                    "intent": one_of(*INTENTS, description="What the task is."),
-                    "autoDetectIntent": _flag(_UNUSED, True),
-                    "trackAccess": _flag(_UNUSED, False),
-                    "includeArchived": _flag(_UNUSED, False),
-                    "mode": one_of("auto", "deep", default="auto", description=_UNUSED),
-                    "includeTrace": _flag(_UNUSED, False),
-                },
-            },
-            memory_search,
-        ),
-        Tool(
-            "memory_quick_search",
-            "Search memories, with their texts.",
-            {**_OBJECT, "properties": {"query": _QUERY, "limit": _LIMIT, **_SCOPE}, "required": ["query"]},
-            memory_quick_search,
-        ),
-        Tool(
-            "memory_validate",
-            "Say whether a memory that a search showed was useful.",
-            {
-                **_OBJECT,
-                "properties": {
-                    "id": {"type": "number", "minimum": 1, "description": "The memory."},
-                    "wasUseful": _flag("Whether it was."),
-                    "queryId": {**_TEXT, "description": "That of the search."},
-                    "queryTerms": {"type": "array", "items": _TEXT, "description": _UNUSED},
-                    "resultRank": {"type": "number", "minimum": 1, "description": _UNUSED},
-                    "totalResultsShown": {"type": "number", "minimum": 1, "description": _UNUSED},
-                    "searchMode": {**_TEXT, "description": _UNUSED},
-                    "intent": {**_TEXT, "description": _UNUSED},
-                    "sessionId": {**_TEXT, "description": _UNUSED},
-                    "notes": {**_TEXT, "description": _UNUSED},
-                },
-                "required": ["id", "wasUseful"],
-            },
-            memory_validate,
-            logs=True,
-        ),
+    tools=declared(
+        "spec_kit",
+        memory_search=memory_search,
+        memory_quick_search=memory_quick_search,
+        memory_validate=memory_validate,
     ),
 )

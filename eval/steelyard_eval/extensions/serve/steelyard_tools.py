@@ -12,7 +12,6 @@ from steelyard_eval.extensions.serve.tools import (
     Json,
     Tool,
     number_of_results,
-    one_of,
 )
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
@@ -71,7 +70,12 @@ FACE = Face(
                     },
                     "tags": {"type": "array", "items": TEXT, "maxItems": 100},
                     "domain": {"type": "string", "maxLength": 10_000},
-                    "mode": one_of("full", "scan", default="full", description="scan: titles and snippets only."),
+                    "mode": {
+                        "type": "string",
+                        "enum": ["full", "scan"],
+                        "default": "full",
+                        "description": "scan: titles and snippets only.",
+                    },
                 },
                 "required": ["query"],
                 "additionalProperties": False,
@@ -100,7 +104,7 @@ FACE = Face(
                         **TEXT,
                         "description": "The entry; left out for none_useful, which is about the whole list.",
                     },
-                    "action": one_of(*ACTIONS),
+                    "action": {"type": "string", "enum": [*ACTIONS]},
                 },
                 "required": ["query_id", "action"],
                 "additionalProperties": False,

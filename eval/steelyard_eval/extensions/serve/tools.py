@@ -1,7 +1,8 @@
 """What a memory server offers: the tools of one face, each with its arguments and its answer.
 
 A face is how a server looks: our own, or that of a memory system whose place we take. Each stands in the module of
-its name and declares names, argument schemas and forms of answers; everything else is the same for all.
+its name, with the form of its answers; names and schemas of a system's tools are in `schemas/`, as they are in its
+source but for the descriptions, which are in our words. Everything else is the same for all.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
 from typing import Any
 
 import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, shown
+from steelyard.base.files import STRICT_JSON
 from steelyard.memory.filters import Filters
 from steelyard_eval.extensions.serve.caller import Caller
 
@@ -98,14 +101,13 @@ class Face:
         return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
 
 
-def one_of(*names: str, **more: Json) -> dict[str, Json]:
-    """The schema of a text that is one of these."""
-    return {"type": "string", "enum": [*names], **more}
-
-
-def list_of(items: Json, **more: Json) -> dict[str, Json]:
-    """The schema of a list of these."""
-    return {"type": "array", "items": items, **more}
+def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple[Tool, ...]:
+    """The tools that ``schemas/FACE.json`` declares, in its order, each with what answers it by its name."""
+    text = resources.files(__package__).joinpath(f"schemas/{face}.json").read_text("utf-8")
+    return tuple(
+        Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
+        for one in STRICT_JSON.decode(text)
+    )
 
 
 def passing(**wanted: Json) -> Filters:
