@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import click
@@ -63,15 +64,22 @@ def serve(
     It only reads. Files that change are read again; one that is broken is refused, and what was served stays.
     """
     require("serve", "an MCP server")
+    serving = extension("serve")
+    face = serving.find_face(mimic)
     if explore is not None and log is None:
         raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
     if as_json and port is None:
         raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
-    share, other = share if explore is not None else 0.0, None if explore == DRAWN else explore
-    told = partial(_told, as_json)
-    extension("serve").serve(
-        vault_file(vault, tenant), by, log, mimic, scopes, hnsw, other, share, client, port, told
+    served = serving.Served(
+        vault_file(vault, tenant),
+        scopes,
+        by or face.system,
+        share if explore is not None else 0.0,
+        None if explore == DRAWN else explore,
+        hnsw,
     )
+    writer = None if log is None else serving.ServerLog(log, time.time)
+    serving.run(served, face, writer, client, port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str, token: str, new: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.extras import require
+from steelyard.net.endpoint import Answer
 
 LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
 LISTS += ("entities", "notes", "nodes", "records", "data")
@@ -130,6 +131,14 @@ def filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any 
     if template == "{limit}":
         return limit
     return template.replace("{query}", text) if isinstance(template, str) else template
+
+
+def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """A JSON value within the bounds of an endpoint's answer; None where the text is none."""
+    try:
+        return Answer(200, {}, text).json(MOST_VALUES)
+    except ValueError:
+        return None
 
 
 def template_of(text: str, what: str) -> Any:  # noqa: ANN401 -- any JSON value

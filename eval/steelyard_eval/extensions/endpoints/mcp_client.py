@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from steelyard.base.errors import DataError, MachineError
-from steelyard.net.endpoint import Answer
-from steelyard_eval.extensions.endpoints.answer_form import MOST_VALUES
+from steelyard_eval.extensions.endpoints.answer_form import json_of
 from steelyard_eval.extensions.endpoints.child import Child, ChildError
 
 PROTOCOL = "2025-06-18"
@@ -89,11 +88,3 @@ class McpClient:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._child.send(json.dumps(message).encode())
-
-
-def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
-    """A JSON value within the bounds of an endpoint's answer; None where the text is none."""
-    try:
-        return Answer(200, {}, text).json(MOST_VALUES)
-    except ValueError:
-        return None

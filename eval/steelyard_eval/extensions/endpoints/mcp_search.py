@@ -26,12 +26,13 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     FormError,
     Results,
     filled,
+    json_of,
     place_of_ids,
     template_of,
 )
 from steelyard_eval.extensions.endpoints.child import Child, started
 from steelyard_eval.extensions.endpoints.http_search import KEYS, holds_key, key_names, masked
-from steelyard_eval.extensions.endpoints.mcp_client import McpClient, json_of
+from steelyard_eval.extensions.endpoints.mcp_client import McpClient
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
 
 OPTIONS = ("arguments", "ids", "scores")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from steelyard.base.errors import MachineError
 from steelyard.base.files import canonical, write_text
+from steelyard_eval.common.state_folder import state_folder
 
 
 def remember(folder: Path, source: Mapping[str, object]) -> None:
@@ -41,9 +42,3 @@ def _place(folder: Path) -> Path:
     """A file of the user's state for this folder."""
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
     return state_folder() / "imports" / f"{name}.json"
-
-
-def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where what only this user may know is kept: in XDG_STATE_HOME, else ~/.local/state."""
-    home = environ.get("XDG_STATE_HOME", "")
-    return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "steelyard"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from steelyard.net.endpoint import Answer
 from steelyard_eval.datasets.logs import MOST_HITS
-from steelyard_eval.extensions.endpoints.answer_form import MOST_VALUES, is_id, place_of_ids
+from steelyard_eval.extensions.endpoints.answer_form import is_id, json_of, place_of_ids
 from steelyard_eval.extensions.usage.session import ShownHit
 
 SCORES = ("score", "similarity", "averageSimilarity", "relevance_score", "relevance", "rank_score")
@@ -78,10 +77,8 @@ def _json(text: str) -> object:
     """The JSON value in a text, which some clients put words before; None where there is none."""
     starts = [start for start in (text.find("["), text.find("{")) if start >= 0]
     for start in dict.fromkeys((0, *([min(starts)] if starts else []))):
-        try:
-            return Answer(200, {}, text[start:]).json(MOST_VALUES)
-        except ValueError:
-            continue
+        if (value := json_of(text[start:])) is not None:
+            return value
     return None
 
 

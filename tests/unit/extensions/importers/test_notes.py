@@ -110,7 +110,7 @@ def test_a_number_that_none_computes_with_costs_its_value_at_most(vault, value, 
     assert [entry.text for entry in entries.values()] == [BODY, BODY]
     assert entries["a"].extra["front_matter"]["runs"] == kept
     assert entries["b"].title == str(kept)
-    assert len(told(notices, "2 notes have numbers")) == counted
+    assert len(told(notices, "2 notes have")) == counted
 
 
 # By hand: date -u -d 2026-03-01 +%s is 1772323200.
@@ -142,7 +142,7 @@ MARCH = 1772323200.0
 def test_dates_are_read_or_kept_and_counted(vault, written, seconds):
     entries, notices = vault({"note.md": f"---\ncreated: {written}\n---\n{BODY}"})
     assert entries["note"].created_at == seconds
-    assert len(told(notices, "1 entry is read without created_at")) == (seconds is None)
+    assert len(told(notices, "without created_at")) == (seconds is None)
     if seconds is None:
         assert str(entries["note"].extra["as_written"]["created_at"]) == written
 
@@ -223,7 +223,7 @@ def test_aliases_description_and_summary_are_searched(vault, tmp_path):
 def test_other_encodings_are_read_and_counted(vault, content, text, counted):
     entries, notices = vault({"a.md": content})
     assert entries["a"].text == text
-    assert len(told(notices, "1 note is not UTF-8")) == counted
+    assert len(told(notices, "not UTF-8")) == counted
 
 
 def test_what_is_no_note_is_named(vault):
@@ -231,7 +231,7 @@ def test_what_is_no_note_is_named(vault):
         {"a.md": "a", "b.md": b"\0\x01\x02\xff\xfe\xfd\xfc\xfb\xfa", "plan.canvas": "{}", ".x/c.md": ""}
     )
     assert list(entries) == ["a"]
-    assert [note[:18] for note in notices if "left out" in note] == ["1 note left out: '", "1 file that is no "]
+    assert [note.split()[:2] for note in notices if "left out" in note] == [["1", "note"], ["1", "file"]]
 
 
 def test_a_section_keeps_its_heading_links_and_tags(vault):

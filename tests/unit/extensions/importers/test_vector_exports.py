@@ -105,7 +105,7 @@ def test_an_entry_without_a_vector_costs_only_its_own(tmp_path, vector):
     rows = [*POINTS, {"id": 9, "payload": {"text": "The tap drips."}, "vector": vector}]
     done, data = imported(tmp_path, "points.jsonl", rows)
     assert np.array_equal(data.vectors[done.models[0], "text"], [*VECTORS, [0, 0]])
-    assert any(note.startswith("1 entry has no usable vector") for note in done.notes)
+    assert any("no usable vector" in note for note in done.notes)
     np.save(tmp_path / "mine" / f"queries.{done.models[0]}.f16.npy", np.float16([[1, 0.5]]))
     (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "noise"}\n')
     (tmp_path / "mine" / "qrels.txt").write_text("q 0 7 1\n")
