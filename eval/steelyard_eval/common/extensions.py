@@ -36,8 +36,7 @@ def extension(name: str) -> Any:  # noqa: ANN401 -- a module, which the core kno
     for point in entry_points(group=GROUP, name=name):
         return point.load()
     raise MachineError(
-        f"{what} needs the extension {lacking}, which is not part of this installation; run "
-        "pip install --force-reinstall steelyard"
+        f"{what} needs the extension {lacking}, which is not installed here; install all of Steelyard again"
     )
 
 
