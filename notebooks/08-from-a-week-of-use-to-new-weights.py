@@ -32,8 +32,8 @@ from IPython.display import Markdown
 import steelyard_eval as sy
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.simulation import simulate_log
-from steelyard_eval.learn.use.gather import gather
-from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
+from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage.simulated_transcripts import write_transcripts
 
 place = Path("../reports/notebook/week")
 shutil.rmtree(place, ignore_errors=True)

@@ -27,17 +27,16 @@ from steelyard.base.errors import (
     VaultError,
 )
 from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:
-    from steelyard_eval.compare.http_search import HttpSearch
-    from steelyard_eval.compare.mcp_search import McpSearch
+    from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+    from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
     from steelyard_eval.learn.loop import loop
     from steelyard_eval.workbench import Workbench, demo, load
     from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
-    "HttpSearch": "compare.http_search",
-    "McpSearch": "compare.mcp_search",
     "Workbench": "workbench",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
@@ -67,9 +66,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.{_MODULES[name]}") if name in _MODULES else extension("endpoints")
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

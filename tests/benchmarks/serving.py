@@ -23,7 +23,7 @@ def serve(words):
     """A server that notes when lines came and answers went, and how long searches took; printed at its end."""
     from steelyard.live.search import Searcher
     from steelyard_eval.cli.main import main
-    from steelyard_eval.vaults.serve import stdio
+    from steelyard_eval.extensions.serve import stdio
 
     came, went, took = [], [], []
     read, write, search = stdio._Incoming.__anext__, stdio._Outgoing.write, Searcher.search

@@ -2,8 +2,8 @@
 
 import pytest
 
-from steelyard_eval.importers import importers
-from steelyard_eval.importers.contract import ImporterContract
+from steelyard_eval.extensions.importers import importers
+from steelyard_eval.extensions.importers.contract import ImporterContract
 
 STORES = {
     "echovault": "echovault-newest",
@@ -33,7 +33,7 @@ class TestImporters(ImporterContract):
 
 
 BENCHMARKS = {"locomo", "longmemeval", "beam", "beir", "trec", "ir_datasets"}
-"""Held to it on samples in tests/unit/importers/test_benchmarks.py; ir_datasets has no files of its own."""
+"""Held to it on samples in test_benchmarks.py beside the importers' tests; ir_datasets has no files of its own."""
 
 
 def test_every_kind_is_held_to_the_contract():

@@ -62,18 +62,18 @@ from steelyard.rerank.base import Document
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
-from steelyard_eval.compare.http_search import HttpSearch
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
+from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage.kinds import KINDS
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
-from steelyard_eval.learn.use.gather import gather
-from steelyard_eval.learn.use.kinds import KINDS
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record

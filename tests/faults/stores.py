@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from steelyard.base.errors import SteelyardError
-from steelyard_eval.importers import load_store
+from steelyard_eval.extensions.importers import load_store
 
 HERE = Path(__file__).resolve().parent
 ROOT = Path(os.environ.get("STEELYARD_STORES") or HERE.parents[2] / "shared" / "stores")

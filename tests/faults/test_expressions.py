@@ -14,10 +14,10 @@ from steelyard.base.errors import SteelyardError
 from steelyard.base.fields import parse_number
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.rewriting import _is_profile
-from steelyard_eval.importers import basic_memory, benchmark, conversations, cortex_mem
-from steelyard_eval.importers.copied import array_of
-from steelyard_eval.importers.notes import _heading, read_note, sections
-from steelyard_eval.importers.source import ForeignStore
+from steelyard_eval.extensions.importers import basic_memory, benchmark, conversations, cortex_mem
+from steelyard_eval.extensions.importers.copied import array_of
+from steelyard_eval.extensions.importers.notes import _heading, read_note, sections
+from steelyard_eval.extensions.importers.source import ForeignStore
 
 LENGTH, SECONDS = 400_000, 20
 

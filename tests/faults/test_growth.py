@@ -26,21 +26,21 @@ from steelyard.memory.filters import EVERYTHING
 from steelyard.net.endpoint import Answer
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.compare.http_search import HttpSearch
-from steelyard_eval.compare.mentioned import Mentioned
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.datasets.states import hashed
+from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers.basic_memory import homes
+from steelyard_eval.extensions.usage.corpus import Corpus
+from steelyard_eval.extensions.usage.follow import followed
+from steelyard_eval.extensions.usage.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.gate.history import continued, history_text, load_history
-from steelyard_eval.importers import load_store
-from steelyard_eval.importers.basic_memory import homes
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
-from steelyard_eval.learn.use.corpus import Corpus
-from steelyard_eval.learn.use.follow import followed
-from steelyard_eval.learn.use.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
@@ -61,21 +61,21 @@ READERS = {
     "steelyard/stores/sqlite/models.py": "test_a_vault[entries]",
     "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",
     "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
-    "steelyard_eval/compare/answer_form.py": "test_an_answer_of_an_endpoint[hits]",
+    "steelyard_eval/extensions/endpoints/answer_form.py": "test_an_answer_of_an_endpoint[hits]",
     "steelyard_eval/datasets/file_reader.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
     "steelyard_eval/datasets/memories.py": "test_memory_files[participants]",
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
     "steelyard_eval/gate/history.py": "test_other_files[history]",
-    "steelyard_eval/importers/basic_memory.py": "test_the_folders_of_a_program",
-    "steelyard_eval/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
-    "steelyard_eval/importers/database.py": "test_a_store[rows of a database]",
-    "steelyard_eval/importers/langgraph.py": "test_a_store[items of langgraph]",
-    "steelyard_eval/importers/mcp_memory.py": "test_a_store[entities]",
-    "steelyard_eval/importers/moltnet.py": "test_a_store[rows of moltnet]",
-    "steelyard_eval/importers/source.py": "test_a_store[a list of objects]",
-    "steelyard_eval/importers/table.py": "test_a_store[rows of a table]",
+    "steelyard_eval/extensions/importers/basic_memory.py": "test_the_folders_of_a_program",
+    "steelyard_eval/extensions/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
+    "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
+    "steelyard_eval/extensions/importers/langgraph.py": "test_a_store[items of langgraph]",
+    "steelyard_eval/extensions/importers/mcp_memory.py": "test_a_store[entities]",
+    "steelyard_eval/extensions/importers/moltnet.py": "test_a_store[rows of moltnet]",
+    "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
+    "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
     "steelyard_eval/learn/log_formats.py": "test_logs_of_others[from_ubi-hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
@@ -87,21 +87,24 @@ READERS = {
 OTHERS_THAT_PARSE = {
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/stores/postgres/vault.py": "writes ids and settings",
-    "steelyard_eval/importers/held.py": "decodes the line of an entry that it made",
-    "steelyard_eval/importers/own_files.py": "files of at most 1 MB, each decoded once",
-    "steelyard_eval/importers/write.py": "compares with what it is about to write",
-    "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
-    "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
-    "steelyard_eval/learn/use/simulated_transcripts.py": "writes sessions",
-    "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
+    "steelyard_eval/extensions/importers/own_files.py": "files of at most 1 MB, each decoded once",
+    "steelyard_eval/extensions/importers/write.py": "compares with what it is about to write",
+    "steelyard_eval/extensions/usage/gather.py": "parts of documents that records.py has read",
+    "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
+    "steelyard_eval/extensions/usage/simulated_transcripts.py": "writes sessions",
+    "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
     "steelyard_eval/tune/replaced.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/revision.py": "two lines of git's own files",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
-    "steelyard_eval/vaults/serve/stdio.py": "requests of at most 4 MB, each decoded once",
-    "steelyard_eval/importers/qdrant.py": "pages of at most 16 MB, each read once by the endpoint's own reader",
+    "steelyard_eval/extensions/serve/stdio.py": "requests of at most 4 MB, each decoded once",
+    "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
+    "steelyard_eval/common/configurations.py": "the first byte of a file",
+    "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
+    "steelyard_eval/extensions/importers/qdrant.py": "pages of at most 16 MB, read once by the endpoint's reader",
     "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
@@ -110,7 +113,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/decide/public.py": "reads a file of the package",
     "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
     "steelyard_eval/gate/junit.py": "writes XML",
-    "steelyard_eval/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
+    "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
 }
@@ -640,14 +643,15 @@ ANSWERS = {
 
 @pytest.mark.parametrize("what", ANSWERS)
 def test_an_answer_of_an_endpoint(what, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.compare.http_search.exchange", lambda text, *_: Answer(200, {}, text))
+    module = "steelyard_eval.extensions.endpoints.http_search"
+    monkeypatch.setattr(f"{module}.exchange", lambda text, *_: Answer(200, {}, text))
     search = HttpSearch("http://h/{query}")
 
     class Asked:
         id, text = "q1", ""
 
     def read(text):
-        monkeypatch.setattr("steelyard_eval.compare.http_search._replaced", lambda *_: text)
+        monkeypatch.setattr(f"{module}._replaced", lambda *_: text)
         search.ask(Asked(), 10)
 
     grows(ANSWERS[what], read)

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
 from steelyard_eval.cli.main import main
-from steelyard_eval.importers import load_store
-from steelyard_eval.importers.pickled import MOST, PickleTooLargeError, Unpacking
-from steelyard_eval.importers.source import read_yaml
+from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers.pickled import MOST, PickleTooLargeError, Unpacking
+from steelyard_eval.extensions.importers.source import read_yaml
 
 spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
 stores = importlib.util.module_from_spec(spec)
@@ -186,12 +186,12 @@ def test_parquet_is_read_within_the_budget_of_compressed_files(tmp_path):
         path = tmp_path / f"{name}.parquet"
         pq.write_table(pa.table(columns), path, compression="zstd")
         assert path.stat().st_size < 500_000
-        with pytest.raises(DataError, match="unpacks to too much for its"):
+        with pytest.raises(DataError, match="unpacks to"):
             load_store(path)
     inside = pa.ListArray.from_arrays(pa.array([0, many], pa.int32()), bombs["dictionary"]["text"])
     row = {"id": pa.array(["a"]), "text": pa.array(["x"]), "tags": inside}
     pq.write_table(pa.table(row), tmp_path / "in.parquet")
-    with pytest.raises(DataError, match="dictionaries inside of lists"):
+    with pytest.raises(DataError, match="dictionaries inside"):
         load_store(tmp_path / "in.parquet")
     rows = {"id": ids, "text": ids.dictionary_encode(), "tags": pa.array([["a", "b"]] * many)}
     pq.write_table(pa.table(rows), tmp_path / "plain.parquet")

@@ -25,8 +25,8 @@ from mcp.client.streamable_http import streamable_http_client
 from uvicorn.server import ServerState
 
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.serve import http as serve_http
 from steelyard_eval.vaults import index_dataset
-from steelyard_eval.vaults.serve import http as serve_http
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-24-characters"  # noqa: S105 -- of a server of this test

@@ -7,10 +7,10 @@ import pytest
 
 from steelyard.base.errors import DataError
 from steelyard.memory.entry import Entry
-from steelyard_eval.compare.answer_form import place_of_ids
-from steelyard_eval.compare.mentioned import Mentioned
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.extensions.endpoints.answer_form import place_of_ids
+from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.usage.gather import gather
 
 LIST = [{"id": "m1", "score": 10**300 * 10**100}, {"id": "m2", "score": 1}]
 WHEN = {"start_time": "2026-07-22T09:00:00Z", "end_time": "2026-07-22T09:00:01Z"}
@@ -110,7 +110,7 @@ def test_an_earlier_log_is_checked(small, tmp_path, line):
     log, path = tmp_path / "log.jsonl", tmp_path / "one.jsonl"
     log.write_text(line + "\n")
     path.write_text("{}\n")
-    with pytest.raises(DataError, match="is no line that --from wrote"):
+    with pytest.raises(DataError, match="--from"):
         gather(small, f"otel:{path}", log=log)
     assert log.read_text() == line + "\n"
 

@@ -6,17 +6,18 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import DataError, visible
 from steelyard_eval.common.answer import in_terminal
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import UNNAMED, load
 from steelyard_eval.datasets.places import data_sets, has_corpus
-from steelyard_eval.importers import Import, import_store, importers
-from steelyard_eval.importers.base import Importer
-from steelyard_eval.importers.source import ForeignStore
 from steelyard_eval.tune.recommendation import Recommendation, recommend
+
+if TYPE_CHECKING:
+    from steelyard_eval.extensions.importers import Import, Importer
 
 OUT = "mine"
 """The folder of the data set."""
@@ -77,7 +78,7 @@ def is_store(place: str | None) -> bool:
     """Whether `init` begins with a store: where no data set is named, or in or below the working directory."""
     if place is not None:
         folder = Path(place)
-        return not has_corpus(folder) and (folder.exists() or place in importers())
+        return not has_corpus(folder) and (folder.exists() or place in extension("importers").importers())
     return not data_sets(Path())
 
 
@@ -103,7 +104,7 @@ def begin(
     Raises DataError where no store is found, or several; and what `import_store` raises.
     """
     store = find_store(Path()) if source is None else source
-    imported = import_store(store, out)
+    imported = extension("importers").import_store(store, out)
     dataset = load(imported.folder)
     used, said = (current, "as you say") if current is not None else _current(dataset.system)
     answer = recommend(dataset, used, embedder=embedder, timed=False)
@@ -124,12 +125,13 @@ def _current(system: str) -> tuple[str, str]:
 
 def find_store(root: Path) -> Path:
     """The only store in or below a folder; DataError where there is none, or there are several."""
-    kinds = [kind for kind in importers().values() if kind.name not in GENERIC]
+    known = extension("importers").importers()
+    kinds = [kind for kind in known.values() if kind.name not in GENERIC]
     places = list(_places(root))
     stores = [place for place in places if any(_matches(kind, place) for kind in kinds)]
     stores = [place for place in stores if not any(other in stores for other in place.parents)]
     if not stores:
-        notes = importers()["markdown"]
+        notes = known["markdown"]
         stores = [place for place in places if place.name.lower().lstrip(".") in NOTES and _matches(notes, place)]
     if len(stores) == 1:
         return stores[0]
@@ -171,6 +173,6 @@ def _inside(folder: Path) -> list[Path]:
 
 def _matches(kind: Importer, place: Path) -> bool:
     try:
-        return bool(kind.matches(ForeignStore(place.absolute())))
+        return bool(kind.matches(extension("importers").ForeignStore(place.absolute())))
     except (DataError, OSError):
         return False

@@ -19,7 +19,6 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.common.configurations import (
-    PREFIX,
     Named,
     lists_alone,
     parted,
@@ -27,10 +26,13 @@ from steelyard_eval.common.configurations import (
     refuse_lists,
     separate,
 )
-from steelyard_eval.compare.http_search import HttpSearch
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.list_contenders import (
+    AtAddress,
     HasScores,
+    Limited,
     ListContender,
+    Opened,
     Search,
     Transformer,
     is_run,
@@ -40,7 +42,6 @@ from steelyard_eval.compare.list_contenders import (
     of_search,
     of_transformer,
 )
-from steelyard_eval.compare.mcp_search import McpSearch
 from steelyard_eval.compare.retrievers import Retriever, by_text, search_of, takes_text, wrapped
 from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.decide.steps import needing
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Given: TypeAlias = (
-    "str | Path | SearchConfig | Search | HttpSearch | McpSearch | Named | ListContender "
+    "str | Path | SearchConfig | Search | AtAddress | Named | ListContender "
     "| pd.DataFrame | Transformer | HasScores | Retriever | Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
 """One contender, as it may be written."""
@@ -87,23 +88,20 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         if kind == "run":
             return of_run(label or prefix or Path(text).name, Path(text))
         if kind:
-            given = McpSearch.of(text) if text.startswith(PREFIX) else HttpSearch.of(text)
-            return read(given, label or prefix)
+            return read(extension("endpoints").endpoint(text), label or prefix)
         return read_configuration(text, label or prefix, lists)
     if isinstance(given, SearchConfig):
         return Named(label or given.name, "weights", given)
     if isinstance(given, Named | ListContender):
         return replace(given, label=label or given.label)
-    if isinstance(given, HttpSearch):
-        return of_search(label or given.address, "endpoint", given.shown, given)
-    if isinstance(given, McpSearch):
-        return of_search(label or given.tool, "endpoint", given.shown, given)
     if isinstance(given, type):
         raise ConfigError(f"{shown(given)} is a class; give one of its objects: {given.__name__}(...)")
     if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
         return of_search(label or type(given).__name__, "function", type(given).__name__, search)
     if hasattr(given, "columns"):
         return of_frame(label or "frame", cast("pd.DataFrame", given))
+    if isinstance(given, AtAddress):
+        return of_search(label or given.label, "endpoint", given.shown, cast("Limited | Opened", given))
     if isinstance(given, Mapping):
         return of_scores(label or "run", given)
     if isinstance(given, HasScores):  # before transformers: a column of a table has both

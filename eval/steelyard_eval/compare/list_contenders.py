@@ -62,6 +62,19 @@ class Opened(Protocol):
 
 
 @runtime_checkable
+class AtAddress(Protocol):
+    """An endpoint: a search that is `Limited` or `Opened`, and says where it is."""
+
+    @property
+    def label(self) -> str:
+        """What it is called where it is given no name."""
+
+    @property
+    def shown(self) -> str:
+        """Its address, without keys."""
+
+
+@runtime_checkable
 class Transformer(Protocol):
     """What PyTerrier calls a transformer, pipelines of several included."""
 
@@ -262,7 +275,11 @@ def _looked_up(
 
 
 def _searched(
-    search: Search | Limited | Opened, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
+    search: Search | Limited | Opened,
+    label: str,
+    queries: Sequence[Query],
+    limit: int,
+    entries: Sequence[Entry],
 ) -> AnsweredLists:
     if isinstance(search, Opened):
         with search.opened(entries) as session:

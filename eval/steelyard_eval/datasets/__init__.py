@@ -1,7 +1,7 @@
 """Data sets: a corpus, queries and graded judgments in a folder, checked completely before anything runs."""
 
 from steelyard_eval.datasets.dataset import CLASSIFIED, GIVEN, LOGGED, UNNAMED, Dataset, Report, tuning_queries
-from steelyard_eval.datasets.folder import as_dataset, check, load
+from steelyard_eval.datasets.folder import as_dataset, check, load, open_dataset
 
 __all__ = [
     "CLASSIFIED",
@@ -13,5 +13,6 @@ __all__ = [
     "as_dataset",
     "check",
     "load",
+    "open_dataset",
     "tuning_queries",
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
 from steelyard.base.inputs import open_regular
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir, read_beir
 from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
@@ -35,6 +36,15 @@ def load(path: str | Path, intents: str | None = None) -> Dataset:
     if report.dataset is None:
         raise DataError(fault_message(str(path), report.faults))
     return replace(report.dataset, intents=intents)
+
+
+def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
+    """The data set in a folder, see `load`, else the one that a store of another program holds."""
+    folder = Path(source)
+    if is_data_set(folder) or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return load(folder, intents)
+    held: Dataset = extension("importers").open_store(source)
+    return replace(held, intents=intents)
 
 
 def as_dataset(source: Dataset | str | Path) -> Dataset:

@@ -19,8 +19,8 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config.search_config import read_json
 from steelyard.net.secret import MASK
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
-from steelyard_eval.compare.http_search import holds_key
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, check, load
 from steelyard_eval.datasets.beir import is_beir
@@ -233,7 +233,7 @@ def _asked(current: Given | None) -> str:
     if current is None or (contender := read(current)).kind != "endpoint":
         return ""
     keyed = isinstance(contender, ListContender) and MASK in contender.source
-    if not isinstance(current, str) or keyed or holds_key(current) or "${{" in current:
+    if not isinstance(current, str) or keyed or extension("endpoints").holds_key(current) or "${{" in current:
         raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
     return current
 

@@ -12,8 +12,8 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION, line
 from steelyard_eval.common.markup import counted
+from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import lines_of
-from steelyard_eval.learn.use.records import seconds
 
 UBI_ACTIONS = {
     "click": "clicked",

@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.documents.learn import EvidenceRecord, LoopDocument, RefreshedRecord
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.results import Reported, RunsOf
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
@@ -24,9 +25,7 @@ from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.decide.steps import beside
 from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import EXIT_CODES, Gating
-from steelyard_eval.importers import refresh
 from steelyard_eval.learn.learned import Learned, learn
-from steelyard_eval.learn.use.gather import Gathered, gather
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.recommendation import Recommendation, recommend
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTS = "search-weights.json"
+Gathered: TypeAlias = Any
+"""What the extension that reads use has gathered."""
 _RANK = ("keep", "try", "ship")
 
 
@@ -175,7 +176,7 @@ def _refreshed(folder: Path, notes: list[str]) -> tuple[Dataset, RefreshedRecord
     if not imported:
         return load(folder), None
     try:
-        done = refresh(folder)
+        done = extension("importers").refresh(folder)
     except (ConfigError, DataError) as error:
         notes.append(f"not refreshed: {error}")
         return load(folder), None
@@ -187,7 +188,7 @@ def _gathered(
 ) -> Gathered | None:
     """What a source holds; that this machine has no transcripts is no fault where nobody named them."""
     try:
-        return gather(data, source, keep_queries=keep_queries)
+        return extension("usage").gather(data, source, keep_queries=keep_queries)
     except ConfigError as error:
         if asked:
             raise

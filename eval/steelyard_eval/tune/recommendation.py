@@ -102,7 +102,7 @@ def recommend(
 
     The parameters are those of `Workbench.recommend`, of `Workspace.open`, and `now`, which gives the date of the
     weights file. With a `recording` nothing is searched, and what it does not hold is not tried; for one of lists
-    `current` has to be named. What `model_labels` holds (`notebook.label.by_model.model_labels`) makes labels of
+    `current` has to be named. What `model_labels` holds (`extensions.model_judge`) makes labels of
     20 queries and more worth more where it agrees with them, and decides nothing by itself. What `target`,
     `latency` and `embedding_calls` cost is in the document, under "restriction".
 

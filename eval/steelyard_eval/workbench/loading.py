@@ -10,10 +10,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from steelyard_eval.common.extensions import extension
+from steelyard_eval.datasets import open_dataset
 from steelyard_eval.datasets.in_memory import Judged, Rows, load_dict
 from steelyard_eval.datasets.starter import workshop
-from steelyard_eval.importers import open_dataset
-from steelyard_eval.importers.benchmark import of_ir_dataset
 from steelyard_eval.workbench.workbench import Workbench
 
 
@@ -75,7 +75,7 @@ def load(
         return Workbench(open_dataset(source, intents), embedder, jobs)
     loaded: Any = source  # what another library has loaded, by the methods that it has
     if hasattr(loaded, "docs_iter"):
-        imported = of_ir_dataset(loaded)
+        imported = extension("importers").of_ir_dataset(loaded)
         source, queries, qrels = imported.entries, imported.queries, imported.qrels
         text_for_embedding = imported.recipe
     elif hasattr(loaded, "get_corpus_iter"):

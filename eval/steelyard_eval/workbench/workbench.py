@@ -14,6 +14,7 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.results import Reported
 from steelyard_eval.compare import METRICS, Comparison, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
@@ -28,11 +29,9 @@ from steelyard_eval.gate.gating import BASELINE, Gate
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.learn import Learned, learn
-from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
-from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.judgments import folder_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.recording.record import needed, record_systems
@@ -217,6 +216,7 @@ class Workbench:
         DataError
             For a recording that is damaged or belongs to another data set.
         """
+        judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
             "recommend",
             recommend(
@@ -227,7 +227,7 @@ class Workbench:
                 seed=seed,
                 timed=timed,
                 recording=recording,
-                model_labels=by_model.model_labels(model_labels, self.dataset) if model_labels else None,
+                model_labels=judged,
                 target=target,
                 latency=latency,
                 embedding_calls=embedding_calls,
@@ -343,7 +343,7 @@ class Workbench:
         """
         log: str | Path | HeldLog | None = feedback
         if source:
-            use = gather(self.dataset, source, log=feedback, keep_queries=keep_queries)
+            use = extension("usage").gather(self.dataset, source, log=feedback, keep_queries=keep_queries)
             use.write()
             log = use.held
         return learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace)

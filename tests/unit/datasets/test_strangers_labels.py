@@ -15,8 +15,8 @@ from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.in_memory import load_dict
+from steelyard_eval.extensions.usage.records import records_of
 from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.use.records import records_of
 
 BOM = "\ufeff"
 CORPUS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}

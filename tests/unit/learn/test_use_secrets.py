@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.base.secret_texts import holds_secret
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.extensions.usage.gather import gather
 
 LETTERS, DIGITS = string.ascii_letters, string.digits
 MAKERS = {

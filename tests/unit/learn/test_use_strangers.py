@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steelyard_eval.datasets import load
-from steelyard_eval.learn.use.gather import gather
+from steelyard_eval.extensions.usage.gather import gather
 
 HERE = Path(__file__).with_name("strangers")
 NAMED = re.compile(r"\{(e\d\d)(?::(\d+))?\}")

@@ -28,8 +28,8 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.serve.memory import Memory, Served
 from steelyard_eval.vaults.approximate import index_hnsw
-from steelyard_eval.vaults.serve.memory import Memory, Served
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
 RECIPE = find_system("vector").reading.recipe

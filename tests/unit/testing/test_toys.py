@@ -24,7 +24,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
 from steelyard.testing.retrievers import sample_entries
-from steelyard_eval.importers.contract import ImporterContract
+from steelyard_eval.extensions.importers.contract import ImporterContract
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ class TestLines(ImporterContract):
     @pytest.fixture
     def importer(self, monkeypatch):
         found = toy("lines").IMPORTER
-        monkeypatch.setattr("steelyard_eval.importers.run.importers", lambda: {found.name: found})
+        monkeypatch.setattr("steelyard_eval.extensions.importers.run.importers", lambda: {found.name: found})
         return found
 
     @pytest.fixture

@@ -13,8 +13,8 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import export
+from steelyard_eval.extensions.model_judge import judged_by_person, model_labels
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.notebook.label.by_model import judged_by_person, model_labels
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.families import Start, starts

@@ -24,13 +24,13 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.serve.caller import ServerLog
+from steelyard_eval.extensions.serve.faces import MIMICS, find_face
+from steelyard_eval.extensions.serve.http import TokenGate, app_of, token_of
+from steelyard_eval.extensions.serve.memory import Memory, Served
+from steelyard_eval.extensions.serve.server import MemoryServer
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.vaults import index_dataset
-from steelyard_eval.vaults.serve.caller import ServerLog
-from steelyard_eval.vaults.serve.faces import MIMICS, find_face
-from steelyard_eval.vaults.serve.http import TokenGate, app_of, token_of
-from steelyard_eval.vaults.serve.memory import Memory, Served
-from steelyard_eval.vaults.serve.server import MemoryServer
 
 ROOT = Path(__file__).resolve().parents[3]
 REAL = json.loads(Path(__file__).with_name("mcp_tools.json").read_text())
@@ -120,7 +120,7 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
 
 
 def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.vaults.serve.soleri import OPERATIONS
+    from steelyard_eval.extensions.serve.soleri import OPERATIONS
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]
@@ -421,7 +421,7 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
 
 def test_a_session_ends_when_nothing_is_asked(vault, monkeypatch):
     """Its id is then unknown: 404, as the protocol has it."""
-    monkeypatch.setattr("steelyard_eval.vaults.serve.http.IDLE", 0.3)
+    monkeypatch.setattr("steelyard_eval.extensions.serve.http.IDLE", 0.3)
     server = MemoryServer(Memory(Served(vault)), find_face(None))
     begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 

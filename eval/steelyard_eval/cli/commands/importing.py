@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,10 +13,12 @@ from steelyard.config.search_config import SearchConfig, is_foreign, read_json
 from steelyard.systems.spec_kit.foreign import read_foreign
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
-from steelyard_eval.importers import Import, Options, import_store, importers
-from steelyard_eval.importers import refresh as import_again
 from steelyard_eval.tune.replaced import write_weights
+
+if TYPE_CHECKING:
+    from steelyard_eval.extensions.importers import Import
 
 KIND = "The kind of store, where it is not to be recognised; see --list."
 COLUMN = (
@@ -67,7 +69,9 @@ def import_(
         told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
         put(config.to_json(), as_json, f"written: {out}\n{config.strategy}{told}")
         return
-    _tell(import_store(source, out, kind, Options(_pairs(columns), sql, headings, unit, corrections)), as_json)
+    importing = extension("importers")
+    options = importing.Options(_pairs(columns), sql, headings, unit, corrections)
+    _tell(importing.import_store(source, out, kind, options), as_json)
 
 
 @click.command()
@@ -75,7 +79,7 @@ def import_(
 @json_option
 def refresh(folder: str, as_json: bool) -> None:
     """Import again from the store that FOLDER was imported from; labels, queries and feedback in it stay."""
-    _tell(import_again(folder), as_json)
+    _tell(extension("importers").refresh(folder), as_json)
 
 
 def _tell(done: Import, as_json: bool) -> None:
@@ -106,7 +110,7 @@ def _list(as_json: bool) -> None:
     """The kinds with what they read and where their programs keep it."""
     rows: list[dict[str, Any]] = [
         {"kind": kind.name, "reads": kind.about, "places": [str(path) for path in kind.homes(os.environ)]}
-        for kind in importers().values()
+        for kind in extension("importers").importers().values()
     ]
     width = max(len(row["kind"]) for row in rows)
     lines = [f"{row['kind']:{width}}  {row['reads']}" for row in rows]

@@ -13,8 +13,8 @@ from steelyard.embedders.kinds import indexing_kind
 from steelyard_eval.cli.commands.options import json_option, put, tenant_option, vault_embedder_option
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table, wrapped
+from steelyard_eval.datasets import open_dataset
 from steelyard_eval.datasets.duplicates import duplicates_in_words
-from steelyard_eval.importers import open_dataset
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.approximate import LIST
 from steelyard_eval.vaults.arguments import vault_file

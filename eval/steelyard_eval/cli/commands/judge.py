@@ -17,9 +17,9 @@ from steelyard_eval.cli.commands.judge_texts import KEYS
 from steelyard_eval.cli.commands.options import json_option, put, seed_option, standing_embedder, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
 from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.notebook.label import by_model
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import desk, upcoming
 from steelyard_eval.notebook.label.duel_session import open_duel
@@ -151,6 +151,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
+    by_model = extension("model_judge")
     chat = by_model.opened(chat_of(os.environ))
     session = by_model.ModelSession(person.pool, person.folder, by_model.judge_name(chat))
     asked = by_model.cost(session, most)

@@ -20,6 +20,7 @@ from steelyard_eval.cli.commands.options import (
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
@@ -27,9 +28,6 @@ from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi, told_of
 from steelyard_eval.learn.simulation import simulate_log
-from steelyard_eval.learn.use.gather import gather
-from steelyard_eval.learn.use.kinds import KINDS
-from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 
@@ -44,7 +42,8 @@ CURRENT = (
 )
 CURRENT += "ranked most of it, else the data set's system."
 TRANSCRIPTS = "Write it as 50 sessions of a coding agent instead, to try learn --from transcripts:FOLDER."
-FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where its program keeps it."
+FROM = "What is read first (transcripts, otel, openinference, langfuse, langsmith, ubi): a file or folder, else "
+FROM += "where its program keeps it."
 
 
 @click.command()
@@ -100,7 +99,7 @@ def learn(
     data = load(dataset, intents).embedded_by(embedder)
     log: str | HeldLog | None = feedback
     if source:
-        use = gather(data, source, log=feedback, keep_queries=keep_queries)
+        use = extension("usage").gather(data, source, log=feedback, keep_queries=keep_queries)
         if dry_run:
             put(use.to_json(), as_json, "".join([*use.lines, str(use)]))
             return
@@ -161,7 +160,7 @@ def simulate(
     data = load(dataset)
     log = simulate_log(data, policies or (data.system or "bm25",), **options)
     if transcripts:
-        files = write_transcripts(data, log.lines, transcripts)
+        files = extension("usage").write_transcripts(data, log.lines, transcripts)
         out = f"{transcripts} ({len(files)} files)"
     else:
         log.save(out)

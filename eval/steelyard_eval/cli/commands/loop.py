@@ -9,9 +9,9 @@ import click
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import Handed, json_option, put, standing_embedder
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.learn.loop import WEIGHTS
 from steelyard_eval.learn.loop import loop as run_loop
-from steelyard_eval.learn.use.gather import summary
 
 CURRENT = "What you use today; the file --weights by default, where there is one, else what the data set names."
 
@@ -50,7 +50,7 @@ def loop(
     """
     result = run_loop(dataset, sources, current, **options)
     for use in result.record["use"]:
-        note(summary(use))
+        note(extension("usage").summary(use))
     put(result.to_json(), as_json, str(result))
     if result.exit_code:
         sys.exit(result.exit_code)

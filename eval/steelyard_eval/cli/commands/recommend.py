@@ -24,9 +24,9 @@ from steelyard_eval.cli.commands.options import (
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
-from steelyard_eval.notebook.label.by_model import model_labels as read_model_labels
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
@@ -165,7 +165,7 @@ def recommend(
     """
     regular_target(Path(out))  # before the work, whose result would be lost
     data = load(dataset, intents).embedded_by(options["embedder"])
-    labels = read_model_labels(model_labels, data) if model_labels else None
+    labels = extension("model_judge").model_labels(model_labels, data) if model_labels else None
     options["embedder"] = embedder_of(data, options["embedder"], [current])
     answer = run_recommend(data, current, model_labels=labels, **options)
     answer, floors = floored(answer, data, floor, options["embedder"])

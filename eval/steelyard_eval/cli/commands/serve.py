@@ -20,10 +20,8 @@ from steelyard_eval.cli.commands.options import (
     tenant_option,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.common.extensions import extension
 from steelyard_eval.vaults.arguments import vault_file
-from steelyard_eval.vaults.serve.caller import ServerLog
-from steelyard_eval.vaults.serve.faces import find_face
-from steelyard_eval.vaults.serve.memory import Served
 
 LOG = "Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`."
 MIMIC = "Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit."
@@ -66,14 +64,13 @@ def serve(
     It only reads. Files that change are read again; one that is broken is refused, and what was served stays.
     """
     require("serve", "an MCP server")
-    from steelyard_eval.vaults.serve.http import run  # the extra
-
-    face = find_face(mimic)
+    serving = extension("serve")
+    face = serving.find_face(mimic)
     if explore is not None and log is None:
         raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
     if as_json and port is None:
         raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
-    served = Served(
+    served = serving.Served(
         vault_file(vault, tenant),
         scopes,
         by or face.system,
@@ -81,8 +78,8 @@ def serve(
         None if explore == DRAWN else explore,
         hnsw,
     )
-    writer = None if log is None else ServerLog(log, time.time)
-    run(served, face, writer, client, port, partial(_told, as_json))
+    writer = None if log is None else serving.ServerLog(log, time.time)
+    serving.run(served, face, writer, client, port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str, token: str, new: bool) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard_eval.importers.base import Imported, Importer
-from steelyard_eval.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.base import Imported, Importer
+from steelyard_eval.extensions.importers.source import ForeignStore
 
 
 def matches(source: ForeignStore) -> bool:

@@ -1,0 +1,167 @@
+"""Where the ids, and the scores, of an answer stand: by paths that are named, or by where searches put them."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.extras import require
+from steelyard.net.endpoint import Answer
+
+LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
+LISTS += ("entities", "notes", "nodes", "records", "data")
+"""What lists of results are called."""
+KEYS = ("id", "_id", "memory_id", "entry_id", "doc_id", "uuid", "permalink", "uri", "path", "key", "name")
+"""What the id of a result is called, the usual ones first."""
+DEEPEST, PLACES = 5, 2000
+"""How deep, and in how many places, a list of results is looked for."""
+MANY = 10_000
+"""The largest number of results of one query that are read."""
+MOST_VALUES = 200_000
+"""Commas of an answer: jmespath takes microseconds for each value, however few bytes it has."""
+LONGEST_TEXT = 10_000
+"""Characters of an id."""
+
+Results = list[tuple[str, Any]] | list[str]
+
+
+class FormError(ValueError):
+    """The answer does not have what was looked for: what it is instead."""
+
+
+@dataclass(frozen=True)
+class AnswerForm:
+    """JMESPath expressions (a leading ``$.`` is allowed) for ids and scores; an empty one for ids is guessed.
+
+    Raises ConfigError for an expression that cannot be parsed.
+    """
+
+    ids: str = ""
+    scores: str = ""
+
+    def __post_init__(self) -> None:
+        self._ids, self._scores  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+
+    def results(self, document: object) -> Results:
+        """The ids, best first, with their scores where a path says so; FormError when the answer has none."""
+        place = self.ids or place_of_ids(document)
+        if place is None:
+            raise FormError("has no list of ids where they are looked for; name the path with ids=")
+        ids = (self._ids or _path(place)).search(document)
+        if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
+            raise FormError(f"has no list of ids at {place}; name the path with ids=")
+        names = [str(id_) for id_ in ids[:MANY]]
+        if not all(map(is_id, names)):
+            raise FormError(f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
+        if self._scores is None:
+            return names
+        scores = self._scores.search(document)
+        if not isinstance(scores, list) or len(scores) != len(ids):
+            raise FormError(f"does not have one score per id at {self.scores}; correct the path")
+        return list(zip(names, scores[:MANY], strict=True))
+
+    @cached_property
+    def _ids(self) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+        return _path(self.ids) if self.ids else None
+
+    @cached_property
+    def _scores(self) -> Any:  # noqa: ANN401 -- as above
+        return _path(self.scores) if self.scores else None
+
+
+def place_of_ids(document: object) -> str | None:
+    """The path of the first list that looks like results, the usual names first; None where there is none.
+
+    >>> place_of_ids({"took": 3, "hits": [{"id": "a"}]}), place_of_ids(["a"]), place_of_ids({"results": []})
+    ('hits[*].id', '[*]', 'results')
+    >>> place_of_ids({"data": {"results": [{"entry": {"id": "a"}, "score": 1}]}}), place_of_ids({"answer": []})
+    ('data.results[*].entry.id', None)
+    """
+    empty = None
+    ahead = deque([("", document, 0)])
+    for _ in range(PLACES):
+        if not ahead:
+            break
+        path, value, depth = ahead.popleft()
+        usual = not path or path.rpartition(".")[2] in LISTS
+        if isinstance(value, list):
+            if (inner := _inner(value, usual)) is not None:
+                return f"{path}[*]{inner}"
+            if not value and usual and empty is None:
+                empty = path or "@"
+        elif isinstance(value, dict) and depth < DEEPEST:
+            names = [name for name in LISTS if name in value] + [n for n in value if _plain(n) and n not in LISTS]
+            names = names[: PLACES - len(ahead)]
+            ahead.extend((f"{path}.{name}" if path else name, value[name], depth + 1) for name in names)
+    return empty
+
+
+def _inner(items: list[Any], usual: bool) -> str | None:
+    """The path from each of the items to its id; None where they have none."""
+    if not items:
+        return None
+    if usual and all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
+        return ""
+    if not all(isinstance(item, dict) for item in items):
+        return None
+    outer = [name for name, value in list(items[0].items())[:PLACES] if isinstance(value, dict) and _plain(name)]
+    for wrap in ("", *outer):
+        for key in KEYS:
+            inside = (item.get(wrap) if wrap else item for item in items)  # looked at up to the first without one
+            if all(isinstance(value, dict) and isinstance(value.get(key), str | int) for value in inside):
+                return f".{wrap}.{key}" if wrap else f".{key}"
+    return None
+
+
+def is_id(text: str) -> bool:
+    """Whether an id can be written down: not too long, and no half of a surrogate pair, which no file can hold."""
+    return len(text) <= LONGEST_TEXT and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any JSON value
+    """A template of JSON, with ``"{limit}"`` as a number and the text in place of ``{query}``."""
+    if isinstance(template, dict):
+        return {name: filled(value, text, limit) for name, value in template.items()}
+    if isinstance(template, list):
+        return [filled(value, text, limit) for value in template]
+    if template == "{limit}":
+        return limit
+    return template.replace("{query}", text) if isinstance(template, str) else template
+
+
+def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """A JSON value within the bounds of an endpoint's answer; None where the text is none."""
+    try:
+        return Answer(200, {}, text).json(MOST_VALUES)
+    except ValueError:
+        return None
+
+
+def template_of(text: str, what: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """JSON with placeholders; ConfigError when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f'the {what} {shown(text)} is not JSON ({error}); write placeholders in quotes, as "{{limit}}"'
+        ) from None
+
+
+def _plain(name: str) -> bool:
+    """Whether a name can stand in a path without quotes."""
+    return len(name) <= 100 and name.isascii() and name.isidentifier()
+
+
+def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+    require("api", "a path into an answer")
+    import jmespath
+
+    try:
+        return jmespath.compile(text.removeprefix("$."))
+    except jmespath.exceptions.JMESPathError as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"path {shown(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None

@@ -1,0 +1,177 @@
+"""A search over HTTP as a contender: the form of the request, and the place of ids and scores in the answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
+from urllib.parse import quote, unquote, urldefrag, urlsplit
+
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.memory.query import Query
+from steelyard.net.endpoint import exposed
+from steelyard.net.secret import MASK, Secret
+from steelyard_eval.extensions.endpoints.answer_form import (
+    MOST_VALUES,
+    AnswerForm,
+    FormError,
+    Results,
+    filled,
+    template_of,
+)
+from steelyard_eval.extensions.endpoints.transport import exchange
+
+OPTIONS = ("ids", "scores", "body")
+TIMEOUT = 10.0
+KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
+"""What the name of a key holds, as a regular expression."""
+_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
+_KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
+"""The parameters of an address that are keys."""
+_COUNTED = re.compile(r"[?&;]k=\d{1,5}(?=[&;#]|$)")
+"""How many results are wanted: a name of keys, too."""
+
+
+@dataclass(frozen=True)
+class HttpSearch:
+    """An HTTP search endpoint.
+
+    Parameters
+    ----------
+    url : str
+        An http or https address. ``{query}`` is replaced by the text of the query, percent-encoded, and
+        ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark.
+    body : str
+        JSON that is sent with POST; left out, the request is a GET. The string ``"{limit}"`` is replaced by a
+        number, ``{query}`` inside any string by the text.
+    ids, scores : str
+        JMESPath expressions (a leading ``$.`` is allowed) for the ids of the answer, best first, and for their
+        scores. Without `ids` the first list that looks like results is read; scores may be left out.
+    timeout : float
+        Seconds that one exchange may take as a whole.
+
+    Raises
+    ------
+    ConfigError
+        For an invalid address, a template without the query, or a path that cannot be parsed.
+    """
+
+    url: str = field(repr=False)
+    body: str = field(default="", repr=False)
+    ids: str = ""
+    scores: str = ""
+    timeout: float = TIMEOUT
+    _template: Any = field(init=False, repr=False, compare=False, default=None)
+    _form: AnswerForm = field(init=False, repr=False, compare=False, default=AnswerForm())
+
+    def __post_init__(self) -> None:
+        _check_address(self.url)
+        if exposed(self.url) and holds_key(_COUNTED.sub("", self.url) + self.body):
+            raise ConfigError(
+                f"endpoint {shown(self.shown)} has a key, and over http everybody on the way reads it; "
+                "write https://, or an address of this machine"
+            )
+        if "{query}" not in self.url + self.body:
+            raise ConfigError(
+                f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
+            )
+        object.__setattr__(self, "_template", template_of(self.body, "body") if self.body else None)
+        object.__setattr__(self, "_form", AnswerForm(self.ids, self.scores))
+
+    @classmethod
+    def of(cls, text: str) -> HttpSearch:
+        """Read an endpoint from one text; ``#ids=PATH&scores=PATH&body=JSON`` may follow the address.
+
+        >>> HttpSearch.of("http://localhost:9200/_search?q={query}&size={limit}#ids=hits.hits[*]._id").ids
+        'hits.hits[*]._id'
+        """
+        url, fragment = urldefrag(text)
+        pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
+        unknown = [name for name, _, _ in pairs if name not in OPTIONS]
+        if unknown:
+            raise ConfigError(
+                f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}"
+            )
+        given = {name: unquote(value) for name, _, value in pairs}
+        return cls(url, given.get("body", ""), given.get("ids", ""), given.get("scores", ""))
+
+    @property
+    def label(self) -> str:
+        """The host and path."""
+        parts = urlsplit(self.url)
+        return f"{parts.netloc}{parts.path}"
+
+    @property
+    def shown(self) -> str:
+        """The address as messages and documents have it: keys in it are masked."""
+        return masked(self.url)
+
+    def ask(self, query: Query, limit: int) -> Results:
+        """Return the results of one query, best first; DataError for an unusable answer."""
+        values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
+        body = None if self._template is None else filled(self._template, query.text, limit)
+        answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
+        if answer.status != 200:
+            raise self._failure(query, f"answered with status {answer.status}: {shown(answer.text, 200)}")
+        try:
+            document = answer.json(MOST_VALUES)
+        except ValueError as error:
+            problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
+            raise self._failure(query, f"{problem}; ask for ids alone") from None
+        try:
+            return self._form.results(document)
+        except FormError as error:
+            raise self._failure(query, str(error)) from None
+
+    def _hide(self, text: str) -> str:
+        """The text without the keys of the address, however they are repeated."""
+        return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
+
+    def _failure(self, query: Query, what: str) -> DataError:
+        return DataError(f"endpoint {self.label}, query {shown(query.id)}: {what}")
+
+    @cached_property
+    def _secrets(self) -> tuple[Secret, ...]:
+        """The keys in the address."""
+        keys = (unquote(match["value"]) for match in _KEYED.finditer(self.url) if "{" not in match["value"])
+        return tuple(Secret(value, "a key in the address of the endpoint") for value in keys)
+
+
+def key_names() -> str:
+    """The names of what is a key, as a regular expression."""
+    return _NAMES
+
+
+def masked(url: str) -> str:
+    """The address with the values of parameters that are keys, by their names, masked.
+
+    >>> masked("http://h/search?q={query}&api_key=abc&size=3")
+    'http://h/search?q={query}&api_key=***&size=3'
+    """
+    return _KEYED.sub(lambda match: match[0] if "{" in match["value"] else f"{match['name']}={MASK}", url)
+
+
+def holds_key(text: str) -> bool:
+    """Whether the address, or the body after it, has a key by its name."""
+    return masked(text) != text or re.search(rf'"(?:{_NAMES})"\s*:', unquote(text), re.IGNORECASE) is not None
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or "{" in parts.netloc or any(c.isspace() or not c.isprintable() for c in url):
+        raise ConfigError(
+            f"endpoint {shown(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
+        )
+    if "@" in parts.netloc:
+        raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
+
+
+def _replaced(text: str, values: dict[str, str]) -> str:
+    """Replace every placeholder in one pass, so that placeholders inside a query stay unchanged."""
+    for_limit = [part.replace("{limit}", values["{limit}"]) for part in text.split("{query}")]
+    return values["{query}"].join(for_limit)

@@ -1,0 +1,297 @@
+"""A tool of an MCP server as a contender: what a memory system answers to its agents, compared as it is.
+
+The server is started by the user's command; `mcp_client.py` speaks to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
+from urllib.parse import unquote
+
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.net.secret import MASK, SHORTEST
+from steelyard_eval.common.configurations import PREFIX
+from steelyard_eval.extensions.endpoints.answer_form import (
+    AnswerForm,
+    FormError,
+    Results,
+    filled,
+    json_of,
+    place_of_ids,
+    template_of,
+)
+from steelyard_eval.extensions.endpoints.child import Child, started
+from steelyard_eval.extensions.endpoints.http_search import KEYS, holds_key, key_names, masked
+from steelyard_eval.extensions.endpoints.mcp_client import McpClient
+from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+
+OPTIONS = ("arguments", "ids", "scores")
+STARTING = 120.0
+"""Seconds in which a server may start: it may load a model, or be installed first."""
+TIMEOUT = 30.0
+LONGEST, FEW = 300, 5
+"""Characters of what a server said that a message shows, and places of ids."""
+QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords", "input", "prompt", "task")
+"""What tools call the text that they search for."""
+LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
+LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
+"""What tools call the number of results."""
+_FLAG = re.compile(rf"--?(?:{key_names()})", re.IGNORECASE)
+_HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
+"""A header with a key, as ``Authorization: Bearer ...``."""
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGNED = re.compile(rf"(-{{0,2}}(?:{key_names()}))=(.+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class McpSearch:
+    """A tool of an MCP server.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        The command that starts the server, as words or as a shell would take it; no shell runs it.
+    tool : str
+        The name of the tool that searches.
+    arguments : str
+        JSON with the arguments of the tool: the string ``"{limit}"`` is replaced by a number, ``{query}`` inside
+        any string by the text. Left out, they are guessed by the names in the tool's own schema, and told.
+    ids, scores : str
+        JMESPath expressions for the ids of the answer, best first, and for their scores. Without `ids` the first
+        list that looks like results is read, and of an answer that is prose the ids of entries that stand in it.
+    timeout : float
+        Seconds that one answer may take.
+
+    Raises
+    ------
+    ConfigError
+        For an empty command, arguments without the query, or a path that cannot be parsed.
+    """
+
+    command: str | Sequence[str] = field(repr=False)
+    tool: str
+    arguments: str = field(default="", repr=False)
+    ids: str = ""
+    scores: str = ""
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        if not self.words or not self.tool:
+            raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
+        if _VARIABLE.match(self.words[0]):
+            name = self.words[0].partition("=")[0]
+            raise ConfigError(
+                f"no shell starts an MCP server, so {shown(name)} before its command sets nothing; set it in the "
+                "environment, or write mcp:env NAME=VALUE COMMAND#TOOL"
+            )
+        if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
+            raise ConfigError(
+                f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
+                '{"query": "{query}", "limit": "{limit}"}'
+            )
+        self.form  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+
+    @classmethod
+    def of(cls, text: str) -> McpSearch:
+        """Read a server and its tool from one text; options may follow, as those of an endpoint do.
+
+        >>> McpSearch.of('mcp:memory serve#search&arguments={"q": "{query}"}&ids=results[*].id').words
+        ('memory', 'serve')
+        """
+        command, _, rest = text.removeprefix(PREFIX).partition("#")
+        tool, *pairs = rest.split("&")
+        given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in pairs)}
+        if unknown := [name for name in given if name not in OPTIONS]:
+            raise ConfigError(f"{PREFIX}...#{tool}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}")
+        arguments, ids, scores = (given.get(name, "") for name in OPTIONS)
+        return cls(command, unquote(tool), arguments, ids, scores)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The command as words."""
+        if not isinstance(self.command, str):
+            return tuple(self.command)
+        try:
+            return tuple(shlex.split(self.command))
+        except ValueError as error:
+            raise ConfigError(
+                f"the command of an MCP server cannot be read ({error}); quote it as in a shell"
+            ) from None
+
+    @cached_property
+    def template(self) -> Any:  # noqa: ANN401 -- any JSON value
+        """The arguments, where they are given."""
+        return template_of(self.arguments, "arguments") if self.arguments else None
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        """Where the ids and the scores stand."""
+        return AnswerForm(self.ids, self.scores)
+
+    @property
+    def label(self) -> str:
+        """The name of the tool."""
+        return self.tool
+
+    @property
+    def shown(self) -> str:
+        """The command as messages and documents have it: keys in it are masked, by the names before them."""
+        told = (f"{before}{MASK}" if key else masked(before) for before, key in self._keyed)
+        options = {"arguments": self.arguments, "ids": self.ids, "scores": self.scores}
+        more = "".join(f"&{name}={text.replace('&', '%26')}" for name, text in options.items() if text)
+        return f"{PREFIX}{shlex.join(told)}#{self.tool}{'' if holds_key(more) else more}"
+
+    @cached_property
+    def _keyed(self) -> list[tuple[str, str]]:
+        """The words of the command, each as what is no key of it, and the key."""
+        pairs, flag = list[tuple[str, str]](), False
+        for word in self.words:
+            plain = ("", word) if flag and not word.startswith("-") else (word, "")
+            if header := _HEADER.fullmatch(word):
+                plain = header[1], header[2]
+            elif assigned := _ASSIGNED.fullmatch(word):
+                plain = f"{assigned[1]}=", assigned[2]
+            pairs.append(plain)
+            flag = _FLAG.fullmatch(word) is not None
+        return pairs
+
+    def hidden(self, text: str) -> str:
+        """The text without the keys of the command."""
+        parts = (part for _, key in self._keyed for part in (key, *key.split()))
+        keys = (part for part in parts if len(part) >= SHORTEST)
+        return reduce(lambda told, key: told.replace(key, MASK), keys, text)
+
+    def told(self, value: object, width: int = LONGEST) -> str:
+        """What a server said, for a message: keys are hidden before it is cut, which could leave half of one."""
+        return shown(self.hidden(str(value)), width)
+
+    @contextmanager
+    def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
+        """The server while it runs, for a corpus that its answers name; MachineError when it does not start."""
+        with started(self.words) as child:
+            session = McpSession(self, child, Mentioned(entries))
+            session.begin()
+            yield session
+
+
+class McpSession:
+    """A server that is running; `notices` say how it is asked and read."""
+
+    def __init__(self, search: McpSearch, child: Child, names: Mentioned) -> None:
+        self._search, self._names = search, names
+        self._place = f"the MCP tool {shown(search.tool)} of {shown(search.words[0])}"
+        self._client = McpClient(child, self._place, search.told)
+        self._template: Any = search.template
+        self._places: dict[str, int] = {}
+        self._limited = "{limit}" in search.arguments
+        self._most: float | None = None
+
+    @property
+    def notices(self) -> list[str]:
+        """How the tool was asked, where its answers were read, and how their ids were found in the corpus."""
+        notices = []
+        if not self._search.arguments:
+            notices.append(f"asks {self._search.tool} with {json.dumps(self._template)[:LONGEST]}")
+        if not self._limited:
+            notices.append("takes no limit, so that lists are as long as it likes")
+        elif self._most is not None:
+            notices.append(f"returns at most {self._most:g} results")
+        if self._places and not self._search.ids:
+            notices.append(f"ids are read from {', '.join(list(self._places)[:FEW])}; ids= names another place")
+        return notices + self._names.notices
+
+    def begin(self) -> None:
+        """Greet the server, and see how its tool is asked."""
+        until = time.monotonic() + STARTING
+        self._client.greet(until)
+        schema = self._schema(until)
+        properties = schema.get("properties")
+        self._asks(properties if isinstance(properties, dict) else {}, schema.get("required"))
+
+    def ask(self, query: Query, limit: int) -> Results:
+        """The results of one query, best first; DataError for an unusable answer, MachineError for none."""
+        wanted = limit if self._most is None else int(min(limit, self._most))
+        arguments = filled(self._template, query.text, wanted)
+        about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
+        answer = self._client.call("tools/call", {"name": self._search.tool, "arguments": arguments}, until, about)
+        try:
+            return self._results(answer)
+        except FormError as error:
+            raise DataError(f"{self._place}{about}: {self._search.hidden(str(error))}") from None
+
+    def _results(self, answer: object) -> Results:
+        if not isinstance(answer, dict):
+            raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
+        texts = _texts(answer)
+        if answer.get("isError") is True:
+            raise FormError(f"failed: {self._search.told(' '.join(texts))}")
+        structured = answer.get("structuredContent")
+        document = _document(texts) if structured is None else structured
+        if document is None and self._search.ids:
+            raise FormError("answers with prose, which a path such as ids= cannot read; leave ids= out")
+        if document is None:
+            self._places["what its text mentions"] = 1
+            return self._names.in_text("\n".join(texts))
+        if not self._search.ids and (place := place_of_ids(document)):
+            self._places[place] = 1
+        return self._names.matched(self._search.form.results(document))
+
+    def _schema(self, until: float) -> Mapping[str, Any]:
+        """The schema of the tool's arguments; ConfigError where there is no such tool."""
+        names, tool = [], self._search.tool
+        for known in self._client.tools(until):
+            names.append(known["name"])
+            if names[-1] == tool:
+                schema = known.get("inputSchema")
+                return schema if isinstance(schema, dict) else {}
+        raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, names)}")
+
+    def _asks(self, properties: Mapping[str, Any], required: object) -> None:
+        """Guess the arguments where they are not given, and how many results may be asked for."""
+        template = self._search.template
+        limit = next((n for n in LIMITS if n in properties), "")
+        if template is not None:
+            limit = next((n for n, value in template.items() if value == "{limit}"), "")
+        else:
+            self._template = self._guessed(properties, required, limit)
+            self._limited = bool(limit)
+        most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
+        self._most = most if isinstance(most, int | float) and most >= 1 else None
+
+    def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
+        needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+        text = next((name for name in QUERIES if name in properties), "")
+        if not text and len(needed) == 1:
+            text = needed[0]
+        left = [name for name in needed if name not in (text, limit)]
+        if not text or left:
+            lacks = f"needs {', '.join(map(shown, left))}" if left else "has no argument that looks like a query"
+            raise ConfigError(
+                f"{self._place} {lacks}; write its arguments: "
+                f'#{self._search.tool}&arguments={{"{text or "query"}": "{{query}}", ...}}'
+            )
+        return {text: "{query}"} | ({limit: "{limit}"} if limit else {})
+
+
+def _texts(answer: Mapping[str, Any]) -> list[str]:
+    content = answer.get("content")
+    items = content if isinstance(content, list) else []
+    return [item["text"] for item in items if isinstance(item, dict) and isinstance(item.get("text"), str)]
+
+
+def _document(texts: Sequence[str]) -> object:
+    """The JSON that a tool answered as text: one value, or a value a text; None where it is something else."""
+    values = [json_of(text) for text in texts]
+    if not values or any(not isinstance(value, dict | list) for value in values):
+        return None
+    return values[0] if len(values) == 1 else values

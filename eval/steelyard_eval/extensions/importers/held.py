@@ -1,0 +1,158 @@
+"""What a data set can hold of an import, and notes on the rest: entries, clock, vectors, queries, labels."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import shown
+from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.base.files import MAX_NESTING, STRICT_JSON
+from steelyard.memory.entry import Entry, read_entry
+from steelyard_eval.common.markup import counted
+from steelyard_eval.extensions.importers.base import Imported, Record, moment, time_of
+
+NEEDED = frozenset(("id", "text"))
+"""Fields without which an entry is none."""
+GRADES = frozenset(range(-1, 5))
+DAY = 86_400
+SHOWN = 3
+"""How many faults of one kind are named."""
+
+Labels = dict[tuple[str, str], int]
+
+
+def checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
+    """The entries that a corpus can hold, with their lines, and a note on the others.
+
+    A value that its field cannot have stays with the entry, under `as_written`.
+    """
+    kept: dict[str, tuple[Entry, str]] = {}
+    wrong: list[str] = []
+    without: Counter[str] = Counter()
+    for record in records:
+        given = record
+        record = {name: time_of(value) if name in TIME_FIELDS else value for name, value in given.items()}
+        entry, faults = read_entry(record)
+        spoilt = {fault.field: fault.rule for fault in faults} | _unheld(record)
+        if spoilt and not spoilt.keys() & NEEDED:
+            unread = {name: given[name] for name in spoilt if not _unheld({name: given[name]})}
+            record = {name: value for name, value in record.items() if name not in spoilt}
+            record |= {"as_written": unread} if unread else {}
+            entry, faults = read_entry(record)
+            without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
+        if entry is None:
+            reason = "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
+            wrong.append(f"{shown(str(record.get('id', '')), 40)} ({reason})")
+        elif entry.id in kept:
+            wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
+        else:
+            kept[entry.id] = entry, line_of(record)
+    note = f"{counted(len(wrong), 'entry is', 'entries are')} left out: {', '.join(wrong[:SHOWN])}"
+    notes = [f"{counted(count, 'entry is', 'entries are')} read without {what}" for what, count in without.items()]
+    return list(kept.values()), [*notes, note] if wrong else notes
+
+
+def _unheld(record: Record) -> dict[str, str]:
+    """The values that strict JSON cannot hold, such as bytes, half a surrogate pair, deep nests."""
+    try:
+        line = line_of(record)
+        line.encode()
+        if line.count("[") + line.count("{") > MAX_NESTING:
+            STRICT_JSON.decode(line)
+    except (TypeError, ValueError, RecursionError):
+        if len(record) == 1:
+            return dict.fromkeys(record, "JSON cannot hold")
+        return dict(item for name, value in record.items() for item in _unheld({name: value}).items())
+    return {}
+
+
+def clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
+    """`as_of`: the latest date of the store, so that importing twice writes the same bytes; and a note.
+
+    A date in the future is a slip of somebody's pen or clock. It counts only where no entry has another one: with
+    a clock that far ahead all other entries would be equally old.
+    """
+    dates = [(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
+    ahead = [(t, id_) for t, id_ in dates if t > now + DAY]  # a day: dates of other time zones
+    if not dates:
+        return {}, []
+    as_of = format_time(max(set(dates) - set(ahead) or set(dates))[0])
+    dated: Record = {"as_of": as_of}
+    if not ahead:
+        return dated, []
+    count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
+    named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
+    return dated, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
+
+
+def arrays_of(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
+    """The vectors of every model, with zeros for an entry that has none that can be used; and notes on those."""
+    arrays: dict[str, NDArray[np.float16]] = {}
+    notes = []
+    for model, vectors in sorted(imported.vectors.items()):
+        usable = {entry.id: half for entry in entries if (half := _half(vectors.get(entry.id))) is not None}
+        lengths = Counter(map(len, usable.values())).most_common(1)
+        if not entries or not lengths:
+            notes += [f"the vectors of {shown(model)} are left out: none can be used"] if vectors else []
+            continue
+        matrix = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
+        for row, entry in enumerate(entries):
+            half = usable.get(entry.id)
+            if half is not None and len(half) == matrix.shape[1]:
+                matrix[row] = half
+        arrays[f"corpus.{model}.f16.npy"] = matrix
+        if missing := int((~matrix.any(axis=1)).sum()):
+            have = counted(missing, "entry has", "entries have")
+            notes.append(
+                f"{have} no usable vector of {shown(model)}, of {len(entries)} in all: keyword search finds them, "
+                "vector search does not"
+            )
+    return arrays, notes
+
+
+def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
+    """A vector in half precision; None for none, and for one that is all zeros or not finite there."""
+    if vector is None or vector.ndim != 1:
+        return None
+    with np.errstate(over="ignore"):
+        half: NDArray[np.float16] = vector.astype(np.float16)
+    return half if half.any() and np.isfinite(half).all() else None
+
+
+def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
+    """The queries that have an id and a text, without times that are none; and notes on the others."""
+    whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
+    lacking, notes = len(queries) - len(whole), list[str]()
+    dated = [
+        {**query, "asked_at": time_of(asked)} if (asked := query.get("asked_at")) else query for query in whole
+    ]
+    odd = {place for place, query in enumerate(dated) if query.get("asked_at") and not moment(query["asked_at"])}
+    for place in odd:
+        given = whole[place]
+        dated[place] = {name: value for name, value in given.items() if name != "asked_at"}
+        dated[place]["as_written"] = {"asked_at": given["asked_at"]}
+    if odd:
+        notes.append(f"{counted(len(odd), 'query is', 'queries are')} read without asked_at, which is no time")
+    if lacking:
+        notes.append(f"{counted(lacking, 'query', 'queries')} without an id or a text left out")
+    return dated, notes
+
+
+def usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
+    """The labels of queries that are there, with grades that are some, and notes on the others."""
+    asked = {query["id"] for query in queries}
+    strays = {pair for pair in labels if pair[0] not in asked}
+    odd = {pair for pair, grade in labels.items() if grade not in GRADES} - strays
+    notes = [f"{counted(len(strays), 'label')} left out, whose query is not there"] if strays else []
+    notes += [f"{counted(len(odd), 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
+    return {pair: grade for pair, grade in labels.items() if pair not in strays | odd}, notes
+
+
+def line_of(record: Record) -> str:
+    """The record as a line of JSON Lines, without its end; ValueError or TypeError for what JSON cannot hold."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)

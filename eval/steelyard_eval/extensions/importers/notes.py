@@ -1,0 +1,260 @@
+"""Notes in Markdown: front matter, links to other notes, tags and sections.
+
+Links, tags and headings are found by expressions that take time in proportion to the text. A Markdown parser can
+be made to work for minutes on a note of a megabyte, and nothing else that it finds is needed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from unicodedata import normalize
+from urllib.parse import unquote
+
+from steelyard_eval.extensions.importers.base import Record, filled, identifier
+from steelyard_eval.extensions.importers.columns import fitted, searched
+from steelyard_eval.extensions.importers.front_matter import read_front_matter
+from steelyard_eval.extensions.importers.source import ForeignStore
+
+SUFFIXES = (".md", ".MD", ".markdown")
+LINKS = "links_to"
+"""The type of a relation that a link makes."""
+_READ = frozenset(
+    """title name tags tag created created_at date updated updated_at modified id type aliases alias
+    description summary""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
+"""Keys of front matter that fields of an entry stand for."""
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
+_CODE = re.compile(r"`[^`\n]*`")
+_WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_LINK = re.compile(
+    r"\]\([ \t]*+(?:<([^<>\n]++)>|((?:[^()<>\s]|\([^()<>\s]*+\))++))(?:[ \t]++[\"'(][^\n()]*+\)?)?\)"
+)
+_ELSEWHERE = re.compile(r"[A-Za-z][\w+.-]*:|//")
+_TAG = re.compile(r"(?<![\w/&#])#([^\W\d][\w/-]*)")
+_HEADING = re.compile(r"#{1,6}\s++(.+)")
+_TEMPLATE = re.compile(r"\{\{|<%")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A file of notes: its name with / between folders, its front matter and its text.
+
+    `header` is the front matter as it is written; `odd` says what of the file could not be read as what it is
+    meant to be.
+    """
+
+    name: str
+    front: Mapping[str, object]
+    text: str
+    header: str = ""
+    odd: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The name without its suffix."""
+        return without_suffix(self.name)
+
+    @property
+    def id(self) -> str:
+        """The name without its suffix, as an id."""
+        return identifier(self.place)
+
+    @property
+    def stem(self) -> str:
+        """The name of the file alone, without its suffix."""
+        return posixpath.basename(self.place)
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """What the note links to: the names in double brackets, then the files that end like notes."""
+        named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self._prose}"))
+        paths = (unquote(_path_of(link[0] or link[1])) for link in _LINK.findall(self._prose))
+        return tuple(dict.fromkeys(filter(None, (*named, *paths))))
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in the text."""
+        return tuple(dict.fromkeys(_TAG.findall(self._prose)))
+
+    @cached_property
+    def _prose(self) -> str:
+        return "\n".join(lines_of(self.text))
+
+    def text_of(self, *names: str) -> str:
+        """The first of these keys of the front matter that has a value, as text."""
+        value = next((self.front[name] for name in names if self.front.get(name) not in (None, "")), "")
+        return value if isinstance(value, str) else str(value)
+
+    def texts_of(self, *names: str) -> list[str]:
+        """The texts of the first of these keys, which may be a list, or a text with commas."""
+        value = next((self.front[name] for name in names if self.front.get(name) not in (None, "", [])), [])
+        return [text for text in fitted("tags", value.strip("[]") if isinstance(value, str) else value) if text]
+
+
+def read_note(source: ForeignStore, name: str) -> Note:
+    """One file; DataError when it is no text, or too large."""
+    text, guess = source.prose(name)
+    header, body, front, odd = read_front_matter(text)
+    return Note(name, front, body, header, odd | ({"encoding": guess} if guess else {}))
+
+
+def without_suffix(name: str) -> str:
+    """The name of a file without the suffix of a note."""
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def _path_of(target: str) -> str:
+    """The file that a link leads to, without a place in it; empty where that is no note."""
+    path = re.split(r"[#?]", target, maxsplit=1)[0].strip()
+    return "" if _ELSEWHERE.match(target) or not path.endswith(SUFFIXES) else path
+
+
+def lines_of(body: str) -> Iterator[str]:
+    """The lines outside fenced code, without inline code."""
+    return (_CODE.sub(" ", line) for line in outside_code(body))
+
+
+def outside_code(body: str) -> Iterator[str]:
+    """The lines outside fenced code."""
+    fence = ""
+    for line in body.split("\n"):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence:
+            yield line
+
+
+class Names:
+    """Which note a link means: by its path, seen from the note or from the root, its file's name, title or alias.
+
+    Letters are compared composed, and in either case where no note has the very name. Of several notes the one
+    that is nearest to the root is meant, unless one lies in the folder of the link.
+    """
+
+    def __init__(self, notes: Iterable[Note]) -> None:
+        self._ids: dict[str, str] = {}
+        by_name = sorted(notes, key=lambda note: note.name, reverse=True)
+        far_first = sorted(by_name, key=lambda note: -note.name.count("/"))
+        for fold in (True, False):
+            for names_of in (_aliases, _titles, lambda note: [note.stem], lambda note: [note.place]):
+                for note in far_first:
+                    for name in names_of(note):
+                        self._ids[_key(name, fold)] = note.id
+
+    def id_of(self, link: str, note: Note) -> str:
+        """The id of the note that a link in this note means; of none that is there, the id that it would have."""
+        name = without_suffix(link)
+        near = posixpath.normpath(posixpath.join("/", posixpath.dirname(note.name), name))
+        for known in dict.fromkeys((near, name, unquote(name))):
+            for fold in (False, True):
+                if (id_ := self._ids.get(_key(known.lstrip("/"), fold))) is not None:
+                    return id_
+        return identifier((name if name == link else near).lstrip("/"))
+
+
+def _key(name: str, fold: bool) -> str:
+    composed = normalize("NFC", name)
+    return f"/{normalize('NFC', composed.casefold())}" if fold else composed
+
+
+def _aliases(note: Note) -> list[str]:
+    return note.texts_of("aliases", "alias")
+
+
+def _titles(note: Note) -> list[str]:
+    return [name for key in ("permalink", "id", "name", "title") if (name := note.text_of(key))]
+
+
+def relations_of(note: Note, names: Names, typed: Sequence[tuple[str, str]] = ()) -> list[Record]:
+    """The relations of a note: those with a type, as (type, link), then its other links."""
+    known = [(kind, names.id_of(link, note)) for kind, link in typed]
+    there = {target for _, target in known}
+    known += [(LINKS, target) for link in note.links if (target := names.id_of(link, note)) not in there]
+    return [{"type": kind, "target": target} for kind, target in dict.fromkeys(known)]
+
+
+def entry_of(note: Note, names: Names) -> Record:
+    """The note as an entry; `names` has the entries that its links mean."""
+    front = note.front
+    first, _, rest = note.text.partition("\n")
+    heading = heading_of(first)
+    named = next((text for key in ("title", "name") if (text := note.text_of(key))), "")
+    title = ("" if _TEMPLATE.search(named) else named) or heading or note.stem
+    kept = {"title"} if named and title != named else set()
+    others = {name: value for name, value in front.items() if name not in _READ or name in kept}
+    described = (*note.texts_of("aliases", "alias"), note.text_of("description"), note.text_of("summary"))
+    texts = note.texts_of("tags", "tag")
+    tags = [tag.lstrip("#") for text in texts for tag in (text.split() if text.startswith("#") else [text])]
+    return filled(
+        searched(
+            {
+                "id": note.id,
+                "title": title,
+                "text": rest.lstrip("\n") if title == heading else note.text,  # the title is searched once
+                "context": "\n".join(dict.fromkeys(filter(None, described))),
+                "tags": list(dict.fromkeys([*filter(None, tags), *note.tags])),
+                "created_at": _first(front, "created", "created_at", "date"),
+                "updated_at": _first(front, "updated", "updated_at", "modified"),
+                "project": str(PurePosixPath(note.name).parent) if "/" in note.name else "",
+                "uri": note.name,
+                "type": note.text_of("type"),
+                "relations": relations_of(note, names),
+                "front_matter": {name: _plain(value) for name, value in others.items()} or None,
+            }
+        )
+    )
+
+
+def sections(note: Note) -> list[Note]:
+    """The note cut at its headings; what stands before the first keeps the note's own name.
+
+    A heading without a text of its own stands before the text of the next.
+    """
+    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
+    number, fenced = 0, False
+    for line in note.text.split("\n"):
+        fenced ^= bool(_FENCE.match(line))
+        title = "" if fenced else heading_of(line)
+        if not title:
+            parts[-1][2].append(line)
+            continue
+        number += 1
+        _, before, lines = parts[-1]
+        if before and not "".join(lines).strip():
+            parts[-1] = number, title, [before]
+        else:
+            parts.append((number, title, []))
+    notes = []
+    for number, title, lines in parts:
+        text = "\n".join(lines).strip()
+        if title:
+            notes.append(Note(f"{note.place}#{number}-{title}", {**note.front, "title": title}, text))
+        elif text:
+            notes.append(Note(note.name, note.front, text, note.header))
+    return notes or [note]
+
+
+def heading_of(line: str) -> str:
+    """The text of a heading, without the marks that may close it; empty for another line."""
+    match = _HEADING.match(line)
+    title = match[1].rstrip() if match else ""
+    return title.rstrip("#").rstrip() or title[:1]
+
+
+def _first(front: Mapping[str, object], *names: str) -> object:
+    return next((front[name] for name in names if front.get(name) not in (None, "")), None)
+
+
+def _plain(value: object) -> object:
+    """Keys as texts, and what JSON has not as text; everything else is plain already."""
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

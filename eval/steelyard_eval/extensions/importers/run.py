@@ -1,0 +1,266 @@
+"""Reads a store into a folder, brings the folder up to date, or loads the store as a data set in memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, beside, nearest, shown
+from steelyard.stores.postgres.address import is_address
+from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.folder import fault_message, read_folder
+from steelyard_eval.datasets.in_memory import MemoryReader
+from steelyard_eval.datasets.parts import assemble
+from steelyard_eval.datasets.places import has_corpus
+from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer
+from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
+from steelyard_eval.extensions.importers.kinds import importers
+from steelyard_eval.extensions.importers.own_files import own_file
+from steelyard_eval.extensions.importers.postgres import connected
+from steelyard_eval.extensions.importers.qdrant import is_server
+from steelyard_eval.extensions.importers.remembered import is_remembered, remember
+from steelyard_eval.extensions.importers.source import ForeignStore, Options
+from steelyard_eval.extensions.importers.steelyard import IMPORTER as STEELYARD
+from steelyard_eval.extensions.importers.write import (
+    ABOUT,
+    CORPUS,
+    FolderFiles,
+    check_target,
+    files_of,
+    moved_entries,
+    write_folder,
+)
+
+DEFAULTS = Options()
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Import:
+    """What an import did.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the importer.
+    source : str
+        The path or the address that it read from.
+    folder : Path
+        What it wrote to.
+    counts : dict
+        entries, queries, labels, runs, impressions; those that are not 0.
+    models : tuple of str
+        Models whose vectors were carried over.
+    notes : tuple of str
+        What was found beside that, and what could not be carried over.
+    changed : bool
+        Whether the folder was written; an import that finds nothing new leaves it as it is.
+    moved : str
+        How many entries were added, removed and changed, in words; empty where none was, and of a new folder.
+    """
+
+    kind: str
+    source: str
+    folder: Path
+    counts: dict[str, int]
+    models: tuple[str, ...]
+    notes: tuple[str, ...]
+    changed: bool
+    moved: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        plain = {"folder": str(self.folder), "models": list(self.models), "notes": list(self.notes)}
+        return {**asdict(self), **plain}
+
+
+def import_store(
+    source: str | Path,
+    folder: str | Path,
+    kind: str | None = None,
+    options: Options = DEFAULTS,
+    clock: Clock = time.time,
+) -> Import:
+    """Read a store into the folder of a data set, or bring the folder up to date.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file or folder, the address of a PostgreSQL database, or the name of a kind, whose program's own place
+        is then looked up.
+    folder : str or Path
+        A new folder, or one that an import made.
+    kind : str, optional
+        The importer; by default the first that recognises the source.
+    options : Options
+        What cannot be seen in the source: columns, a query, whether sections are entries.
+    clock : callable
+        The time in seconds UTC: later dates are not taken for the clock of the data set.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kind, a source that no importer recognises, and a folder that is something else.
+    DataError
+        For a damaged store.
+    """
+    target = Path(folder)
+    old = check_target(target)
+    importer, place = _found(source, kind, options)
+    about = _about(importer, place)
+    files = _read(importer, place, clock, about, old)
+    if not files.texts[CORPUS]:
+        told = "; ".join(files.notes) or "it is empty"
+        raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
+    moved = moved_entries(old, files)
+    changed = write_folder(target, files)
+    remember(target, about["source"])
+    models = tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)
+    return Import(importer.name, place.place, target, files.counts, models, tuple(files.notes), changed, moved)
+
+
+def refresh(folder: str | Path) -> Import:
+    """Import again from the store that dataset.json names, if this user imported it; see `import_store`."""
+    old = check_target(Path(folder))
+    if old is None:
+        raise ConfigError(f"{shown(str(folder), PATH_WIDTH)} does not exist; make it with steelyard import")
+    source = old.json(ABOUT)["source"]
+    if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("kind", "path")):
+        raise DataError(f"{old}: {ABOUT} has a broken source; import again by steelyard import SOURCE {old}")
+    if not is_remembered(Path(folder), source):
+        place = shown(source["path"], PATH_WIDTH)
+        raise ConfigError(
+            f"{old}: you did not import it here from {place} yourself; if that is the store you mean, run "
+            f"steelyard import {place} {old}"
+        )
+    options = {name: value for name, value in source.items() if name not in ("kind", "path")}
+    return import_store(source["path"], folder, source["kind"], Options(**options))
+
+
+def load_store(
+    source: str | Path, kind: str | None = None, options: Options = DEFAULTS, clock: Clock = time.time
+) -> Dataset:
+    """The data set that a store holds, in memory; see `import_store`."""
+    importer, place = _found(source, kind, options)
+    files = _read(importer, place, clock, _about(importer, place))
+    texts = {name: text.encode() for name, text in files.texts.items()}
+    reader = MemoryReader(texts, files.arrays)
+    report = assemble(reader, read_folder(reader), log=False)
+    if report.dataset is None:
+        raise DataError(fault_message(str(place), report.faults))
+    return replace(report.dataset, notices=(*files.notes, *report.dataset.notices), in_memory=True)
+
+
+def open_store(source: str | Path) -> Dataset:
+    """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
+    named = (
+        str(source) in importers()
+        or str(source).startswith(IR_DATASETS)
+        or is_address(source)
+        or is_server(source)
+    )
+    return load_store(source) if named or Path(source).exists() else load(source)
+
+
+def _read(
+    importer: Importer,
+    place: ForeignStore,
+    clock: Clock,
+    about: Mapping[str, object],
+    old: ForeignStore | None = None,
+) -> FolderFiles:
+    """The files of what the store holds; DataError for values that no such program writes."""
+    try:
+        imported = _live(importer, place) if is_address(place.address) else importer.read(place)
+        return files_of(imported, about, old, clock())
+    except BROKEN as error:
+        reason = shown(f"{type(error).__name__}: {error}", 200)
+        raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
+
+
+def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, ForeignStore]:
+    """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
+    known = importers()
+    if kind is not None and kind not in known:
+        raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
+    if is_address(source):
+        return _of_database(str(source), known, kind, options)
+    if is_server(source):
+        name = str(source).rpartition("/")[2]
+        if kind not in (None, "mem0"):
+            raise ConfigError(f"{kind} is not read from a Qdrant server; that can be mem0")
+        return known["mem0"], ForeignStore(Path(name or "qdrant"), options, str(source))
+    path = Path(source).expanduser()
+    if not path.exists() and str(source) in known:
+        return _at_home(known[str(source)], os.environ, options)
+    named = str(source).startswith(IR_DATASETS)
+    if not path.exists() and not named:
+        word = kind is None and path.name == str(source) and not path.suffix  # else a file or a folder is meant
+        close = nearest(str(source), known) if word else beside(path) or "; name a file or a folder that does"
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{close}")
+    place = ForeignStore(path if named else path.absolute(), options)
+    if kind is not None:
+        return known[kind], place
+    if told := own_file(path):
+        raise ConfigError(told)
+    if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} is a data set already: steelyard check it")
+    damage: DataError | None = None
+    for importer in known.values():
+        try:
+            if importer.matches(place):
+                return importer, place
+        except DataError as error:  # not to be read as this kind; perhaps it is another
+            damage = damage or error
+    if damage:
+        raise damage
+    raise ConfigError(f"{place} is no store that is known; name its kind with --kind: {', '.join(known)}")
+
+
+def _of_database(
+    address: str, known: Mapping[str, Importer], kind: str | None, options: Options
+) -> tuple[Importer, ForeignStore]:
+    """The importer whose tables a database has."""
+    live = {name: importer.live for name, importer in known.items() if importer.live}
+    place = ForeignStore(Path(address.rpartition("/")[2].partition("?")[0]), options, address)
+    if kind is not None and kind not in (*live, STEELYARD.name):
+        raise ConfigError(f"{kind} is not read from a database; that can be {', '.join((*live, STEELYARD.name))}")
+    with connected(address) as database:
+        if database.ours and kind in (None, STEELYARD.name):
+            return STEELYARD, place
+        for name, needed in live.items():
+            if kind in (None, name) and needed.matches(database):
+                return known[name], place
+    looked = "; ".join(f"{name}: {', '.join(needed.tables)}" for name, needed in live.items())
+    raise ConfigError(f"{place} has not the tables of a store that is known ({looked}); name another database")
+
+
+def _live(importer: Importer, place: ForeignStore) -> Imported:
+    if importer is STEELYARD:
+        return importer.read(place)
+    if importer.live is None:
+        raise ConfigError(f"{importer.name} is not read from a database")
+    with connected(place.address) as database:
+        return importer.live.read(database)
+
+
+def _at_home(importer: Importer, environ: Mapping[str, str], options: Options) -> tuple[Importer, ForeignStore]:
+    places = list(importer.homes(environ))
+    for path in places:
+        if path.exists() and importer.matches(store := ForeignStore(path.absolute(), options)):
+            return importer, store
+    looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
+    raise ConfigError(f"no store of {importer.name} is found (looked at {looked}); name its file or folder")
+
+
+def _about(importer: Importer, place: ForeignStore) -> dict[str, Any]:
+    name = place.path.stem if place.path.is_file() else place.path.name
+    return {
+        "name": f"{importer.name} {name}",
+        "description": f"imported from {importer.about}",
+        "source": {"kind": importer.name, "path": place.place, **place.options.to_json()},
+    }

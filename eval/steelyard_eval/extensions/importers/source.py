@@ -1,0 +1,257 @@
+"""A store as importers see it: read only, without links that lead out of it, within bounds."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
+from steelyard_eval.extensions.importers.database import MAGIC, Database, snapshot
+
+MOST_FILES = 200_000
+"""FolderFiles that a folder may hold below it."""
+LARGEST_NOTE = 16 * 2**20
+"""Bytes of a file that becomes one entry."""
+DEEPEST = 64
+"""Levels of a YAML document, as of JSON: libyaml's loader calls itself for each."""
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""The byte order marks of UTF-16."""
+LOOKED_AT = 4096
+"""Bytes by which UTF-16 without a mark is recognised: every second byte of most texts is 0."""
+_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
+"""Infinities, and what is larger than any number that is kept exactly."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of a source that cannot be seen in it.
+
+    Attributes
+    ----------
+    columns : mapping
+        Field of an entry -> the column or key that stands for it.
+    sql : str
+        The query whose rows are the entries; empty for a whole table.
+    headings : bool
+        Whether the sections of a note are entries of their own.
+    unit : str
+        Of conversations: turns or sessions are entries.
+    corrections : str
+        A file with the corrected evidence of a benchmark.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    sql: str = ""
+    headings: bool = False
+    unit: str = "turns"
+    corrections: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain JSON values."""
+        chosen, plain = asdict(self), asdict(Options())
+        return {name: value for name, value in chosen.items() if value != plain[name]}
+
+
+@dataclass(frozen=True)
+class ForeignStore:
+    """A file or a folder that somebody else's program wrote; or the address of a database that is running."""
+
+    path: Path
+    options: Options = Options()
+    address: str = ""
+
+    def __str__(self) -> str:
+        return shown(self.place, PATH_WIDTH)
+
+    @property
+    def place(self) -> str:
+        """The path, or the address."""
+        return self.address or str(self.path)
+
+    @property
+    def folder(self) -> Path:
+        """The folder; of a file the one that it lies in."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def has(self, name: str) -> bool:
+        """Whether there is a regular file of this name, which is no link."""
+        path = self._place(name)
+        return path.is_file() and not path.is_symlink()
+
+    def is_database(self, name: str) -> bool:
+        """Whether there is an SQLite file of this name."""
+        if not self.has(name):
+            return False
+        with open_regular(self._place(name)) as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+
+    def content(self, name: str, most: int | None = None) -> bytes:
+        """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""
+        path = self._place(name)
+        try:
+            if path.is_symlink():
+                raise DataError(f"{self}: {shown(name)} is a link, and links are not followed; import its target")
+            if most is not None and path.stat().st_size > most:
+                raise DataError(f"{self}: {shown(name)} has more than {most // 2**20} MB; split or remove it")
+            return read_bytes(path)
+        except OSError as error:
+            raise DataError(f"{self}: {shown(name)} cannot be read ({error.strerror}); make it readable") from None
+
+    def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
+        """A file as text, without a byte order mark, line ends as line feeds.
+
+        DataError when it is neither UTF-8 nor UTF-16 with a byte order mark.
+        """
+        content = self._unpacked(name, most)
+        try:
+            text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
+        except UnicodeDecodeError:
+            raise DataError(f"{self}: {shown(name)} is not UTF-8; save it as UTF-8") from None
+        return text.replace("\r\n", "\n")
+
+    def prose(self, name: str) -> tuple[str, str]:
+        """A file that somebody wrote as text, and the encoding where that is a guess; DataError for no text."""
+        read = _prose(self._unpacked(name, LARGEST_NOTE))
+        if read is None:
+            raise DataError(f"{self}: {shown(name)} is no text; remove it")
+        return read[0].replace("\r\n", "\n").replace("\r", "\n"), read[1]
+
+    def head(self, name: str, size: int = 4096) -> str:
+        """The beginning of a file, by which a kind is recognised; empty where it cannot be read."""
+        try:
+            with open_regular(self._place(name)) as stream:
+                content = b"" if self._place(name).is_symlink() else stream.read(size)
+        except OSError:
+            return ""
+        text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig", "ignore")
+        return text.replace("\r\n", "\n")
+
+    def _unpacked(self, name: str, most: int | None) -> bytes:
+        content = self.content(name, most)
+        try:
+            return unpacked(content) if name.endswith(".gz") else content
+        except UnpackError as error:
+            raise DataError(f"{self}: {shown(name)} is no sound gzip file ({error}); copy it again") from None
+
+    def json(self, name: str) -> Any:  # noqa: ANN401 -- any JSON value
+        """A file that is one JSON value; DataError when it is none."""
+        return decoded(self.text(name, None), f"{self}: {shown(name)}")
+
+    def lines(self, name: str) -> Iterator[tuple[int, str]]:
+        """The lines of a file that are not blank, numbered from 1."""
+        for number, line in enumerate(self.text(name, None).split("\n"), 1):
+            if line.strip():
+                yield number, line
+
+    def files(self, *suffixes: str) -> Iterator[str]:
+        """Names of all files below the folder with one of these suffixes, sorted, with / between folders.
+
+        Links are neither followed nor named. Raises DataError for more than `MOST_FILES` files.
+        """
+        names: list[str] = []
+        for place, folders, files in os.walk(self.folder, followlinks=False):
+            folders[:] = sorted(name for name in folders if not (Path(place) / name).is_symlink())
+            parent = PurePosixPath(Path(place).relative_to(self.folder).as_posix())
+            names += (str(parent / name) for name in files if name.endswith(suffixes))
+            if len(names) > MOST_FILES:
+                raise DataError(f"{self} holds more than {MOST_FILES:,} files; import a folder inside it")
+        yield from sorted((name for name in names if not self._place(name).is_symlink()), key=os.fsencode)
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[Database]:
+        """A copy of an SQLite file as it is at this moment, for reading; see `snapshot`."""
+        with snapshot(self._place(name)) as database:
+            yield database
+
+    def _place(self, name: str) -> Path:
+        return self.path if not self.path.is_dir() and name == self.path.name else self.folder / name
+
+
+def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """A JSON value from a text; DataError, which begins with `place`, when it is none."""
+    try:
+        return STRICT_JSON.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None
+
+
+def _prose(content: bytes) -> tuple[str, str] | None:
+    """Bytes as text, and the encoding where nothing in them tells it; None for what is no text."""
+    even, odd = (content[start:LOOKED_AT:2].count(0) for start in (0, 1))
+    if content.startswith(UTF_16):
+        encodings: tuple[str, ...] = ("utf-16",)
+    elif max(even, odd) * 4 >= len(content[:LOOKED_AT]) > 0:
+        encodings = ("utf-16-le",) if odd > even else ("utf-16-be",)
+    else:
+        encodings = ("utf-8-sig",) if 0 in content else ("utf-8-sig", "windows-1252", "latin-1")
+    for encoding in encodings:
+        try:
+            return content.decode(encoding), "" if encoding in ("utf-16", "utf-8-sig") else encoding
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+@cache
+def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
+    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
+    import yaml
+
+    # libyaml, ten times as fast, is in all wheels of PyYAML
+    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
+    for name, pattern, first in (
+        ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+        ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
+        ("int", r"[-+]?\.?(?:\d[\w.:+-]*|inf|nan|Inf|NaN|INF|NAN)", tuple("-+.0123456789")),
+    ):
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
+    for name in ("int", "float"):
+        loader.add_constructor(f"tag:yaml.org,2002:{name}", _yaml_number)
+    return loader
+
+
+def _yaml_number(loader: Any, node: Any) -> object:  # noqa: ANN401 -- PyYAML has no types
+    """A number that its text stands for exactly; any other text as it is, such as 1.10, 12:30 and 2026-03-01."""
+    text = str(loader.construct_scalar(node))
+    if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
+        return int(text)
+    if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
+        return float(text)
+    loader.odd = [*getattr(loader, "odd", ()), *([text] if _ODD.fullmatch(text) else ())]
+    return text
+
+
+def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
+    """A YAML document of plain values, without anchors, by which a small file could grow without end.
+
+    DataError, which begins with `place`, when it is none, is too deep, or has anchors or tags. `odd` gets the
+    numbers that no program computes with, which stay texts.
+    """
+    import yaml
+
+    depth = 0
+    try:
+        for event in yaml.parse(text, _yaml_loader()):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
+                what = "more than 64 levels of YAML" if depth > DEEPEST else "YAML anchors; write the values out"
+                raise DataError(f"{place} has {what}")
+        loader = _yaml_loader()(text)
+        try:
+            value = loader.get_single_data()
+        finally:
+            loader.dispose()
+        if odd is not None:
+            odd += getattr(loader, "odd", ())
+        return value
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        reason = str(error).split("\n")[0]
+        raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None

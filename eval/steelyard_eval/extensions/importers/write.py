@@ -1,0 +1,249 @@
+"""What was imported as the files of a data set, and a folder brought up to date without losing labels.
+
+The corpus is the store's: entries that left the store leave the folder. Queries, labels and feedback are also
+the user's own: an imported query replaces the one of the same id and everything else stays. Labels whose entry
+has left wait in `LOST` until it returns.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
+from steelyard_eval.common.markup import counted
+from steelyard_eval.datasets.labels import FAIR
+from steelyard_eval.datasets.qrels import whole_number
+from steelyard_eval.datasets.states import moved
+from steelyard_eval.extensions.importers.base import BROKEN, Imported, Record, Scored
+from steelyard_eval.extensions.importers.held import (
+    SHOWN,
+    Labels,
+    arrays_of,
+    checked,
+    clock,
+    line_of,
+    usable,
+    whole,
+)
+from steelyard_eval.extensions.importers.source import ForeignStore, decoded
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
+FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
+LOST = "qrels.lost.txt"
+"""Labels of entries that are not in the corpus now."""
+MANAGED = ("as_of", "source", "text_for_embedding")
+"""Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
+
+
+@dataclass
+class FolderFiles:
+    """The files of a data set by name: texts, and arrays of float16; and how much of the store is in them."""
+
+    texts: dict[str, str]
+    arrays: dict[str, NDArray[np.float16]]
+    notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def files_of(
+    imported: Imported, about: Mapping[str, object], old: ForeignStore | None = None, now: float = math.inf
+) -> FolderFiles:
+    """The files of a data set with what was imported, and with what the old folder holds of the user's own.
+
+    `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus
+    are left out, with a note.
+    """
+    kept, notes = checked(imported.entries)
+    entries = [entry for entry, _ in kept]
+    labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
+    queries, faults = whole(imported.queries)
+    labels, unusable = usable(labels, queries)
+    notes += faults + unusable
+    counts = {
+        "entries": len(entries),
+        "queries": len(queries),
+        "labels": len(labels),
+        "runs": len(imported.runs),
+        "impressions": len(imported.feedback),
+    }
+    feedback, manifest = imported.feedback, dict(about)
+    if old is not None:
+        before = _old_labels(old)
+        new = len({query for query, _ in labels} - {query for query, _ in before})
+        labels = before | labels
+        queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
+        feedback = _joined(_records(old, FEEDBACK), feedback)
+        manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
+        if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
+            count = counted(new, "query has its first labels", "queries have their first labels")
+            notes.append(f"{count} from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all")
+            manifest["sampled"] = "by hand"
+    known = {entry.id for entry in entries}
+    present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
+    lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
+    if lost:
+        ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
+        notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
+    arrays, left_out = arrays_of(imported, entries)
+    as_of, ahead = clock(entries, now)
+    texts = {
+        CORPUS: "".join(f"{line}\n" for _, line in kept),
+        QUERIES: _lines(queries),
+        QRELS: _qrels(present),
+        ABOUT: canonical(manifest | _managed(imported, manifest) | as_of),
+        **({LOST: _qrels(lost)} if lost else {}),
+        **({FEEDBACK: _lines(feedback)} if feedback else {}),
+        **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
+    }
+    there = {name: count for name, count in counts.items() if count}
+    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], there)
+
+
+def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
+    """How many entries the new files add to a folder, remove and change; empty without any."""
+    if old is None or not old.has(CORPUS):
+        return ""
+    try:
+        was, now = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
+        ids = [{STRICT_JSON.decode(line)["id"]: line for line in lines} for lines in (was - now, now - was)]
+        return moved(*ids)
+    except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
+        return ""
+
+
+def write_folder(folder: Path, files: FolderFiles) -> bool:
+    """Make the folder, or bring it up to date in one step; whether anything changed.
+
+    Other files of the folder stay, but for recorded vectors whose rows no longer fit, with a note in `files`.
+    """
+    texts = {name: text.encode() for name, text in files.texts.items()}
+    if folder.exists():
+        stale = _stale(folder, texts, files)
+        arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
+        if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
+            sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
+            return False
+    else:
+        stale = []
+    with draft(folder, folder=True) as made:
+        if folder.exists():
+            ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
+            _link(folder, made, ours)
+        for name, data in texts.items():
+            (made / name).parent.mkdir(exist_ok=True)
+            write_bytes(made / name, data)
+        for name, array in files.arrays.items():
+            with (made / name).open("wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+        move_folder(made, folder)
+    return True
+
+
+def _managed(imported: Imported, manifest: Record) -> Record:
+    """What the store says of itself for dataset.json; the user's own choice of a system stays."""
+    made: Record = {"system": imported.system} if imported.system and "system" not in manifest else {}
+    return made | ({"text_for_embedding": imported.recipe} if imported.recipe else {})
+
+
+def _old_labels(old: ForeignStore) -> Labels:
+    labels: Labels = {}
+    for name in (QRELS, LOST):
+        for number, line in old.lines(name) if old.has(name) else ():
+            words = line.split()
+            grade = whole_number(words[-1])
+            if len(words) != 4 or grade is None:
+                raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
+            labels[words[0], words[2]] = grade
+    return labels
+
+
+def _records(old: ForeignStore, name: str) -> list[Record]:
+    """The lines of a JSON Lines file of the folder; none where it is absent."""
+    lines = old.lines(name) if old.has(name) else ()
+    return [decoded(line, f"{old}: {name}:{number}") for number, line in lines]
+
+
+def _joined(old: list[Record], new: list[Record]) -> list[Record]:
+    """The old lines, then the new ones that are not among them."""
+    known = {line_of(record) for record in old}
+    return old + [record for record in new if line_of(record) not in known]
+
+
+def _lines(records: Iterable[Record]) -> str:
+    return "".join(f"{line_of(record)}\n" for record in records)
+
+
+def _qrels(labels: Labels) -> str:
+    return "".join(f"{query} 0 {entry} {grade}\n" for (query, entry), grade in labels.items())
+
+
+def _run(name: str, lists: Mapping[str, list[Scored]]) -> str:
+    """A TREC run in the order of the lists; without scores that fall, the score is the place from the end."""
+    lines = []
+    for query, ranked in lists.items():
+        scores = [score for _, score in ranked]
+        falling = None not in scores and scores == sorted(scores, key=lambda score: -(score or 0.0))
+        for place, (entry, score) in enumerate(ranked, 1):
+            value = score if falling else len(ranked) - place + 1
+            lines.append(f"{query} Q0 {entry} {place} {value} {name}\n")
+    return "".join(lines)
+
+
+def _stale(folder: Path, texts: Mapping[str, bytes], files: FolderFiles) -> list[str]:
+    """Names of recorded vectors that the user added, and whose rows are not those of the new files."""
+    stale = []
+    for kind, table in (("corpus", CORPUS), ("queries", QUERIES)):
+        if not _same(folder / table, texts[table]):
+            stale += [path.name for path in folder.glob(f"{kind}.*.npy") if path.name not in files.arrays]
+    if stale:
+        files.notes.append(
+            f"vectors whose rows no longer fit are removed, record them again: {', '.join(sorted(stale))}"
+        )
+    return stale
+
+
+def _same(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
+    try:
+        return path.is_file() and np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), array)
+    except (ValueError, OSError):
+        return False
+
+
+def _link(folder: Path, made: Path, ours: set[str]) -> None:
+    """Put all files of a folder that are not `ours` into another one, by links where the file system has them."""
+
+    def skipped(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
+
+    def linked(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    shutil.copytree(folder, made, copy_function=linked, ignore=skipped, symlinks=True, dirs_exist_ok=True)
+
+
+def check_target(folder: Path) -> ForeignStore | None:
+    """The folder to bring up to date, None for a new one; ConfigError for one that no import made."""
+    if not folder.exists():
+        return None
+    old = ForeignStore(folder)
+    if folder.is_dir() and old.has(ABOUT):
+        about = old.json(ABOUT)
+        if isinstance(about, dict) and "source" in about:
+            return old
+    raise ConfigError(f"{shown(str(folder))} exists and was not made by import; name a new folder")

@@ -1,0 +1,173 @@
+"""Soleri's face: two tools that take an operation, and one that searches; their names begin with the agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.query import Query
+from steelyard.systems import find_system
+from steelyard_eval.extensions.serve.caller import Caller, LoggedSearch
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, declared, number_of_results, passing
+
+SEARCHED = 10
+SCANNED, WHOLE = 10, 20
+"""Results where no number is asked for: of `search`, and of `search_intelligent` in its two modes."""
+
+
+def search(caller: Caller, given: Arguments) -> Json:
+    """Whole entries, or a scan of them."""
+    logged = _found(caller, given, number_of_results(given.get("limit"), SEARCHED))
+    return [_row(hit, logged, given["mode"]) for hit in logged.hits]
+
+
+def search_intelligent(caller: Caller, given: Arguments) -> Json:
+    """The same with where each result is from, and memories where they are asked for."""
+    usual = SCANNED if given["mode"] == "scan" else WHOLE
+    limit = number_of_results(given.get("limit"), usual)
+    logged = _found(caller, given, limit, memories=given["includeMemories"])
+    kind = {True: "memory", False: "vault"}
+    rows = [_row(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits]
+    return rows[:limit]
+
+
+def load_entries(caller: Caller, given: Arguments) -> Json:
+    """Entries by id, or the newest of a domain."""
+    if given.get("ids"):
+        return [entry_of(entry) for entry in caller.read(given["ids"])]
+    if not given.get("domain"):
+        raise ConfigError("load_entries needs ids, of a search, or a domain")
+    entries = caller.listed(passing(domain=given["domain"]), number_of_results(given["limit"]) or WHOLE)
+    return {"entries": [entry_of(entry) for entry in entries], "total": len(entries)}
+
+
+def search_feedback(caller: Caller, given: Arguments) -> Json:
+    """Whether an entry that a query showed was helpful."""
+    action = "accepted" if given["helpful"] else "dismissed"
+    caller.act_on(given["entryId"], action, given["query"])
+    shown_back = {name: given[name] for name in ("query", "entryId")}
+    return {"recorded": True, **shown_back, "action": action, "context": given.get("context")}
+
+
+def record_feedback(caller: Caller, given: Arguments) -> Json:
+    """What became of an entry that a query showed."""
+    caller.act_on(given["entryId"], given["action"], given["query"])
+    return {"recorded": True, **{name: given[name] for name in ("query", "entryId", "action")}}
+
+
+def brain_feedback(caller: Caller, given: Arguments) -> Json:
+    """The same, with the program's defaults of what nothing is learned from."""
+    caller.act_on(given["entryId"], given["action"], given["query"])
+    defaults = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
+    return {**defaults, **given}
+
+
+def entry_of(entry: Entry) -> dict[str, object]:
+    """An entry in the program's words; what is empty is left out, but for what every entry has."""
+    always = {
+        "id": entry.id,
+        "type": entry.type or "pattern",
+        "domain": entry.domain,
+        "title": entry.title,
+        "severity": entry.severity or "suggestion",
+        "description": entry.text,
+    }
+    optional = {
+        "context": entry.context,
+        "example": entry.extra.get("example"),
+        "counterExample": entry.extra.get("counter_example"),
+        "why": entry.why,
+        "appliesTo": entry.extra.get("applies_to"),
+        "tier": entry.extra.get("tier"),
+        "origin": entry.extra.get("origin"),
+        "validFrom": entry.valid_from,
+        "validUntil": entry.valid_until,
+    }
+    return {**always, **{name: value for name, value in optional.items() if value}, "tags": list(entry.tags)}
+
+
+def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool = True) -> LoggedSearch:
+    filters = passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
+    if not memories and "memory" in caller.memory.searcher(limit).config.retrievers:
+        filters &= passing(kind={"none": ["memory"]})
+    tags = tuple(given.get("tags") or ())
+    return caller.search(
+        Query(given["query"], filters=filters, tags=tags, domain=given.get("domain") or ""), limit
+    )
+
+
+def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
+    if mode == "scan":
+        return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
+    parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
+    breakdown = {**parts, "graphProximity": hit.signals.get("graph", 0.0), "total": hit.score}
+    return {"entry": entry_of(hit.entry), "score": hit.score, "breakdown": breakdown}
+
+
+OPERATIONS: Mapping[str, Mapping[str, Tool]] = {
+    suffix: {tool.name: tool for tool in tools}
+    for suffix, tools in {
+        "vault": declared(
+            "soleri_vault",
+            search=search,
+            search_intelligent=search_intelligent,
+            load_entries=load_entries,
+            search_feedback=search_feedback,
+        ),
+        "brain": declared("soleri_brain", record_feedback=record_feedback, brain_feedback=brain_feedback),
+    }.items()
+}
+"""By the ends of the names of the tools that take them."""
+
+
+def _operated(name: str, suffix: str, caller: Caller, given: Arguments) -> Json:
+    operations = OPERATIONS[suffix]
+    op = given["op"]
+    if op not in operations:
+        raise ConfigError(f"{name} has no operation {shown(op)} here; it has {', '.join(operations)}")
+    tool = operations[op]
+    return _answered(tool.answer, op, name, caller, tool.checked(given["params"]))
+
+
+def _answered(
+    answer: Callable[[Caller, Arguments], Json], op: str, facade: str, caller: Caller, given: Arguments
+) -> Json:
+    """What every operation answers: its data, and which one it was."""
+    return {"success": True, "data": answer(caller, given), "op": op, "facade": facade}
+
+
+def face(agent: str) -> Face:
+    """The face of an agent, whose name the tools begin with."""
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
+    params = {
+        "default": {},
+        "type": "object",
+        "propertyNames": {"type": "string"},
+        "additionalProperties": {},
+        "description": "Its parameters.",
+    }
+
+    def grouped(suffix: str, about: str) -> Tool:
+        name = f"{agent}_{suffix}"
+        operations = f"One of {', '.join(OPERATIONS[suffix])}."
+        properties = {"op": {"type": "string", "description": operations}, "params": params}
+        schema = {"type": "object", "properties": properties, "required": ["op"], **draft}
+        return Tool(name, f"{about} {operations}", schema, partial(_operated, name, suffix), suffix == "brain")
+
+    intelligent = OPERATIONS["vault"]["search_intelligent"].schema
+    alone = partial(_answered, search_intelligent, "search_intelligent", f"{agent}_vault")
+    return Face(
+        name="soleri",
+        system="soleri:shipped",
+        source="adrozdenko/soleri d87b30576541bea432196120f7c0fb3a404f8ead packages/core/src/engine",
+        indent=2,
+        fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
+        tools=(
+            grouped("vault", "Search the vault and read its entries."),
+            Tool(f"{agent}_search_intelligent", "Search the vault.", {**intelligent, **draft}, alone),
+            grouped("brain", "Say what became of results."),
+        ),
+    )

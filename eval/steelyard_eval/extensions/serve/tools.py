@@ -1,0 +1,128 @@
+"""What a memory server offers: the tools of one face, each with its arguments and its answer.
+
+A face is how a server looks: our own, or that of a memory system whose place we take. Each stands in the module of
+its name, with the form of its answers; names and schemas of a system's tools are in `schemas/`, as they are in its
+source but for the descriptions, which are in our words. Everything else is the same for all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+import jsonschema_rs
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.files import STRICT_JSON
+from steelyard.memory.filters import Filters
+from steelyard_eval.extensions.serve.caller import Caller
+
+Json = Any
+Arguments = Mapping[str, Any]
+LONGEST = 200
+"""Characters that a message quotes of an argument."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool.
+
+    Attributes
+    ----------
+    name, about : str
+        What clients call it by, and what it tells them, in our words.
+    schema : dict
+        The JSON Schema of its arguments.
+    answer : callable
+        From the caller and the arguments, which are valid, to a JSON value; ConfigError and DataError are told to
+        the client.
+    logs : bool
+        Whether it does nothing but write to the log, so that it is offered where there is one.
+    """
+
+    name: str
+    about: str
+    schema: Mapping[str, Json]
+    answer: Callable[[Caller, Arguments], Json]
+    logs: bool = False
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        return jsonschema_rs.validator_for(dict(self.schema))
+
+    def checked(self, arguments: Arguments) -> Arguments:
+        """The arguments, with defaults for those that are missing; ConfigError where they break the schema."""
+        error = next(self._validator.iter_errors(dict(arguments)), None)
+        if error is not None:
+            place = "".join(f".{part}" for part in error.instance_path)
+            raise ConfigError(f"{self.name}{place}: {shown(str(error.message), LONGEST)}; see the tool's schema")
+        properties = self.schema.get("properties", {})
+        defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
+        return {**defaults, **arguments}
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a server looks to its clients.
+
+    Attributes
+    ----------
+    name, system : str
+        What `--mimic` calls it, and the system that ranks unless the command line says otherwise.
+    tools : sequence of Tool
+        In the order in which they are listed.
+    source : str
+        The repository and the commit that names, schemas and forms are of.
+    structured : bool
+        Whether answers are also given as structured content.
+    indent : int or None
+        Of the JSON text.
+    fault : callable
+        From a message and the name of the tool to the answer of a call that failed.
+    """
+
+    name: str
+    system: str
+    tools: Sequence[Tool]
+    source: str = ""
+    structured: bool = False
+    indent: int | None = None
+    fault: Callable[[str, str], Json] = lambda message, _: message
+
+    def text(self, value: Json) -> str:
+        """An answer as text: JSON, or a message as it is."""
+        if isinstance(value, str):
+            return value
+        separators = (",", ":") if self.structured else None
+        return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
+
+
+def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple[Tool, ...]:
+    """The tools that ``schemas/FACE.json`` declares, in its order, each with what answers it by its name."""
+    text = resources.files(__package__).joinpath(f"schemas/{face}.json").read_text("utf-8")
+    return tuple(
+        Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
+        for one in STRICT_JSON.decode(text)
+    )
+
+
+def passing(**wanted: Json) -> Filters:
+    """The entries whose fields have these values: any of a list, but all of the tags; None asks nothing."""
+    return Filters.of({name: value for name, value in wanted.items() if value is not None})
+
+
+def number_of_results(value: Json, default: int | None = None) -> int | None:
+    """A number of results as clients write it, also 5.0; ConfigError for none."""
+    if value is None:
+        return default
+    if value != int(value) or not 1 <= value <= MOST_RESULTS:
+        raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
+    return int(value)
+
+
+MOST_RESULTS = 10_000
+"""Results of one search, as in `steelyard search`."""

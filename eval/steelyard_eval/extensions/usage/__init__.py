@@ -1,0 +1,7 @@
+"""What agents did with a memory, read from the logs of other programs."""
+
+from steelyard_eval.extensions.usage.gather import Gathered, gather, summary
+from steelyard_eval.extensions.usage.kinds import KINDS
+from steelyard_eval.extensions.usage.simulated_transcripts import write_transcripts
+
+__all__ = ["KINDS", "Gathered", "gather", "summary", "write_transcripts"]

@@ -1,0 +1,246 @@
+"""From the logs of other programs to one of ours: what was found, and what of it may be written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
+from steelyard.base.files import STRICT_JSON, write_text
+from steelyard.feedback.log import line as written
+from steelyard_eval.common.markup import counted
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
+from steelyard_eval.extensions.usage.corpus import Corpus
+from steelyard_eval.extensions.usage.follow import STRENGTH, followed
+from steelyard_eval.extensions.usage.impressions import ASIDE, Impression, Line, Writer, own_key
+from steelyard_eval.extensions.usage.kinds import KINDS, UseKind
+from steelyard_eval.extensions.usage.records import files_of
+
+MOST_SEARCHES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was read of the logs of other programs.
+
+    Attributes
+    ----------
+    record : dict
+        What was found, as plain JSON values.
+    lines : tuple of str
+        The log: that of earlier runs with what is new.
+    held : HeldLog
+        The same with the texts of queries, as far as they are known: never written.
+    path : Path
+        Where the log belongs.
+    changed : bool
+        Whether the log differs from the file.
+    """
+
+    record: dict[str, object]
+    lines: tuple[str, ...]
+    held: HeldLog
+    path: Path
+    changed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """What was found, and what is written of it."""
+        return {**self.record, "file": str(self.path), "lines": [json.loads(line) for line in self.lines]}
+
+    def write(self) -> None:
+        """Write the log, where something has changed; for its owner's eyes, as it may hold texts of queries."""
+        if self.changed:
+            write_text(self.path, "".join(self.lines), private=True)
+
+    def __str__(self) -> str:
+        return summary(self.record)
+
+
+def gather(
+    dataset: Dataset,
+    source: str,
+    *,
+    log: str | Path | None = None,
+    keep_queries: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Gathered:
+    """Read logs of other programs as impressions and acts on the entries of a data set.
+
+    Parameters
+    ----------
+    source : str
+        ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where the
+        programs keep their logs.
+    log : str or Path
+        Our log, `feedback.KIND.jsonl` in the folder of the data set by default. What it holds of earlier runs
+        stays: programs remove their logs after some weeks.
+    keep_queries : bool
+        Whether texts of queries are written, but for those that may hold a secret.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kind, or where there is nothing to read.
+    DataError
+        For a file that cannot be read.
+    """
+    kind, files = _found(source, environ)
+    corpus = Corpus(dataset.entries, dataset.scores)
+    writer = Writer(dataset, corpus, kind.name, own_key(environ), keep_queries)
+    notes: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    system = dataset.system.partition(":")[0]
+    impressions: dict[str, Impression] = {}
+    for session in kind.read(files, corpus, system, notes):
+        for call in followed(session.events, corpus):
+            counts["calls"] += 1
+            counts["asked again"] += call.asked_again
+            made = writer.impression(call, session.client, session.simulated)
+            if isinstance(made, str):
+                counts[made] += 1
+                continue
+            mark = made.line["search"]
+            impressions[mark] = _joined(impressions[mark], made) if mark in impressions else made
+            if len(impressions) > MOST_SEARCHES:
+                raise DataError(f"more than {MOST_SEARCHES:,} searches; read a folder inside this one")
+    path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
+    before = _earlier(path)
+    lines = _merged(before, writer.policies.values(), [made.line for made in impressions.values()])
+    texts = {made.line["query_key"]: made.query for made in impressions.values()}
+    for query in dataset.queries:
+        texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
+    held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
+    record = _record(kind, files, [made.line for made in impressions.values()], lines, held, counts, notes)
+    packed = tuple(map(written, lines))
+    return Gathered(record, packed, held, path, [written(line) for line in before] != list(packed))
+
+
+def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]]:
+    """The kind, and the files to read."""
+    name, given, place = source.partition(":")
+    if name not in KINDS:
+        raise ConfigError(
+            f"there is no kind of log {shown(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
+        )
+    kind = KINDS[name]
+    if given:
+        path = Path(place).expanduser()
+        if not path.exists():
+            raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
+        return kind, files_of(path, kind.suffixes)
+    homes = list(kind.homes(environ))
+    files = [file for home in homes if home.is_dir() for file in _below(home, kind)]
+    if not files:
+        looked = f" (looked at {', '.join(map(str, homes))})" if homes else ""
+        raise ConfigError(f"no {kind.about} are found{looked}; name a file or a folder: {name}:PATH")
+    return kind, files
+
+
+def _below(home: Path, kind: UseKind) -> list[Path]:
+    try:
+        return files_of(home, kind.suffixes)
+    except DataError:  # an empty folder of one program, where another may have some
+        return []
+
+
+def _joined(old: Impression, new: Impression) -> Impression:
+    """A search that stands in two files, because a session was resumed: with what followed in either."""
+    acts = {act.get("object_id", ""): act for act in (*old.line["actions"], *new.line["actions"])}
+    if len(acts) > 1:
+        acts.pop("", None)  # something was of use after all
+    return replace(old, line={**old.line, "actions": [acts[name] for name in sorted(acts)]})
+
+
+def _earlier(path: Path) -> list[Line]:
+    """The lines of the log that earlier runs wrote."""
+    if not path.exists():
+        return []
+    earlier = []
+    for number, raw in lines_of(path):
+        try:
+            checked, line = decode(raw), STRICT_JSON.decode(raw.decode())
+        except (ValueError, RecursionError):
+            checked, line = None, {}
+        if checked is None or not (checked.policy if "configuration" in line else checked.search):
+            place = shown(str(path), PATH_WIDTH)
+            raise DataError(f"{place}:{number}: is no line that --from wrote; name another log with --feedback")
+        earlier.append(line)
+    return earlier
+
+
+def _merged(before: Iterable[Line], policies: Iterable[Line], fresh: Iterable[Line]) -> list[Line]:
+    """Policies, then searches by time; a search that is read again replaces what was known of it."""
+    named = {line["policy"]: line for line in (*(line for line in before if "configuration" in line), *policies)}
+    old = {line["search"]: line for line in before if "configuration" not in line}
+    for line in fresh:
+        kept = old.get(line["search"], {})
+        text = {"user_query": kept["user_query"]} if "user_query" in kept and "user_query" not in line else {}
+        old[line["search"]] = {**line, **text}
+    searches = sorted(old.values(), key=lambda line: (str(line.get("timestamp")), line["search"]))
+    return [*(named[name] for name in sorted(named)), *searches]
+
+
+def _with_text(line: Line, texts: Mapping[str, str]) -> bytes:
+    text = texts.get(line.get("query_key", ""))
+    return written({**line, "user_query": text} if text else line).encode(errors="replace")
+
+
+def _record(
+    kind: UseKind,
+    files: list[Path],
+    fresh: list[Line],
+    lines: list[Line],
+    held: HeldLog,
+    counts: Counter[str],
+    notes: Counter[str],
+) -> dict[str, object]:
+    searches = [line for line in lines if "configuration" not in line]
+    acts = Counter(act["action_name"] for line in searches for act in line.get("actions") or ())
+    known = sum(b'"user_query":"' in line for line in held.lines)
+    return {
+        "kind": kind.name,
+        "tried": kind.tried,
+        "files": len(files),
+        "calls": counts["calls"],
+        "aside": {name: counts[name] for name in ASIDE if counts[name]},
+        "read": len(fresh),
+        "searches": len(searches),
+        "clients": len({line.get("client_id") for line in searches}),
+        "queries": len({line.get("query_key") or line["search"] for line in searches}),
+        "without_text": len(searches) - known,
+        "asked_again": counts["asked again"],
+        "acts": dict(sorted(acts.items())),
+        "strengths": dict(
+            sorted(Counter(STRENGTH.get(name, "strong") for name in acts.elements()).items(), reverse=True)
+        ),
+        "policies": sorted({str(line.get("policy")) for line in searches}),
+        "notes": dict(sorted(notes.items())),
+    }
+
+
+def summary(record: Mapping[str, Any]) -> str:
+    """What was found, in a few lines."""
+    acts = ", ".join(f"{count} {name}" for name, count in record["acts"].items()) or "none"
+    tiers = ", ".join(f"{count} {name}" for name, count in record["strengths"].items())
+    lines = [
+        f"read:     {counted(record['files'], 'file')} of {record['kind']}, {record['calls']:,} calls of searches",
+        f"log:      {record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
+        f"{record['clients']:,} sessions",
+        f"acts:     {acts}" + (f" ({tiers})" if tiers else ""),
+    ]
+    if aside := record["aside"]:
+        lines.append(f"aside:    {', '.join(f'{count} {name}' for name, count in aside.items())}")
+    if record["without_text"]:
+        lines.append(
+            f"silent:   {record['without_text']} searches whose text is neither kept nor a query of the data set"
+        )
+    lines += [f"note:     {count} {name}" for name, count in record["notes"].items()]
+    if not record["tried"]:
+        lines.append(f"note:     {record['kind']} is read by its documentation; there was no sample to try it on")
+    return "\n".join(lines)

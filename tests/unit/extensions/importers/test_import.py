@@ -1,0 +1,545 @@
+"""Importing into a folder: what is written, what stays on a second import, and what is refused."""
+
+import contextlib
+import json
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError
+from steelyard.base.fields import TIME_FIELDS as TIMES
+from steelyard.memory.template import render
+from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import check, load
+from steelyard_eval.extensions.importers import Options, import_store, load_store, refresh
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "ops").mkdir(parents=True)
+    (folder / "keys.md").write_text(
+        "---\ntitle: Keys\ntags: [ops]\ncreated: 2026-01-02\n---\nRotate them. #weekly\n"
+    )
+    (folder / "ops" / "deploy.md").write_text(
+        "# Deploy\n\nSee [[Keys]] and [old](../gone.md).\n\n## When\n\nAt night.\n"
+    )
+    return folder
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def test_notes_become_entries_with_their_dates_tags_and_links(notes):
+    keys, deploy = load_store(notes).entries
+    assert (keys.id, keys.title, keys.text, keys.tags) == (
+        "keys",
+        "Keys",
+        "Rotate them. #weekly",
+        ("ops", "weekly"),
+    )
+    assert keys.created_at == 1767312000  # 2026-01-02T00:00:00Z: date -u -d 2026-01-02 +%s
+    assert deploy.id == "ops/deploy"
+    assert [(r.type, r.target) for r in deploy.relations] == [("links_to", "keys"), ("links_to", "gone")]
+
+
+@pytest.mark.parametrize(
+    ("note", "title", "text"),
+    [
+        ("# Keys rotate\n\nEvery 90 days.\n", "Keys rotate", "Every 90 days."),
+        ("---\ntitle: Keys rotate\n---\n## Keys rotate ##\nEvery 90 days.\n", "Keys rotate", "Every 90 days."),
+        ("---\ntitle: keys\n---\n# Keys rotate\nEvery 90 days.\n", "keys", "# Keys rotate\nEvery 90 days."),
+        ("# Keys rotate\n", "Keys rotate", ""),
+        ("Every 90 days.\n", "a", "Every 90 days."),
+    ],
+)
+def test_a_title_that_is_the_first_heading_stands_once_in_what_is_searched(tmp_path, note, title, text):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text(note)
+    import_store(tmp_path / "notes", tmp_path / "mine", "markdown")
+    data = load(tmp_path / "mine")
+    [entry] = data.entries
+    assert (entry.title, entry.text) == (title, text)
+    assert render(data.recipe, entry).strip() == f"{title}\n{text}".strip()
+
+
+def test_sections_are_entries_where_asked(notes):
+    found = load_store(notes, options=Options(headings=True))
+    assert [(e.title, e.text) for e in found.entries][1:] == [
+        ("Deploy", "See [[Keys]] and [old](../gone.md)."),
+        ("When", "At night."),
+    ]
+
+
+def test_importing_twice_writes_nothing(notes, tmp_path):
+    mine = tmp_path / "mine"
+    assert import_store(notes, mine).changed
+    before = {path: path.stat().st_mtime_ns for path in mine.rglob("*")}
+    assert not import_store(notes, mine).changed
+    assert {path: path.stat().st_mtime_ns for path in mine.rglob("*")} == before
+
+
+def test_labels_queries_and_other_files_survive_an_import(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    (mine / "queries.jsonl").write_text('{"id": "q1", "text": "when do we deploy"}\n')
+    (mine / "qrels.txt").write_text("q1 0 ops/deploy 2\nq1 0 keys 0\n")
+    (mine / "reports").mkdir()
+    (mine / "reports" / "baseline.json").write_text("{}")
+    (notes / "ops" / "deploy.md").unlink()
+    done = import_store(notes, mine)
+    assert (mine / "qrels.txt").read_text() == "q1 0 keys 0\n"
+    assert (mine / "qrels.lost.txt").read_text() == "q1 0 ops/deploy 2\n"
+    assert any("1 label" in note and "ops/deploy" in note for note in done.notes)
+    assert (mine / "reports" / "baseline.json").read_text() == "{}"
+    (notes / "ops" / "deploy.md").write_text("Back.\n")
+    import_store(notes, mine)
+    assert load(mine).qrels == {"q1": {"ops/deploy": 2, "keys": 0}}
+    assert not (mine / "qrels.lost.txt").exists()
+
+
+def test_recorded_vectors_go_when_their_rows_no_longer_fit(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    np.save(mine / "corpus.small.f16.npy", np.ones((2, 3), dtype=np.float16))
+    assert not import_store(notes, mine).changed
+    (notes / "third.md").write_text("A third note.\n")
+    done = import_store(notes, mine)
+    assert not (mine / "corpus.small.f16.npy").exists()
+    assert any("corpus.small.f16.npy" in note for note in done.notes)
+    assert check(mine).faults == ()
+
+
+def test_a_description_that_the_user_wrote_stays(notes, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    about = json.loads((mine / "dataset.json").read_text())
+    (mine / "dataset.json").write_text(json.dumps(about | {"name": "my notes", "system": "bm25"}))
+    import_store(notes, mine)
+    assert (load(mine).name, load(mine).system) == ("my notes", "bm25")
+
+
+def test_a_refresh_says_which_entries_moved(notes, tmp_path):
+    """One note is new, one is changed, one gone, one stays with U+2028 in its line."""
+    mine = tmp_path / "mine"
+    (notes / "stays.md").write_text("one\u2028line\n")
+    assert import_store(notes, mine).moved == ""
+    (notes / "third.md").write_text("A third note.\n")
+    (notes / "keys.md").write_text("Other words.\n")
+    (notes / "ops" / "deploy.md").unlink()
+    said = CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    assert "3 entries, from markdown; entries: 1 added, 1 removed, 1 changed\n" in said
+    assert "from markdown; nothing has changed\n" in CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    (mine / "corpus.jsonl").write_bytes(b"\xff\n")
+    done = refresh(mine)
+    assert (done.changed, done.moved, len(load(mine).entries)) == (True, "", 3)
+
+
+def test_refresh_opens_only_what_this_user_imported(notes, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    assert not refresh(mine).changed
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a stranger's"))
+    with pytest.raises(ConfigError, match="did not import"):
+        refresh(mine)
+
+
+def test_a_folder_that_no_import_made_is_left_alone(notes, tmp_path):
+    with pytest.raises(ConfigError, match="not made"):
+        import_store(notes, tmp_path)
+
+
+# A date in the future is a slip: by hand, 2026-03-02T12:00:00Z is 1772452800.
+
+
+@pytest.mark.parametrize(
+    ("dates", "as_of", "ahead"),
+    [
+        (("2026-03-01", "2031-03-01"), "2026-03-01", "'e1' 2031-03-01"),
+        (("2026-03-01", "2026-03-03"), "2026-03-03", ""),  # a day ahead: the time of another zone
+        (("2031-03-01", "2062-03-01"), "2062-03-01", "'e0' 2031-03-01"),
+        (("2026-03-01", 4102444800000), "2026-03-01", "'e1' 2100-01-01"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "md"])
+def test_a_date_in_the_future_moves_no_clock_without_a_word(tmp_path, dates, as_of, ahead, form):
+    store = tmp_path / "store"
+    store.mkdir()
+    for number, date in enumerate(dates):
+        (store / f"e{number}.md").write_text(f"---\ncreated: {date}\n---\nThe lamp is lit.\n")
+    rows = "".join(f"e{number},The lamp is lit.,{date}\n" for number, date in enumerate(dates))
+    (tmp_path / "table.csv").write_text(f"id,text,created_at\n{rows}")
+    source = store if form == "md" else tmp_path / "table.csv"
+    done = import_store(source, tmp_path / "mine", clock=lambda: 1772452800.0)
+    assert json.loads((tmp_path / "mine" / "dataset.json").read_text())["as_of"][:10] == as_of
+    told = [note for note in done.notes if "future" in note]
+    assert len(told) == bool(ahead)
+    assert not ahead or ahead in told[0]
+
+
+def test_an_id_that_is_there_twice_is_one_entry(tmp_path):
+    table = tmp_path / "notes.csv"
+    table.write_text("id,text\n1,The lamp is lit.\n2,The door is shut.\n1,The lamp is out.\n")
+    done = import_store(table, tmp_path / "mine")
+    assert done.counts == {"entries": 2} == {"entries": len(load(tmp_path / "mine").entries)}
+    assert any("'1' (its id" in note for note in done.notes)
+
+
+ENGINES = dict.fromkeys(("opensearch", "elasticsearch", "vespa", "weaviate", "qdrant"), "rrf(fts, vector, k=60)")
+PROGRAMS = {name: name for name in ("echovault", "soleri", "moltnet", "cortex_mem")}
+
+
+@pytest.mark.parametrize(("target", "exported"), (ENGINES | PROGRAMS).items())
+def test_an_export_is_no_store(tmp_path, target, exported):
+    file = tmp_path / "weights.json"
+    done = CliRunner().invoke(main, ["export", exported, "--to", target, "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    found = CliRunner().invoke(main, ["import", str(file), str(tmp_path / "mine")])
+    assert (found.exit_code, f"--to {target}" in found.output) == (2, True)
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("name", ["search-weights.json", "tried.txt"])
+def test_a_weights_file_is_no_store(tmp_path, name):
+    (tmp_path / name).write_text(json.dumps(find_system("plain").config(10).to_json()))
+    found = CliRunner().invoke(main, ["import", str(tmp_path / name), str(tmp_path / "mine")])
+    assert (found.exit_code, "--weights" in found.output) == (2, True)
+
+
+def test_links_are_neither_followed_nor_read(notes, tmp_path):
+    secret = tmp_path / "secret.md"
+    secret.write_text("the secret")
+    (notes / "link.md").symlink_to(secret)
+    (notes / "folder").symlink_to(tmp_path)
+    assert "the secret" not in json.dumps([entry.to_json() for entry in load_store(notes).entries])
+
+
+def test_every_kind_is_named_with_where_its_program_keeps_its_store():
+    found = CliRunner().invoke(main, ["import", "--list", "--json"])
+    assert found.exit_code == 0, found.output
+    kinds = {row["kind"] for row in json.loads(found.output)}
+    assert {"echovault", "soleri", "spec_kit", "moltnet", "cortex_mem", "claude", "mem0", "table"} <= kinds
+
+
+def test_a_program_s_own_place_is_found_by_its_name(store_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORY_HOME", str(store_root / "echovault-newest"))
+    found = CliRunner().invoke(main, ["import", "echovault", str(tmp_path / "mine")])
+    assert found.exit_code == 0, found.output
+    assert "26 entries, 13 queries, 15 labels" in found.output
+
+
+def test_a_table_s_columns_are_guessed_and_can_be_named(tmp_path):
+    table = tmp_path / "notes.csv"
+    table.write_text('uuid,Body,when,labels\n1,"Rotate, weekly",2026-01-02,"ops, keys"\n2,At night,2026-01-03,\n')
+    first, second = load_store(table, options=Options(columns={"created_at": "when"})).entries
+    assert (first.id, first.text, first.tags, first.created_at) == (
+        "1",
+        "Rotate, weekly",
+        ("ops", "keys"),
+        1767312000,
+    )
+    assert second.tags == ()
+    with pytest.raises(ConfigError, match=r"'wen'.*'when'"):
+        load_store(table, options=Options(columns={"created_at": "wen"}))
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl", "a.json", "a.db"])
+def test_other_tables_hold_the_same_rows(tmp_path, name):
+    rows = [{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]
+    path = tmp_path / name
+    if name == "a.db":
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE notes(id, text)")
+            db.executemany("INSERT INTO notes VALUES (:id, :text)", rows)
+    else:
+        written = {
+            "a.tsv": "id\ttext\n1\tone\n2\ttwo\n",
+            "a.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+            "a.json": json.dumps(rows),
+        }
+        path.write_text(written[name])
+    assert [(entry.id, entry.text) for entry in load_store(path).entries] == [("1", "one"), ("2", "two")]
+
+
+def test_a_query_chooses_the_rows_of_a_database(tmp_path):
+    path = tmp_path / "own.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE a(k, v)")
+        db.execute("CREATE TABLE b(k, v)")
+        db.execute("INSERT INTO b VALUES ('1', 'one')")
+    with pytest.raises(ConfigError, match=" a, b"):
+        load_store(path)
+    found = load_store(path, options=Options(sql="SELECT k AS id, v AS text FROM b"))
+    assert found.entries[0].text == "one"
+    with pytest.raises(ConfigError, match="not authorized"):
+        load_store(path, options=Options(sql="ATTACH '/etc/passwd' AS x"))
+
+
+def test_a_database_is_read_with_its_log_while_its_program_writes(tmp_path):
+    path = tmp_path / "live.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode=wal")
+    db.execute("CREATE TABLE notes(id, text)")
+    db.execute("INSERT INTO notes VALUES ('1', 'only in the log')")
+    db.commit()
+    before = files(tmp_path)
+    assert load_store(path).entries[0].text.endswith("the log")
+    assert files(tmp_path) == before
+    db.close()
+
+
+def test_a_schema_runs_nothing(tmp_path):
+    path = tmp_path / "evil.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (upper(text)))")
+        db.execute("CREATE VIEW notes AS SELECT load_extension('evil') AS id")
+        db.execute("INSERT INTO memories(id, text) VALUES ('1', 'one')")
+    (entry,) = load_store(path).entries
+    assert (entry.text, "more" in entry.extra) == ("one", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "[" * 100_000, "not JSON"),
+        ("a.jsonl", '{"id": "1"\n', "line 1"),
+        ("a.csv", 'id,text\n1,"open', "no CSV table"),
+        ("a.db", "SQLite format 3\0" + "x" * 5000, "damaged"),
+        ("a.txt", "words", "no store that is known"),
+    ],
+)
+def test_damaged_sources_are_one_message(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    found = CliRunner().invoke(main, ["import", str(path), str(tmp_path / "mine")])
+    assert found.exit_code == 2, found.output
+    assert "Traceback" not in found.output
+    import re
+
+    assert re.search(message, found.output), found.output
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    "store", ["echovault-newest", "echovault-seed-era", "soleri", "spec-kit", "basic-memory/notes", "cortex-mem"]
+)
+def test_indexing_gives_back_every_field(store_root, tmp_path, store):
+    from steelyard import Vault
+    from steelyard.memory.entry import FIELDS
+
+    import_store(store_root / store, tmp_path / "mine", "markdown" if store.endswith("notes") else None)
+    done = CliRunner().invoke(
+        main, ["index", str(tmp_path / "mine"), str(tmp_path / "v.db"), "--embedder", "none"]
+    )
+    assert done.exit_code == 0, done.output
+    data = load(tmp_path / "mine")
+    with Vault(str(tmp_path / "v.db")) as vault:
+        found = vault.get([entry.id for entry in data.entries])
+    assert found == list(data.entries)
+    # Beside our own reading of the folder, its lines: texts as they stand there, and what no field stands for.
+    for line, entry in zip((tmp_path / "mine" / "corpus.jsonl").read_text().splitlines(), found, strict=True):
+        record = json.loads(line)
+        texts = {name: value for name, value in record.items() if isinstance(value, str) and name not in TIMES}
+        assert {name: getattr(entry, name) for name in texts if name in FIELDS}.items() <= texts.items()
+        assert entry.extra == {name: value for name, value in record.items() if name not in FIELDS}
+        assert list(entry.tags) == record.get("tags", [])
+        known = {"type", "target", "strength", "status"}
+        assert all(relation.keys() <= known for relation in record.get("relations", []))
+
+
+def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    before = files(mine)
+    (notes / "third.md").write_text("A third note.\n")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard_eval.extensions.importers.write.move_folder", stop)
+    with pytest.raises(KeyboardInterrupt):
+        import_store(notes, mine)
+    assert files(mine) == before
+    assert not list(tmp_path.glob(".mine.*"))
+
+
+def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
+    import steelyard_eval as sy
+
+    done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
+    assert done.exit_code == 0, done.output
+    assert "2 entries" in done.output
+    assert len(sy.load(notes).dataset.entries) == 2
+
+
+def test_of_a_store_of_langgraph_the_vectors_of_whole_values_are_kept(tmp_path):
+    path = tmp_path / "store.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE store (prefix, key, value, created_at, updated_at)")
+        db.execute("CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+        db.execute("""INSERT INTO store VALUES ('p', 'k', '{"text": "token"}', '', '')""")
+        for field, vector in (("$", [1, 0]), ("text", [0, 1])):
+            db.execute("INSERT INTO store_vectors VALUES ('p', 'k', ?, ?)", (field, np.float32(vector).tobytes()))
+    data = load_store(path)
+    assert data.vectors["langgraph", "text"][0].tolist() == [1, 0]
+
+
+# What a store of the same program may have otherwise
+
+
+@pytest.fixture
+def vault(store_copy):
+    """A copy of EchoVault's store that may be changed."""
+    return store_copy("echovault-newest", "vault")
+
+
+def change(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for name in [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")]:
+            db.execute(f'DROP TRIGGER "{name}"')
+        for statement in statements:
+            db.execute(statement)
+
+
+def test_columns_that_an_older_schema_lacks_are_not_given(vault):
+    columns = ("why", "impact", "source", "category", "updated_at")
+    change(vault / "index.db", *(f"ALTER TABLE memories DROP COLUMN {name}" for name in columns))
+    entries = load_store(vault).entries
+
+    assert len(entries) == 26
+    assert {(entry.why, entry.impact, entry.source, entry.category) for entry in entries} == {("", "", "", "")}
+
+
+def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vault, tmp_path):
+    import_store(vault, tmp_path / "mine")
+    before = load(tmp_path / "mine")
+    golden = (vault / "golden.yaml").read_text()
+    (vault / "golden.yaml").write_text(
+        golden.replace("queries:\n", "queries:\n- query: a new one\n  expected: []\n", 1)
+    )
+    import_store(vault, tmp_path / "mine")
+    after = load(tmp_path / "mine")
+
+    assert {query.id: query.text for query in before.queries}.items() < {
+        q.id: q.text for q in after.queries
+    }.items()
+    assert after.qrels == before.qrels
+
+
+def test_first_labels_from_the_store_end_the_claim_that_queries_were_drawn(vault, tmp_path):
+    mine = tmp_path / "mine"
+    import_store(vault, mine)
+    about = json.loads((mine / "dataset.json").read_text())
+    (mine / "dataset.json").write_text(json.dumps(about | {"sampled": "random"}))
+    import_store(vault, mine)
+    assert load(mine).sampled == "random"  # no query has labels that had none
+
+    whole = (mine / "qrels.txt").read_text().splitlines()
+    first = whole[0].split()[0]
+    (mine / "qrels.txt").write_text("".join(f"{line}\n" for line in whole if line.split()[0] != first))
+    done = import_store(vault, mine)
+    assert load(mine).sampled == "by hand"
+    told = "1 query has its first labels from the store, so dataset.json no longer says 'random' of all"
+    assert told in done.notes
+
+
+def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(store_copy, tmp_path):
+    place = store_copy("spec-kit")
+    whole = import_store(place, tmp_path / "whole").counts["labels"]
+    change(
+        place / "speckit-eval.db",
+        "UPDATE eval_ground_truth SET relevance = 9 WHERE id = (SELECT min(id) FROM eval_ground_truth)",
+        "DELETE FROM eval_queries WHERE id = (SELECT max(query_id) FROM eval_ground_truth)",
+    )
+    done = import_store(place, tmp_path / "mine")
+
+    assert check(tmp_path / "mine").faults == ()
+    assert [note for note in done.notes if note.endswith(" -1 to 4")]
+    assert [note for note in done.notes if "whose query" in note]
+    assert len((tmp_path / "mine" / "qrels.txt").read_text().splitlines()) < whole
+
+
+def test_after_an_import_labels_that_were_there_before_are_used(notes, tmp_path):
+    words = ["import", str(notes), str(tmp_path / "mine")]
+    assert "next: steelyard judge" in CliRunner().invoke(main, words).stdout
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 keys 1\n")
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "x"}\n')
+    assert "next: steelyard recommend" in CliRunner().invoke(main, words).stdout
+
+
+def test_a_label_of_minus_one_survives(notes, tmp_path):
+    import_store(notes, tmp_path / "mine")
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 keys -1\n")
+    (notes / "new.md").write_text("New.")
+    import_store(notes, tmp_path / "mine")
+
+    assert (tmp_path / "mine" / "qrels.txt").read_text() == "q 0 keys -1\n"
+
+
+def test_a_vault_of_soleri_without_feedback_is_one(store_copy):
+    place = store_copy("soleri")
+    change(place / "vault.db", "DROP TABLE brain_feedback", "DROP TABLE memories")
+
+    assert len(load_store(place).entries) == 23
+
+
+def test_the_folder_of_mem0_s_qdrant_alone_is_read(store_root):
+    whole, alone = load_store(store_root / "mem0"), load_store(store_root / "mem0" / "qdrant")
+
+    assert [entry.id for entry in alone.entries] == [entry.id for entry in whole.entries]
+
+
+def test_vectors_that_came_later_are_written(store_root, tmp_path):
+    place = tmp_path / "store.db"
+    shutil.copy(store_root / "langgraph-sqlite" / "store.db", place)
+    place.chmod(0o644)
+    assert import_store(place, tmp_path / "mine").models == ("langgraph",)
+    vectors = np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy")
+    assert (vectors.shape, int((~vectors.any(axis=1)).sum())) == ((25, 64), 1)
+    change(
+        place,
+        "INSERT INTO store_vectors (prefix, key, field_name, embedding) SELECT prefix, key, '$', "
+        "(SELECT embedding FROM store_vectors) FROM store "
+        "WHERE (prefix, key) NOT IN (SELECT prefix, key FROM store_vectors)",
+    )
+    done = import_store(place, tmp_path / "mine")
+
+    assert (done.models, done.changed) == (("langgraph",), True)
+    assert np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy").any(axis=1).all()
+    assert not import_store(place, tmp_path / "mine").changed
+
+
+def test_what_a_killed_import_left_goes_though_nothing_has_changed(notes, tmp_path):
+    import_store(notes, tmp_path / "mine")
+    (tmp_path / ".mine.0f9a2b7c.part").mkdir()  # the folder that was replaced, of a process that is dead
+
+    assert not import_store(notes, tmp_path / "mine").changed
+    assert [path.name for path in tmp_path.glob(".mine.*")] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "hint"),
+    [
+        ("howto.csv", None, "did you mean 'how-to.csv'?"),
+        ("howto", "table", "did you mean 'how-to.csv'?"),
+        ("none/howto.csv", None, "name a file or a folder that does"),
+    ],
+)
+def test_a_file_that_is_not_there_is_not_taken_for_a_kind(tmp_path, source, kind, hint):
+    (tmp_path / "how-to.csv").touch()
+    with pytest.raises(ConfigError, match=r"howto") as told:
+        import_store(tmp_path / source, tmp_path / "out", kind)
+    assert str(told.value).endswith(hint)

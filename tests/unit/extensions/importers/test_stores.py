@@ -1,0 +1,325 @@
+"""Stores that other programs wrote, beside what was put into them (`expected.json` of each)."""
+
+import json
+
+import pytest
+
+from steelyard.base.fields import parse_time
+from steelyard.memory.filters import Filters
+from steelyard_eval.extensions.importers import load_store
+
+
+class Store:
+    """A store as it was imported, and what it should hold."""
+
+    def __init__(self, root, folder, source=None):
+        self.expected = json.loads((root / folder / "expected.json").read_text())
+        self.data = load_store(root / folder / (source or ""))
+        self.entries = {entry.id: entry for entry in self.data.entries}
+
+
+def check(found, expected):
+    """Every field that the store has; None and nothing are the same."""
+    assert {name: value for name, value in found.items() if value not in (None, "", (), [])} == {
+        name: value for name, value in expected.items() if value not in (None, "", (), [])
+    }
+
+
+def seconds(text):
+    return parse_time(text) if text else None
+
+
+def relations(entry):
+    return sorted((relation.type, relation.target) for relation in entry.relations)
+
+
+@pytest.mark.parametrize("folder", ["echovault-seed-era", "echovault-newest"])
+def test_echovault(store_root, folder):
+    store = Store(store_root, folder)
+    assert list(store.entries) == [memory["id"] for memory in store.expected["memories"]]
+    for memory in store.expected["memories"]:
+        entry = store.entries[memory["id"]]
+        same = ("title", "why", "impact", "category", "project", "source", "superseded_by", "details")
+        check({name: getattr(entry, name) for name in same}, {name: memory.get(name) for name in same})
+        assert entry.text == memory["what"]
+        assert list(entry.tags) == memory["tags"]
+        for name in ("created_at", "updated_at", "valid_from", "valid_until"):
+            assert getattr(entry, name) == seconds(memory.get(name)), name
+        assert entry.last_accessed_at == seconds(memory.get("last_used_at"))
+        extra = ("status", "related_files", "updated_count", "confidence", "branch", "commit_sha", "links")
+        extra += ("retrieved_count", "details_opened_count", "dismissed_count", "archive_reason", "archived_at")
+        found = {"status": "active"} | dict(entry.extra)  # the older schema has no column of it
+        check({name: found.get(name) for name in extra}, {name: memory.get(name) for name in extra})
+
+
+def test_echovault_golden_queries(store_root):
+    store = Store(store_root, "echovault-newest")
+    for query, golden in zip(store.data.queries, store.expected["golden"], strict=True):
+        assert query.text == golden["query"]
+        assert set(store.data.qrels.get(query.id, {})) == set(golden["expected_ids"])
+        assert query.filters == Filters.of({"project": golden["project"]} if golden["project"] else {})
+        assert query.answerable is not golden["negative"]
+
+
+def test_soleri(store_root):
+    store = Store(store_root, "soleri")
+    expected = store.expected
+    assert set(store.entries) == {row["id"] for row in (*expected["entries"], *expected["memories"])}
+    for row in expected["entries"]:
+        entry = store.entries[row["id"]]
+        same = ("type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
+        same += ("valid_from", "valid_until")
+        check({name: getattr(entry, name) for name in same}, {name: row[name] for name in same})
+        assert (entry.text, list(entry.tags), entry.vault) == (row["description"], row["tags"], row["tier"])
+        extra = ("example", "counter_example", "applies_to", "origin")
+        check({name: entry.extra.get(name) for name in extra}, {name: row[name] for name in extra})
+        links = [
+            (link["link_type"], link["target_id"]) for link in expected["links"] if link["source_id"] == row["id"]
+        ]
+        assert relations(entry) == sorted(links)
+        notes = {link["target_id"]: link["note"] for link in expected["links"] if link["source_id"] == row["id"]}
+        assert {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])} == notes
+    for row in expected["memories"]:
+        entry = store.entries[row["id"]]
+        assert (entry.kind, entry.text, entry.context) == ("memory", row["summary"], row["context"])
+        assert (entry.type, list(entry.tags), entry.created_at) == (row["type"], row["topics"], row["created_at"])
+
+
+def test_soleri_feedback(store_root, tmp_path):
+    from steelyard_eval.extensions.importers import import_store
+
+    import_store(store_root / "soleri", tmp_path / "mine")
+    expected = json.loads((store_root / "soleri" / "expected.json").read_text())
+    known = {row["id"] for row in (*expected["entries"], *expected["memories"])}
+    lines = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
+    found = [
+        (line["user_query"], act["object_id"], act["action_name"], parse_time(line["timestamp"]))
+        for line in lines
+        for act in line["actions"]
+    ]
+    assert found == [
+        (row["query"], row["entry_id"], row["action"], row["created_at"])
+        for row in expected["feedback"]
+        if row["entry_id"] in known
+    ]
+
+
+def test_spec_kit(store_root):
+    store = Store(store_root, "spec-kit")
+    assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
+    for memory in store.expected["memories"]:
+        entry = store.entries[str(memory["id"])]
+        same = ("title", "importance_tier", "context_type", "embedding_status", "access_count", "review_count")
+        check({name: getattr(entry, name) for name in same}, {name: memory[name] for name in same})
+        assert (entry.text, entry.project, entry.uri) == (
+            memory["content_text"],
+            memory["spec_folder"],
+            memory["file_path"],
+        )
+        assert list(entry.tags) == memory["trigger_phrases"]
+        assert entry.importance == pytest.approx(10 * memory["importance_weight"])
+        assert entry.created_at == parse_time(memory["created_at"])
+        extra = ("session_id", "is_pinned", "confidence", "validation_count", "importance_weight")
+        check({name: entry.extra.get(name) for name in extra if name in memory}, {n: memory.get(n) for n in extra})
+        edges = [edge for edge in store.expected["edges"] if edge["source_id"] == entry.id]
+        assert relations(entry) == sorted((edge["relation"], edge["target_id"]) for edge in edges)
+        assert sorted(r.strength for r in entry.relations) == sorted(edge["strength"] for edge in edges)
+
+
+def test_spec_kit_evaluation(store_root, tmp_path):
+    from steelyard_eval.extensions.importers import import_store
+    from steelyard_eval.measures.runs import read_run
+
+    import_store(store_root / "spec-kit", tmp_path / "mine")
+    store = Store(store_root, "spec-kit")
+    expected = store.expected["eval"]
+    for query, row in zip(store.data.queries, expected["queries"], strict=True):
+        assert (query.id, query.text, query.intent, query.category) == (
+            str(row["id"]),
+            row["query"],
+            row["intent"],
+            row["category"],
+        )
+        assert query.filters == Filters.of({"project": row["spec_folder"]} if row["spec_folder"] else {})
+    labels: dict = {}
+    for row in expected["ground_truth"]:
+        labels.setdefault(str(row["query_id"]), {})[str(row["memory_id"])] = row["relevance"]
+    assert store.data.qrels == labels
+    newest = {(row["channel"], str(row["query_id"])): row for row in expected["channel_results"]}
+    newest |= {("final", str(row["query_id"])): row for row in expected["final_results"]}
+    for (channel, query), row in newest.items():
+        lists = read_run(tmp_path / "mine" / "runs" / f"{channel}.run")
+        ids = [str(memory) for memory in row["result_memory_ids"]]
+        assert [entry for entry, _ in lists.get(query, [])] == ids, (channel, query)
+
+
+def test_spec_kit_ledger(store_root, tmp_path):
+    from steelyard_eval.extensions.importers import import_store
+
+    import_store(store_root / "spec-kit", tmp_path / "mine")
+    events = json.loads((store_root / "spec-kit" / "expected.json").read_text())["feedback_events"]
+    lines = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
+    shown: dict = {}
+    for event in events:
+        if event["type"] == "search_shown":
+            shown.setdefault(event["query_id"], []).append(event["memory_id"])
+    assert {line["query_id"]: [hit["object_id"] for hit in line["hits"]] for line in lines} == {
+        f"ledger-{query}": list(dict.fromkeys(ids)) for query, ids in shown.items()
+    }
+    used = {(f"ledger-{e['query_id']}", e["memory_id"]) for e in events if e["type"] == "follow_on_tool_use"}
+    found = {
+        (line["query_id"], act["object_id"])
+        for line in lines
+        for act in line["actions"]
+        if act["action_name"] == "used"
+    }
+    assert found == used
+
+
+@pytest.mark.parametrize("source", ["moltnet.sql", "export.json", ""])
+def test_moltnet(store_root, source):
+    store = Store(store_root, "moltnet", source)
+    diaries = {diary["id"]: diary for diary in store.expected["diaries"]}
+    assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
+    for row in store.expected["entries"]:
+        entry, diary = store.entries[row["id"]], diaries[row["diary_id"]]
+        assert (entry.title, entry.text, list(entry.tags)) == (
+            row["title"] or "",
+            row["content"],
+            row["tags"] or [],
+        )
+        assert (entry.type, entry.importance, entry.access_count) == (
+            row["entry_type"],
+            row["importance"],
+            row["access_count"],
+        )
+        for name in ("created_at", "updated_at", "last_accessed_at"):
+            assert getattr(entry, name) == seconds(row[name])
+        assert (entry.vault, entry.tenant, entry.visibility, entry.project) == (
+            row["diary_id"],
+            diary["team_id"],
+            diary["visibility"],
+            diary["name"],
+        )
+        assert (entry.category == "suspicious") is row["injection_risk"]
+        own = [r for r in store.expected["relations"] if r["source_id"] == row["id"]]
+        assert sorted((r.type, r.target, r.status) for r in entry.relations) == sorted(
+            (r["relation"], r["target_id"], r["status"]) for r in own
+        )
+
+
+def test_cortex_mem(store_root):
+    store = Store(store_root, "cortex-mem")
+    by_uri = {entry.uri: entry for entry in store.data.entries}
+    for memory in store.expected["memories"]:
+        entry = by_uri[memory["uri"]]
+        assert (entry.text, entry.title, entry.access_count) == (
+            memory["body"],
+            memory["title"],
+            memory["access_count"],
+        )
+        assert entry.extra["memory_id"] == memory["id"]
+        assert entry.created_at == pytest.approx(parse_time(memory["created_at"][:26] + "Z"), abs=1e-6)
+        for name in ("confidence", "archived", "source_sessions"):
+            assert entry.extra.get(name) == memory[name], name
+    sessions = {session["thread_id"]: session for session in store.expected["sessions"]}
+    for message in store.expected["messages"]:
+        entry = by_uri[message["uri"]]
+        assert (entry.text, entry.speaker, entry.project) == (
+            message["content"],
+            message["role"],
+            message["session"],
+        )
+        assert entry.created_at == parse_time(message["timestamp"])
+        assert entry.extra["memory_id"] == message["id"]
+        assert entry.extra.get("metadata") == message["metadata"]
+        assert list(entry.participants) == sessions[message["session"]]["participants"]
+    for layer in store.expected["layers"]:
+        assert getattr(by_uri[layer["uri"].rpartition("/")[0]], f"l{layer['layer']}") == layer["text"]
+    for resource in store.expected["resources"]:
+        assert by_uri[resource["uri"]].text == resource["body"]
+    named = [*store.expected["memories"], *store.expected["messages"], *store.expected["resources"]]
+    directories = {layer["uri"].rpartition("/")[0] for layer in store.expected["layers"]}
+    assert set(by_uri) == {row["uri"] for row in named} | directories
+    assert {entry.tenant for entry in store.data.entries} == {store.expected["tenant"]}
+
+
+def test_langgraph(store_root):
+    store = Store(store_root, "langgraph-sqlite", "store.db")
+    found = {(entry.extra["item_key"], tuple(entry.extra["namespace"])): entry for entry in store.data.entries}
+    assert set(found) == {(item["item_key"], tuple(item["namespace"])) for item in store.expected["items"]}
+    for item in store.expected["items"]:
+        entry = found[item["item_key"], tuple(item["namespace"])]
+        assert entry.extra["value"] == item["value"]
+        inner = item["value"].get("content", item["value"])
+        assert (entry.title, entry.text) == (inner.get("title", ""), inner.get("text", inner.get("body", "")))
+        assert list(entry.tags) == item["value"].get("tags", [])
+        assert entry.created_at == parse_time(item["created_at"])
+        assert entry.updated_at == parse_time(item["updated_at"])
+
+
+def test_mem0(store_root):
+    store = Store(store_root, "mem0")
+    assert set(store.entries) == {memory["id"] for memory in store.expected["memories"]}
+    for memory in store.expected["memories"]:
+        entry, metadata = store.entries[memory["id"]], memory["metadata"]
+        assert entry.text == memory["data"]
+        assert (entry.title, entry.category, entry.project, list(entry.tags)) == (
+            metadata.get("title", ""),
+            metadata.get("category", ""),
+            metadata.get("project", ""),
+            metadata.get("tags", []),
+        )
+        assert entry.created_at == parse_time(memory["created_at"])
+        assert entry.updated_at == parse_time(memory["updated_at"])
+        extra = ("user_id", "agent_id", "run_id", "role")
+        check({name: entry.extra.get(name) for name in extra}, {name: memory[name] for name in extra})
+    assert ("mem0", "text") in store.data.vectors
+
+
+def test_mcp_memory(store_root):
+    store = Store(store_root, "mcp-memory", "memory.jsonl")
+    ids = {entry.title: entry.id for entry in store.data.entries}
+    assert list(ids) == [entity["name"] for entity in store.expected["entities"]]
+    for entity in store.expected["entities"]:
+        entry = store.entries[ids[entity["name"]]]
+        assert (entry.type, entry.extra.get("observations", [])) == (entity["entityType"], entity["observations"])
+        own = [r for r in store.expected["relations"] if r["from"] == entity["name"]]
+        assert relations(entry) == sorted((r["relationType"], ids.get(r["to"], r["to"])) for r in own)
+
+
+def test_basic_memory(store_root):
+    store = Store(store_root, "basic-memory", "notes")
+    by_title = {entry.title: entry for entry in store.data.entries}
+    assert set(by_title) == {note["title"] for note in store.expected["notes"]}
+    for note in store.expected["notes"]:
+        entry = by_title[note["title"]]
+        assert (entry.project, entry.type) == (note["directory"], note["note_type"])
+        assert entry.text.startswith(note["text"])
+        assert all(seen["content"] in entry.text for seen in note["observations"])
+        assert list(entry.tags) == note["tags"]
+        assert entry.created_at == parse_time(note["date"])
+        assert entry.extra.get("observations", []) == note["observations"]
+        targets = {
+            by_title[r["to_name"]].id if r["to_name"] in by_title else r["to_name"].replace(" ", "%20"): r
+            for r in note["relations"]
+        }
+        assert relations(entry) == sorted((r["relation_type"], target) for target, r in targets.items())
+
+
+def test_claude_memory(store_root):
+    store = Store(store_root, "claude-memory")
+    by_file = {entry.uri.rpartition("/")[2]: entry for entry in store.data.entries}
+    for memory in store.expected["memories"]:
+        entry = by_file.pop(memory["file"])
+        assert entry.text == memory["body"]
+        check(
+            {"title": entry.title if memory["name"] else None, "context": entry.context, "type": entry.type},
+            {"title": memory["name"], "context": memory["description"], "type": memory["type"]},
+        )
+    index = by_file.pop("MEMORY.md")
+    assert store.expected["index_only"]["text"] in index.text
+    assert not by_file
+    stems = {entry.id: entry.uri.rpartition("/")[2].removesuffix(".md") for entry in store.data.entries}
+    found = [(stems[e.id], stems[r.target]) for e in store.data.entries for r in e.relations]
+    assert sorted(found) == sorted((link["source"], link["target"]) for link in store.expected["links"])

@@ -1,0 +1,137 @@
+"""The core works without its extensions: it imports none, and says in one line which one is missing."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from steelyard.base.errors import MachineError
+from steelyard_eval.common import extensions
+from steelyard_eval.common.extensions import EXTENSIONS, extension
+from steelyard_eval.extensions.usage import KINDS
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = ROOT / "eval" / "steelyard_eval"
+STARTER = str(ROOT / "qrels" / "starter")
+ASKS = {
+    "endpoints": ["compare", STARTER, "http://127.0.0.1:1/?q={query}"],
+    "importers": ["import", "notes.md", "mine"],
+    "model_judge": ["judge", STARTER, "--model"],
+    "serve": ["serve", "memory.db"],
+    "usage": ["learn", STARTER, "--from", "ubi:events.jsonl"],
+}
+"""The command that asks for each."""
+COMPARE = ["compare", STARTER, "bm25", "--json"]
+PROGRAM = """
+import contextlib, io, json, sys
+from steelyard_eval.__main__ import main
+results = []
+for arguments in json.loads(sys.argv[1]):
+    out, err, sys.argv = io.StringIO(), io.StringIO(), ["steelyard", *arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = ended.code
+    results.append([code or 0, out.getvalue(), err.getvalue()])
+print(json.dumps(results))
+"""
+
+
+def without(names, folder):
+    """A copy of the package that lacks some extensions; what is left is linked."""
+    copy = folder / "steelyard_eval"
+    (copy / "extensions").mkdir(parents=True)
+    for path in PACKAGE.iterdir():
+        if path.name not in ("extensions", "__pycache__"):
+            (copy / path.name).symlink_to(path)
+    for path in (PACKAGE / "extensions").iterdir():
+        if path.name not in (*names, "__pycache__"):
+            (copy / "extensions" / path.name).symlink_to(path)
+    return folder
+
+
+def run(folder, *commands):
+    """The exit code and the output of each command, with the packages of a folder."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "engine")])}
+    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
+    done = subprocess.run(program, capture_output=True, text=True, env=environ, cwd=folder, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_without_one_its_command_ends_with_one_line_and_another_command_works(name, tmp_path):
+    (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE)
+    assert (code, out, other) == (4, "", 0)
+    assert re.search(rf"\b{name}\b", err)
+    assert "Traceback" not in err
+    assert json.loads(compared)["results"]
+
+
+def test_without_all_of_them_the_core_works(tmp_path):
+    gated = [STARTER, "bm25", "--baseline", "base.json"]
+    commands = [
+        COMPARE,
+        ["recommend", STARTER, "--json"],
+        ["gate", *gated, "--update", "--because", "first"],
+        ["gate", *gated],
+    ]
+    results = run(without(EXTENSIONS, tmp_path), *commands)
+    assert [code for code, _, _ in results] == [0] * len(commands), results
+
+
+def imports_at_run_time(node):
+    """Names of what a tree imports anywhere but for types."""
+    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.ImportFrom):
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from imports_at_run_time(child)
+
+
+def test_no_module_of_the_core_imports_an_extension():
+    found = [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        if "extensions" not in path.relative_to(PACKAGE).parts
+        for name in imports_at_run_time(ast.parse(path.read_text(encoding="utf-8")))
+        if f"{name}.".startswith("steelyard_eval.extensions.")
+    ]
+    assert found == []
+
+
+def test_every_folder_of_extensions_is_named():
+    folders = {path.parent.name for path in (PACKAGE / "extensions").glob("*/__init__.py")}
+    assert folders == set(EXTENSIONS) == set(ASKS)
+
+
+def test_another_package_may_bring_one(monkeypatch):
+    monkeypatch.setitem(EXTENSIONS, "serve", ("steelyard_eval.extensions.gone", "a server"))
+    with pytest.raises(MachineError):
+        extension("serve")
+    point = EntryPoint("serve", "json", extensions.GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
+    assert extension("serve") is json
+
+
+def test_a_library_that_an_extension_lacks_is_told_by_its_own_name(monkeypatch, tmp_path):
+    (tmp_path / "served_elsewhere.py").write_text("import no_such_library_here\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(EXTENSIONS, "serve", ("served_elsewhere", "a server"))
+    with pytest.raises(ModuleNotFoundError) as raised:
+        extension("serve")
+    assert raised.value.name == "no_such_library_here"
+
+
+def test_help_names_every_kind_of_log():
+    text = (PACKAGE / "cli" / "commands" / "learn.py").read_text(encoding="utf-8")
+    assert [kind for kind in KINDS if kind not in text] == []
