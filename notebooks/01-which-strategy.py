@@ -99,11 +99,11 @@ data.compare(["bm25", longest_word], timed=False).tests().round(4)
 # answer: it means that no gain is proven. `data.recommend()` asks the same of every family at once (notebook 02).
 
 # %%
-tuning = data.tune("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
+tuning = data.tune("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", timed=False)
 tuning
 
 # %%
-tuning.plot()
+tuning.plot("curve")
 
 # %% [markdown]
 # ## Take it away

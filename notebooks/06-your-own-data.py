@@ -83,7 +83,7 @@ folder = Path("../reports/notebook")
 # that can be said. So tune one of those. OpenSearch fuses lists by a weighted sum of normalised scores.
 
 # %%
-tuning = data.tune("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)")
+tuning = data.tune("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)", timed=False)
 tuning.save_weights(folder / "opensearch-weights.json")
 print(data.export(folder / "opensearch-weights.json", "opensearch"))
 

@@ -227,8 +227,7 @@ def crowded(tmp_path_factory):
                    for at, name in enumerate(names)],
         "per_query": [{"id": f"q{at}", "text": "q", "category": f"a long name of a category {at % 3}",
                        "values": {"fts": at / 40, "W" * 90: (40 - at) / 40}} for at in range(40)],
-        "tuning": {"system": "plain", "objective": "nDCG@10", "strategy": "a", "tuned": "b", "current": "a",
-                   "verdict": "keep", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
+        "chosen": {"strategy": "b", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
                    "current": 0.4, "chosen": 0.405},
                    "curve": [{"weight": at / 10, "value": 0.1375 + at / 4000} for at in range(11)]},
     }  # fmt: skip

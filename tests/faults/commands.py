@@ -100,7 +100,6 @@ def commands():
     tune = (
         "tune",
         "data",
-        "--strategy",
         CURRENT,
         "--out",
         "out/w.json",
@@ -298,7 +297,7 @@ def older_recording(data, folder):
 
 
 def older_weights(data, folder):
-    command("tune", data, "--strategy", "rrf(fts, bm25, k=60)", "--out", folder / "w.json")
+    command("tune", data, "rrf(fts, bm25, k=60)", "--out", folder / "w.json")
 
 
 def older_report(data, folder):

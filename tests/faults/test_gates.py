@@ -227,7 +227,7 @@ class TestTheDoorOfAVault:
 class TestEnvironment:
     @pytest.mark.parametrize("value", ["abc", "\u00b2", "9" * 30, "-", "1e400", "nan", "1.5", "-5"])
     def test_a_date_that_is_none(self, folder, tmp_path, value):
-        words = ("tune", folder, "--strategy", "fts", "--out", tmp_path / "w.json")
+        words = ("tune", folder, "fts", "--out", tmp_path / "w.json")
         one_message(steelyard(*words, SOURCE_DATE_EPOCH=value), 2)
 
     @pytest.mark.parametrize(("value", "code"), [("abc", 2), ("", 0), (" ", 0)])

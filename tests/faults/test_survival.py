@@ -24,8 +24,8 @@ from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval import tune as tune_package
 from steelyard_eval.cli import demonstration as demo_module
+from steelyard_eval.cli.commands import recommend as choosing
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.disk import load as load_recording
 
@@ -159,7 +159,7 @@ def bench(tmp_path_factory):
     patch.setattr(demo_module, "recommend", once(demo_module.recommend))
     for name, value in (("WORTH_STORING", 0), ("CHANGES", 0), ("CHANGES_SHARE", 0.1)):
         patch.setattr(f"steelyard.stores.sqlite.words.{name}", value)
-    patch.setattr(tune_package, "tune", once(tune_package.tune))
+    patch.setattr(choosing, "run_recommend", once(choosing.run_recommend))
     out = root / "out"
     out.mkdir()
     commands.older_vault(root / "data", out)
@@ -188,7 +188,7 @@ COMMANDS = {
     "index": ("index", "DATA", "OUT/vault"),
     "reindex": ("reindex", "OUT/vault"),
     "record": ("record", "DATA", "OUT/tables", "--systems", "fts,echovault"),
-    "tune": ("tune", "DATA", "--strategy", "rrf(fts, bm25, k=60)", "--out", "OUT/w.json"),
+    "tune": ("tune", "DATA", "rrf(fts, bm25, k=60)", "--out", "OUT/w.json"),
     "compare": (
         *("compare", "DATA", "--systems", "fts,bm25", "--metrics", "nDCG@10"),
         *("--runs", "OUT/runs", "--out", "OUT/results.json"),

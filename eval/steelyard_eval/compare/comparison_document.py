@@ -150,7 +150,6 @@ def document(case: ComparisonCase) -> ResultsDocument:
         "rankings": _rankings(case) if case.queries else None,
         "timing": [row.timing() for row in case.rows],
         "layers": [{"label": row.label, **row.progress} for row in case.rows if row.progress],
-        "tuning": None,
     }
     if case.silence:
         record["silence"] = [*case.silence]

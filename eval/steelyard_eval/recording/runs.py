@@ -383,10 +383,10 @@ def _ranked(document: Written) -> dict[str, Any]:
 def _facts(document: Written) -> dict[str, Any]:
     """The numbers of a document: what was decided, and the means of its contenders."""
     chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
-    strategy = chosen.get("strategy") or document.get("tuned")
+    strategy = chosen.get("strategy")
     facts = {
         "tool": document.get("tool"),
-        "metric": document.get("primary") or document.get("objective") or "nDCG@10",
+        "metric": document.get("primary") or "nDCG@10",
         "verdict": document.get("verdict"),
         "baseline": base
         if isinstance(base, str)
@@ -428,12 +428,6 @@ def _rows(document: Written) -> list[dict[str, Any]]:
         for row in document.get("contenders") or ()
         if row.get("metrics")
     ]
-    if isinstance(document.get("tuned"), str) and document.get("in_sample"):
-        for label, key in (("current", "baseline"), ("tuned", "in_sample")):
-            part = document.get(key) or {}
-            rows.append(
-                {"label": label, "strategy": document.get(label), **_ends({**part, "mean": part.get("value")})}
-            )
     found = [row for row in rows if row["mean"] is not None]
     return sorted(found, key=lambda row: (-row["mean"], row["label"]))[:_ROWS]
 

@@ -7,13 +7,11 @@ register(
     compared="steelyard_eval.show.figures:compared",
     learned="steelyard_eval.show.figures:learned",
     recommended="steelyard_eval.show.figures:recommended",
-    tuned="steelyard_eval.show.figures:tuned",
     gated="steelyard_eval.show.figures:gated",
     contributions="steelyard_eval.show.plots:contributions",
     counts="steelyard_eval.show.plots:counts",
     latex="steelyard_eval.show.latex:latex",
     comparison_text="steelyard_eval.show.terminal:compared",
     recommendation_text="steelyard_eval.show.terminal:recommendation",
-    tuning_text="steelyard_eval.show.terminal:tuning",
     report="steelyard_eval.show.report:write_report",
 )

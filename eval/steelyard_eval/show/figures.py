@@ -12,7 +12,6 @@ from steelyard_eval.common.documents.floor import FloorDocument
 from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
-from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.statistics import MARGIN
 from steelyard_eval.show import plots
@@ -21,7 +20,6 @@ from steelyard_eval.show.report.differences import category_figure, difference_f
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
 from steelyard_eval.show.report.learning_section import act_figure, follow_figure
-from steelyard_eval.show.report.load import without_contenders
 from steelyard_eval.show.report.sides import sides
 from steelyard_eval.show.spans import Span, spans
 
@@ -71,16 +69,6 @@ def _answer(record: ResultsDocument) -> Figure:
             *(replace(row, look="hollow") for row in rows),
         ]
     return spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", MARGIN)
-
-
-def tuned(record: TuningDocument, what: str) -> Figure:
-    """A figure of a tuning."""
-    metric, parts = record["objective"] or "", record.get("ablation")
-    figures = _of_curve(record, metric) | _of_queries(without_contenders(record))
-    if parts:
-        figures["signals"] = partial(plots.ablation, parts["signals"], metric)
-        figures["labels"] = partial(plots.learning, parts["labels"], metric)
-    return _drawn(figures, what)
 
 
 def learned(record: LearnDocument, what: str) -> Figure:
@@ -136,6 +124,6 @@ def _of_queries(record: ResultsDocument) -> Figures:
     }
 
 
-def _of_curve(record: TuningDocument | ChosenRecord, metric: str) -> Figures:
+def _of_curve(record: ChosenRecord, metric: str) -> Figures:
     drawn = partial(plots.curve, record.get("curve", ()), metric, record.get("axis"), record.get("plateau"))
     return {"curve": drawn}

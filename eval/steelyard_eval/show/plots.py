@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint
 from steelyard_eval.common.documents.results import FloorPoint
-from steelyard_eval.common.documents.tuning import LabelsWorth, SignalWorth
 from steelyard_eval.show.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
 from steelyard_eval.show.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
 from steelyard_eval.show.spans import Span
@@ -154,39 +153,6 @@ def thinned(points: Points) -> Points:
     return [
         points[i] for i, (before, here, after) in enumerate(around) if not before == here == after or i == best
     ]
-
-
-def learning(rows: Sequence[LabelsWorth], objective: str) -> Figure:
-    """Plot what more labels are worth; `rows` have queries, in_sample, held_out, low and high."""
-    with drawing(2.3) as (figure, axes):
-        queries = [row["queries"] for row in rows]
-        axes.fill_between(queries, [row["low"] for row in rows], [row["high"] for row in rows], color=BAND)
-        inside, outside = ([row[name] for row in rows] for name in ("in_sample", "held_out"))
-        axes.plot(queries, inside, "s--", color=BAD, label="on the queries that were chosen on")
-        axes.plot(queries, outside, "o-", color=LINE, label="on other queries")
-        axes.set_xlabel(fitted("labelled queries", AXIS))
-        axes.set_ylabel(fitted(objective, 1.6))
-        axes.legend()
-    return figure
-
-
-def ablation(rows: Sequence[SignalWorth], objective: str) -> Figure:
-    """Plot what each signal is worth, on the queries tuned on and on those held out (with interval)."""
-    ranked = sorted(rows, key=lambda row: row["in_sample"])
-    with drawing(0.4 * len(ranked) + 1.1, 1.45, 0.85) as (figure, axes):
-        axes.axvline(0, color=INK, linewidth=0.9)
-        for y, row in enumerate(ranked):
-            held = row["held_out"]
-            if held:
-                ends = [end for end in (held.get("low"), held.get("high")) if end is not None]
-                axes.plot(ends, [y - 0.12] * len(ends), color=SOFT, linewidth=2)
-                axes.plot(held["value"], y - 0.12, "o", color=LINE, label="held out" if not y else None)
-            axes.plot(row["in_sample"], y + 0.12, "s", color=BAD, label="tuned on" if not y else None)
-        _labelled(axes, [str(row["signal"]) for row in ranked])
-        axes.set_xlabel(fitted(f"{objective} with less without it", 2.0))
-        thin_ticks(axes)
-        _legend_below(axes)
-    return figure
 
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:

@@ -20,7 +20,6 @@ from steelyard_eval.common.documents.results import (
     TimingRecord,
     VerificationRecord,
 )
-from steelyard_eval.common.documents.tuning import AblationRecord, EmbeddedRecord, TuningDocument
 from steelyard_eval.common.markup import ends, number, written
 from steelyard_eval.show import further_tables as further
 
@@ -148,38 +147,6 @@ def _head(hit: Hit) -> str:
     return f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
 
 
-def tuning(record: TuningDocument) -> str:
-    """Print the sentence of a tuning, then its numbers."""
-    estimates = {
-        "chosen, these queries": record["in_sample"],
-        "current, these queries": record["baseline"],
-        "gain promised": record["promise"] if record["promise_stated"] else None,
-        "gain, held out": record["holdout"],
-    }
-    rows = [
-        {"estimate": text, "queries": estimate["queries"], "value": _triple(estimate["value"], estimate)}
-        for text, estimate in estimates.items()
-        if estimate
-    ]
-    depths = record["depths"]
-    intents = f", intents {record['intents']}" if record["intents"] else ""
-    deeper = f", {_depths(depths['tuned'])}" if depths["tuned"] != depths["current"] else ""
-    parts = [
-        in_terminal(record),
-        "\n".join(
-            (
-                f"verdict: {record['verdict']}" + intents,
-                wrapped(f"current: {record['current']}", 9),
-                wrapped(f"chosen:  {record['tuned']}{deeper}", 9),
-                *([wrapped(f"drops:   {'; '.join(dropped)}", 9)] if (dropped := record.get("dropped")) else []),
-            )
-        ),
-        table(rows, {"estimate": record["objective"] or "", "value": "value [95%]", "queries": "queries"}),
-        _embedded(record["embedding_calls"]),
-    ]
-    return "\n\n".join(parts + ([_ablation(ablated)] if (ablated := record.get("ablation")) else []))
-
-
 def recommendation(record: ResultsDocument) -> str:
     """The sentence of a recommendation, then the leaderboard with its costs."""
     if "agreement" in record:
@@ -195,6 +162,7 @@ def recommendation(record: ResultsDocument) -> str:
     facts += [f"intents: {record['intents']}"] if record["intents"] else []
     if winner := record["chosen"]:
         facts += [", ".join(filter(None, (f"chosen:  {winner['strategy']}", _depths(winner["depths"]))))]
+        facts += [f"drops:   {'; '.join(dropped)}"] if (dropped := winner.get("dropped")) else []
     facts += [f"current: {record['current']['strategy']}", *_second(record)]
     front = [row["label"] for row in record["leaderboard"] if timing.get(row["label"], {}).get("pareto")]
     facts += [f"unbeaten in quality and cost: {'; '.join(front)}"] if front else []
@@ -243,12 +211,6 @@ def _second(record: ResultsDocument) -> list[str]:
     return [f"next:    {second['label']}, {lead}, {parted}"]
 
 
-def _embedded(calls: EmbeddedRecord) -> str:
-    if calls["current"] is None:
-        return "embedded: unknown for the lists of other engines"
-    return "embedded: {current} of {queries} queries now, {tuned} when tuned".format(**calls)
-
-
 def _depths(depths: Mapping[str, int | None]) -> str:
     """Depths in words, without retrievers that have none."""
     alike: dict[int, list[str]] = {}
@@ -256,39 +218,6 @@ def _depths(depths: Mapping[str, int | None]) -> str:
         if depth is not None:
             alike.setdefault(depth, []).append(name)
     return ", ".join(f"depth {depth} of {' and '.join(sorted(names))}" for depth, names in sorted(alike.items()))
-
-
-def _ablation(record: AblationRecord) -> str:
-    """Three tables on what signals, weights and labels are worth."""
-    signals = [
-        {
-            "signal": row["signal"],
-            "worth in sample": written(row["in_sample"], "+.4f"),
-            "held out [95%]": _signed(row["held_out"]["value"], row["held_out"]) if row["held_out"] else "-",
-            "p": f"{row['held_out']['p']:.4f}" if row["held_out"] else "-",
-        }
-        for row in record["signals"]
-    ]
-    weights = [
-        {
-            "signal": row["signal"],
-            "weight": f"{row['weight']:.4f}",
-            "best": f"{row['best']:.4f}",
-            "at weight": f"{row['at']:.4f}",
-            "at weight 0": f"{row['without']:.4f}",
-            "alone": f"{row['alone']:.4f}",
-        }
-        for row in record["weights"]
-    ]
-    labels = [
-        {
-            "labelled queries": f"{row['queries']:.0f}",
-            "in sample": f"{row['in_sample']:.4f}",
-            "held out (range)": f"{row['held_out']:.4f} ({row['low']:.4f} to {row['high']:.4f})",
-        }
-        for row in record["labels"]
-    ]
-    return "\n\n".join((table(signals), table(weights), table(labels)))
 
 
 def _signed(value: float, part: Ends, form: str = "+.4f") -> str:

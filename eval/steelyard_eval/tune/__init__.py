@@ -1,5 +1,1 @@
-"""Which weights? Search, then evidence: cross-validation, a holdout, and the verdict."""
-
-from steelyard_eval.tune.tuner import Tuning, tune
-
-__all__ = ["Tuning", "tune"]
+"""Which strategy and which weights? Candidates before labels, then one rule: ship, try or keep."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import Setting, refuse_lists
-from steelyard_eval.compare.contenders import Contender, Given, read
+from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.compare.contenders import Contender, Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.composite import DEEPEST, composite, parts_for
@@ -19,6 +19,7 @@ from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.source import Source
+from steelyard_eval.tune.tuned_parameters import refuse_fixed
 
 NO_LISTS = ShownLists(Ranked.of([], []))
 
@@ -45,24 +46,46 @@ class Current:
         return None if self.config is None else key_of(self.config)
 
 
+@dataclass(frozen=True)
+class Only:
+    """The one strategy that is tuned.
+
+    `word` is how a command names it, None where it exists in Python alone; with `weights_only` its settings stay
+    as they are written. `notices` say what it runs without.
+    """
+
+    row: Contender
+    word: str | None
+    weights_only: bool
+    notices: tuple[str, ...] = ()
+
+
 def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
     """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
 
     Raises ConfigError for what is none, or needs what the data set or the recording does not have.
     """
     contender = read(given, lists=source.lists or ())
-    if isinstance(contender, ListContender):
-        return contender
-    config = contender.config(Setting(limit, source.model, source.lists))
-    return source.usable(Contender(contender.label, config, contender.kind))[0]
+    return contender if isinstance(contender, ListContender) else _supplied(contender, limit, source)[0]
 
 
 def configured(given: Given, limit: int, source: Source) -> Contender:
     """One that has weights; ConfigError for one that has lists alone."""
-    contender = read_current(given, limit, source)
-    if isinstance(contender, ListContender):
-        raise refuse_lists(contender.label, contender.kind)
-    return contender
+    return _supplied(read_config(given, source.lists or ()), limit, source)[0]
+
+
+def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> Only:
+    """One strategy that is tuned alone; ConfigError for one that has lists alone, or nothing to tune."""
+    named = read_config(given, source.lists or ())
+    row, notices = _supplied(named, limit, source)
+    refuse_fixed(row.config.effective)
+    config = replace(row.config, strategy=row.config.effective, by_intent={})
+    return Only(replace(row, config=config), named.word, weights_only, tuple(notices))
+
+
+def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list[str]]:
+    config = named.config(Setting(limit, source.model, source.lists))
+    return source.usable(Contender(named.label, config, named.kind))
 
 
 def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:

@@ -46,6 +46,8 @@ FEW = 10
 """As many settings are tried of each of the other families."""
 COLUMNS = 600
 """Weights laid out over all settings of a family; of the two that are common, all."""
+ALONE = 10_000
+"""The same where one strategy is tuned alone."""
 TIER = "fts"
 """The search by words that may answer alone: it is the cheapest."""
 WORDS = frozenset({"bm25", "fts"})
@@ -74,13 +76,23 @@ SAMPLE = 100
 class Start:
     """A configuration around which settings and weights are laid out, with the settings, its own first.
 
-    `preset` is true where people run it as it is: a system, or one retriever alone.
+    `preset` is true where people run it as it is: a system, or one retriever alone. `most` is how many weights are
+    laid out over its settings, where that does not follow from its family.
     """
 
     label: str
     config: SearchConfig
     settings: tuple[SearchConfig, ...]
     preset: bool = False
+    most: int = 0
+
+    @classmethod
+    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> Start:
+        """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
+        tried = [row.config] if weights_only else settings(row.config)
+        if source.space is not None and not weights_only:
+            tried += of_retrievers(row.config, queries)
+        return cls(row.label, row.config, tuple(source.reached(tried)), True, ALONE)
 
     @classmethod
     def around(
@@ -103,7 +115,7 @@ class Start:
     @property
     def columns(self) -> int:
         """How many weights are laid out over its settings."""
-        return len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS
+        return self.most or (len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS)
 
     @property
     def parts(self) -> list[list[SearchConfig]]:
@@ -131,6 +143,13 @@ class Tried:
             return self
         added = Start.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
         return replace(self, starts=(*self.starts, added))
+
+
+def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> Tried:
+    """One strategy and its settings alone."""
+    start = Start.alone(row, source, queries, weights_only)
+    fixed = [] if weights_only else fixed_parameters(row.config, start.settings)
+    return Tried((start,), (), tuple(not_tried([], fixed)))
 
 
 def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:

@@ -133,13 +133,14 @@ def lay_out(
     starts: Sequence[Start],
     metric: Measure,
     qrels: Qrels | None = None,
+    beside: Sequence[SearchConfig] = (),
 ) -> Layout:
     """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
 
-    `qrels` are the labels of these queries; the data set's by default. Raises KeyboardInterrupt when there is
-    nothing yet, ConfigError when nothing could be searched.
+    `qrels` are the labels of these queries; the data set's by default. What is `beside` is recorded and no
+    candidate. Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
-    return laid_over(record_all(source, queries, starts, qrels), starts, ByLabels(metric))
+    return laid_over(record_all(source, queries, starts, qrels, beside), starts, ByLabels(metric))
 
 
 def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], scale: Scale) -> Layout:
@@ -182,13 +183,18 @@ def grid_over(
 
 
 def record_all(
-    source: Source, queries: Sequence[Query], starts: Sequence[Start], qrels: Qrels | None = None
+    source: Source,
+    queries: Sequence[Query],
+    starts: Sequence[Start],
+    qrels: Qrels | None = None,
+    beside: Sequence[SearchConfig] = (),
 ) -> tuple[Measured, ...]:
     """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
-    set's labels, or others.
+    set's labels, or others; `beside` the starts also for these.
     """
     recordings: list[Measured] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]
+    parts += [(config,) for config in beside]
     known = source.dataset.qrels if qrels is None else qrels
     for group in share([part[0] for part in parts]):
         alike = [parts[i] for i in group]

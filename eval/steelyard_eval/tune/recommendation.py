@@ -1,4 +1,4 @@
-"""`recommend`: which strategy and which weights, over every family, against what is used today."""
+"""`recommend`: which strategy and which weights, over every family or one strategy, against what is used today."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.drawn import by_drawn
 from steelyard_eval.decide.provenance import day
+from steelyard_eval.decide.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.decide.without_labels import advise, lacked
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.tune.attempt import ChosenWeights
-from steelyard_eval.tune.current import read_current
-from steelyard_eval.tune.families import starts
+from steelyard_eval.tune.current import read_current, read_only
+from steelyard_eval.tune.families import one_start, starts
 from steelyard_eval.tune.layout import lay_out
 from steelyard_eval.tune.model_labels import ModelLabels
 from steelyard_eval.tune.recommendation_case import RecommendationCase
@@ -37,7 +39,7 @@ from steelyard_eval.tune.restriction import Restriction
 from steelyard_eval.tune.source import Live, Recorded, Source
 from steelyard_eval.tune.tuned_parameters import untuned
 from steelyard_eval.tune.unlabelled import without_labels
-from steelyard_eval.tune.written import said_of_idle
+from steelyard_eval.tune.written import idle_signals, said_of_idle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +86,8 @@ def recommend(
     dataset: Dataset,
     current: Given | None = None,
     *,
+    only: Given | None = None,
+    weights_only: bool = False,
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
@@ -108,8 +112,11 @@ def recommend(
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
-    collections showed of the current one, how far configurations agree, and how to begin labelling. Raises
-    ConfigError for an unknown name.
+    collections showed of the current one, how far configurations agree, and how to begin labelling.
+
+    With `only` one strategy is tuned, and what is used today is by default this strategy as it is written. It is
+    tuned on train, else dev, else every query outside test, so that `test` can still be measured on. Raises
+    ConfigError for an unknown name, and where `only` has nothing to tune or fewer than two judged queries.
     """
     measures = parse_measures([metric, *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
@@ -119,20 +126,33 @@ def recommend(
     else:
         source = Recorded(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
     dataset = source.dataset
-    queries = judged(dataset, dataset.queries)
     size = limit or measures[0].cutoff or 10
-    used = read_current(_default(source) if current is None else current, size, source)
+    one = None if only is None else read_only(only, size, source, weights_only)
+    queries = judged(dataset, dataset.queries if one is None else tuning_queries(dataset)[0])
+    if one and current is None:
+        used: Contender | ListContender = one.row
+    else:
+        used = read_current(_default(source) if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
+    if one and len(queries) < 2:
+        raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
     with _held_back(_LAYERS):
-        tried = starts(source, queries, size).with_current(source, used.label, config)
-        laid = lay_out(source, queries, tried.starts, measures[0])
+        if one is None:
+            tried = starts(source, queries, size).with_current(source, used.label, config)
+        else:
+            tried = one_start(one.row, source, len(queries), weights_only)
+        laid = lay_out(source, queries, tried.starts, measures[0], beside=[config] if one and config else [])
+    if one:
+        idle = idle_signals(laid.recorded(one.row.config).table, one.row.config.strategy)
+        tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
     second = None
     if model_labels is not None:
         second = model_labels.measured(source, queries, laid, config, measures[0])
+    gates = ALL_FAMILIES if one is None else ONE_STRATEGY
     case = RecommendationCase(
-        source, queries, measures, laid, used, size, seed, now, tried, second, model=model_labels
+        source, queries, measures, laid, used, size, seed, now, tried, second, gates, model_labels, one
     ).restricted(restriction)
     record, chosen, attempt = document(case, timed)
     seen = in_sight(case)

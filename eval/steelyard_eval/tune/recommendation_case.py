@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.compare.contenders import Contender
@@ -20,6 +21,7 @@ from steelyard_eval.decide.duel import ENOUGH, DuelStanding
 from steelyard_eval.decide.few_labels import Few, duelled, reconsidered
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.priors import known
+from steelyard_eval.decide.promise import FEWEST as STATED
 from steelyard_eval.decide.promise import Usual, usual_over
 from steelyard_eval.decide.public import public_table
 from steelyard_eval.decide.refusal import BROKEN_OFF, UNREAD, Refusal, Side, refusal
@@ -28,7 +30,7 @@ from steelyard_eval.decide.without_labels import FEWEST, Advice, advise, lacked
 from steelyard_eval.decide.wording import answer_of, is_stated, named
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.tune.board import Board, leaderboard
-from steelyard_eval.tune.current import Current, of_config, of_lists
+from steelyard_eval.tune.current import Current, Only, of_config, of_lists
 from steelyard_eval.tune.duelled import duel_standing
 from steelyard_eval.tune.families import Tried
 from steelyard_eval.tune.layout import Layout
@@ -37,6 +39,8 @@ from steelyard_eval.tune.restriction import NONE, Favourite, Restriction, Toll
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.weight_rounding import in_two_digits
 
+SMOOTHED = 2
+"""Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
 TOO_FEW_BOTH = f"it has to judge {FEWEST} of your labelled queries whole, drawn and not chosen, and others"
 
 
@@ -56,6 +60,8 @@ class RecommendationCase:
     second: SecondMeasurement | None = None
     gates: Gates = ALL_FAMILIES
     model: ModelLabels | None = None
+    only: Only | None = None
+    """The one strategy that is tuned; without it all are tried."""
     restriction: Restriction = NONE
     free: RecommendationCase | None = None
     """The same without the restriction, where there is one."""
@@ -72,6 +78,12 @@ class RecommendationCase:
     def metric(self) -> Measure:
         """What is decided on."""
         return self.measures[0]
+
+    @property
+    def split(self) -> str:
+        """The split that one strategy is tuned on; all without one."""
+        splits = {query.split for query in self.queries} - {""}
+        return splits.pop() if self.only and len(splits) == 1 else "all"
 
     @property
     def label(self) -> str:
@@ -103,13 +115,12 @@ class RecommendationCase:
     def _evidence(self, second: SecondMeasurement | None) -> Evidence:
         grid, now = self.layout.grid, self.current
         priors = known(grid.keys, now.key, self.source.model, str(self.metric), self.source.dataset.sha256)
-        return Evidence.of(
-            grid.metric - now.values[self.metric].astype(np.float32),
-            grid.composite - now.composite.astype(np.float32),
-            priors,
-            unit_numbers(self.queries),
-            second,
-        )
+        differences = grid.metric - now.values[self.metric].astype(np.float32)
+        groups = unit_numbers(self.queries)
+        if self.only and max(block.moving for block in grid.blocks) > SMOOTHED:
+            return Evidence.of(differences, differences, None, groups, second)
+        steadier = grid.composite - now.composite.astype(np.float32)
+        return Evidence.of(differences, steadier, priors, groups, second)
 
     def worth(self, candidate: int) -> float:
         """How many labelled queries the labels and the second measurement are worth together, by a variance."""
@@ -157,6 +168,9 @@ class RecommendationCase:
 
     @cached_property
     def _few(self) -> Few | None:
+        """What public collections showed of the candidates; they compared families, not settings of one."""
+        if self.only:
+            return None
         table = public_table()
         return Few.of(self.layout.grid.keys(table.rows), table, self.source.model, self.source.dataset.sha256)
 
@@ -217,9 +231,17 @@ class RecommendationCase:
             self.metric,
             self._side(self.label, self.config),
             self._side(named(config), config),
-            (self._side(start.label, start.config) for start in self.layout.starts),
+            (self._side(label, finder) for label, finder in self._finders),
             lambda differences: doubt(self.evidence, candidate, differences),
         )
+
+    @property
+    def _finders(self) -> list[tuple[str, SearchConfig]]:
+        """Whose lists may have been all that was judged: all starts; of one strategy its retrievers alone."""
+        if self.only is None:
+            return [(start.label, start.config) for start in self.layout.starts]
+        config = self.only.row.config
+        return [(name, config.with_strategy(Signal(name))) for name in sorted(config.strategy.retrievers())]
 
     def _side(self, label: str, config: SearchConfig | None) -> Side:
         """What a configuration, or the lists that are used today, show of the labels."""
@@ -232,8 +254,9 @@ class RecommendationCase:
 
     @property
     def usual(self) -> Usual:
-        """What is usually gained over what is used today."""
-        return usual_over(self.config)
+        """What is usually gained over what is used today; of one strategy it is stated from fewer labels on."""
+        usual = usual_over(self.config)
+        return replace(usual, stated=STATED) if self.only else usual
 
     @property
     def stated(self) -> bool:

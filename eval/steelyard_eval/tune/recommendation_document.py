@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import changes
 from steelyard.retrievers.vector import without_layer
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.common.documents.parts import RankingsRecord
@@ -46,7 +47,7 @@ from steelyard_eval.tune.board import Place
 from steelyard_eval.tune.candidate import candidate_of
 from steelyard_eval.tune.cost import timing
 from steelyard_eval.tune.recommendation_case import RecommendationCase
-from steelyard_eval.tune.tuning_document import curve_of
+from steelyard_eval.tune.weight_curve import curve_of
 from steelyard_eval.tune.written import said_of_idle
 
 FIRST = 3
@@ -79,6 +80,8 @@ def document(
     facts = origin(case.source.dataset, _fingerprint(case), case.seed, case.now)
     facts |= {"objective": str(case.metric), "verdict": decision.verdict, "promise": record["promise"]}
     facts["baseline"] = record["current"]["in_sample"]
+    if case.only:
+        record["only"] = case.only.row.label
     if case.toll is not None:
         record["restriction"] = case.toll.to_json()
     current = None if case.config is None else replace(case.config, provenance=facts)
@@ -97,6 +100,11 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
     known = case.layout.recorded(case.picked)
     candidate = candidate_of(known.table, case.picked, known.judgments, case.metric)
     every = np.ones(len(case.queries), dtype=bool)
+    today, dropped = None, []
+    if case.only and case.config:
+        of = case.layout.recorded(case.config)
+        today = candidate_of(of.table, case.config, of.judgments, case.metric)
+        dropped = [change for change in changes(case.config.effective, case.picked.strategy) if change.dropped]
     return {
         "system": case.picked.system,
         "profile": case.picked.profile,
@@ -104,7 +112,8 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
         "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
         "plateau": list(candidate.plateau(every)),
-        **curve_of(candidate, every),
+        **({"dropped": [str(change) for change in dropped]} if dropped else {}),
+        **curve_of(candidate, every, today),
     }
 
 
@@ -174,7 +183,7 @@ def _results(case: RecommendationCase) -> ResultsDocument:
             "queries": len(dataset.queries) - dataset.set_apart,
             "judged": judged,
         },
-        "split": "all",
+        "split": case.split,
         "limit": case.limit,
         "intents": case.source.intents,
         "dialect": dialect(("strategy", case.used.kind), case.source.lists is not None),
@@ -199,7 +208,6 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "comparisons": tests,
         "per_query": query_rows(case.queries, {place.label: place.values[case.metric] for place in board.places}),
         "rankings": _rankings(case),
-        "tuning": None,
     }
 
 
@@ -266,4 +274,11 @@ def _command(case: RecommendationCase) -> str | None:
     stated = {"--metric": str(case.metric), "--limit": case.limit, "--seed": case.seed}
     options = {"--current": word, **{name: value for name, value in stated.items() if value != usual[name]}}
     options |= {"--model-labels": case.model and case.model.path, **case.restriction.options}
-    return spelled("recommend", case.source.dataset, options={**options, **case.source.options})
+    options |= case.source.options
+    if case.only is None:
+        return spelled("recommend", case.source.dataset, options=options)
+    strategy = case.only.word or str(case.only.row.config.strategy)
+    if used is case.only.row:
+        del options["--current"]
+    options["--weights-only"] = case.only.weights_only or None
+    return spelled("tune", case.source.dataset, strategy, options=options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,24 +26,10 @@ from steelyard_eval.measures.spread import spread
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.tune.cost import TIMED
-
-if TYPE_CHECKING:
-    from steelyard_eval.decide.grid import Grid
-    from steelyard_eval.tune.layout import Measured
+from steelyard_eval.tune.layout import Layout
 
 SLACK = 1e-9
 """Of a share of queries, which is rounded."""
-
-
-class Laid(Protocol):
-    """Candidates with their recordings: those of a recommendation, or of a tuning."""
-
-    @property
-    def grid(self) -> Grid:
-        """The candidates."""
-
-    def recorded(self, config: SearchConfig) -> Measured:
-        """The recording that a configuration is replayed on."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +98,7 @@ class Restriction:
             return str(lost)
         return ""
 
-    def barred(self, laid: Laid, space: Workspace | None, queries: Sequence[Query], config: SearchConfig) -> str:
+    def barred(self, laid: Layout, space: Workspace | None, queries: Sequence[Query], config: SearchConfig) -> str:
         """Why a configuration may not be chosen; empty where it may."""
         if why := self.lost(config) or self.costs(laid, config):
             return why
@@ -122,7 +107,7 @@ class Restriction:
         took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
         return f"it takes {took:.1f} ms" if took > self.latency else ""
 
-    def costs(self, laid: Laid, config: SearchConfig) -> str:
+    def costs(self, laid: Layout, config: SearchConfig) -> str:
         """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
         if self.embedding_calls is None:
             return ""
@@ -139,7 +124,7 @@ class Restriction:
         lost = "" if attempt is None else self.lost(attempt)
         return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
 
-    def allowed(self, laid: Laid, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+    def allowed(self, laid: Layout, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
@@ -166,7 +151,7 @@ class Restriction:
 
     def _affordable(
         self,
-        laid: Laid,
+        laid: Layout,
         space: Workspace | None,
         queries: Sequence[Query],
         config: SearchConfig,

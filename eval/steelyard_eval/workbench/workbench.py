@@ -39,7 +39,6 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune import Tuning, tune
 from steelyard_eval.tune.floor import FloorFound, find_floor
 from steelyard_eval.tune.recommendation import Recommendation, recommend
 
@@ -169,6 +168,8 @@ class Workbench:
         self,
         current: Given | None = None,
         *,
+        only: Given | None = None,
+        weights_only: bool = False,
         metric: str = "nDCG@10",
         limit: int | None = None,
         recording: str | Path | None = None,
@@ -179,12 +180,18 @@ class Workbench:
         latency: float | None = None,
         embedding_calls: float | None = None,
     ) -> Recommendation:
-        """Recommend the strategy and weights to use instead of what is used today, over every family.
+        """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
 
         Parameters
         ----------
         current : any contender
-            What is used today; what dataset.json names as `system` by default, else bm25.
+            What is used today; by default what dataset.json names as `system`, else bm25, and with `only` that
+            strategy as it is written.
+        only : configuration
+            The one strategy whose settings and weights are tried: a system, a strategy or a weights file. It is
+            tuned on the split train, else dev, else on all but test.
+        weights_only : bool
+            With `only`: whether its settings (k, scale, depths, half-lives) stay as they are written.
         metric : str
             What is decided on, by its name in ir_measures.
         limit : int
@@ -212,16 +219,19 @@ class Workbench:
         Raises
         ------
         ConfigError
-            For an unknown contender or metric, or lists without a `current`.
+            For an unknown contender or metric, or lists without a `current`; for an `only` that has lists alone,
+            or nothing to tune.
         DataError
             For a recording that is damaged or belongs to another data set.
         """
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
-            "recommend",
+            "recommend" if only is None else "tune",
             recommend(
                 self.dataset,
                 current,
+                only=only,
+                weights_only=weights_only,
                 metric=metric,
                 limit=limit,
                 seed=seed,
@@ -235,71 +245,9 @@ class Workbench:
             ),
         )
 
-    def tune(
-        self,
-        contender: Given = "rrf(bm25, vector)",
-        strategy: str | None = None,
-        *,
-        metric: str = "nDCG@10",
-        limit: int | None = None,
-        recording: str | Path | None = None,
-        seed: int = 0,
-        ablate: bool = False,
-        target: str = "",
-        latency: float | None = None,
-        embedding_calls: float | None = None,
-    ) -> Tuning:
-        """Tune one system or strategy, and prove the result on queries that were not used for tuning.
-
-        Parameters
-        ----------
-        contender : configuration
-            What to start from: a system, a strategy or a weights file. For a recording of lists the strategy names
-            these.
-        strategy : str
-            Another strategy over what the contender retrieves.
-        metric : str
-            The objective, by its name in ir_measures.
-        limit : int
-            Length of the lists; the cutoff of the metric by default.
-        recording : str or Path
-            A folder that `record` wrote with all queries, to be replayed instead of searching.
-        seed : int
-            Of the drawing of queries, of folds and of resampling.
-        ablate : bool
-            Whether to measure what each signal, each weight and more labels are worth.
-        target, latency, embedding_calls
-            What may be chosen, as for `recommend`.
-
-        Returns
-        -------
-        Tuning
-            The decision, the chosen and the current configuration; `save` writes the weights file.
-
-        Raises
-        ------
-        ConfigError
-            For what has lists alone, and for unknown names.
-        DataError
-            For a recording that is damaged or belongs to another data set.
-        """
-        return self._kept(
-            "tune",
-            tune(
-                self.dataset,
-                contender,
-                strategy,
-                metric=metric,
-                limit=limit,
-                recording=recording,
-                seed=seed,
-                ablate=ablate,
-                target=target,
-                latency=latency,
-                embedding_calls=embedding_calls,
-                workspace=self.workspace if recording is None else None,
-            ),
-        )
+    def tune(self, strategy: Given, **options: Any) -> Recommendation:  # noqa: ANN401 -- those of `recommend`
+        """Tune one strategy: `recommend` with `only`; the other parameters are those of `recommend`."""
+        return self.recommend(only=strategy, **options)
 
     def learn(
         self,

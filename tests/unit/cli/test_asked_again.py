@@ -90,7 +90,7 @@ def recommend(folder, log, out):
 
 
 def tune(folder, log, out):
-    return ["tune", folder, "--strategy", SUM, "--out", out / "weights.json"]
+    return ["tune", folder, SUM, "--out", out / "weights.json"]
 
 
 def learn(folder, log, out):

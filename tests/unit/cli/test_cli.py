@@ -125,9 +125,7 @@ def test_reindex_gives_the_same_results(vault: Path) -> None:
 
 def test_tune_writes_a_file_that_search_loads(vault: Path, tmp_path: Path) -> None:
     weights = tmp_path / "w.json"
-    result = run(
-        "tune", starter(), "--strategy", "rrf(fts, vector)", "--embedder", "lsa", "--out", weights, "--json"
-    )
+    result = run("tune", starter(), "rrf(fts, vector)", "--embedder", "lsa", "--out", weights, "--json")
 
     assert json.loads(result.stdout)["verdict"] in ("ship", "try", "keep")
     weights = min(tmp_path.glob("w*.json"))  # w.current.json under try
@@ -167,7 +165,7 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     labels = {row["label"] for row in document["leaderboard"]}
     assert labels >= {
         *("fts", "bm25", "vector", "echovault", "soleri", "moltnet", "echovault, tuned", "soleri, tuned"),
-        *("weighted sum, tuned", "RRF, tuned", "tiered, tuned", "layered, tuned", "CombMNZ, tuned"),
+        *("weighted sum, tuned", "RRF, tuned", "tiered, tuned", "layered, tuned"),
     }
     assert document["current"]["label"] == "echovault"
     names = {path.name for path in (tmp_path / "a").iterdir()}
@@ -263,7 +261,7 @@ def test_a_folder_that_cannot_be_written_is_the_environments_fault(tmp_path: Pat
     (tmp_path / "file").write_text("a file where a folder is needed")  # root may write everywhere else
 
     fails(
-        run("tune", starter(), "--strategy", "rrf(fts, vector)", "--out", tmp_path / "file" / "w.json"),
+        run("tune", starter(), "rrf(fts, vector)", "--out", tmp_path / "file" / "w.json"),
         4,
         "cannot write",
     )

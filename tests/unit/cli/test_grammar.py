@@ -58,8 +58,8 @@ LINES = {
     "serve --system": "serve gone.db --system {}",
     "serve --explore": "serve gone.db --log log.jsonl --explore {}",
     "simulate --policy": "simulate mine --sessions 20 --policy {} --out s.jsonl",
-    "tune CONFIGURATION": "tune mine {}",
-    "tune --system": "tune mine --system {}",
+    "tune STRATEGY": "tune mine {}",
+    "tune --current": "tune mine 'rrf(fts, bm25)' --weights-only --current {}",
 }
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped

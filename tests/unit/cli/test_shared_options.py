@@ -117,10 +117,10 @@ def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_
 
 
 def test_a_tuning_is_reported(tmp_path: Path) -> None:
-    words = ("tune", starter(), "--strategy", "rrf(fts, vector)", "-o", tmp_path / "w.json", "--json")
+    words = ("tune", starter(), "rrf(fts, vector)", "-o", tmp_path / "w.json", "--json")
     (tmp_path / "t.json").write_text(run(*words).stdout)
     assert run("report", tmp_path / "t.json", "-o", tmp_path / "r").exit_code == 0
-    assert "# Tuned weights on starter" in (tmp_path / "r" / "report.md").read_text()
+    assert "# Weights of rrf(fts, vector, k=60) on starter" in (tmp_path / "r" / "report.md").read_text()
 
 
 # Completion
@@ -130,8 +130,8 @@ def test_a_tuning_is_reported(tmp_path: Path) -> None:
     ("words", "typed", "found"),
     [
         (["compare", "x", "--systems"], "bm25,ec", {"bm25,echovault", "bm25,echovault:shipped"}),
-        (["tune", "x", "--strategy"], "rrf(bm25, 2*ve", {"rrf(bm25, 2*vector"}),
-        (["tune", "x", "--strategy"], "weigh", {"weighted_sum("}),
+        (["tune", "x"], "rrf(bm25, 2*ve", {"rrf(bm25, 2*vector"}),
+        (["tune", "x"], "weigh", {"weighted_sum("}),
         (["compare", "x", "--metrics"], "nDCG@10,ju", {"nDCG@10,Judged@10"}),
         (["export", "w.json", "--to"], "el", {"elasticsearch"}),
         (["explain", "x", "q", "--against"], "sol", {"soleri", "soleri:shipped"}),

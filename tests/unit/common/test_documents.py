@@ -10,7 +10,6 @@ from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import rules_of, schema_of
-from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.gate.gating import Gate
@@ -41,7 +40,7 @@ def compared(_):
 JOBS = {
     "compare": (ResultsDocument, compared),
     "recommend": (ResultsDocument, lambda bench: bench.recommend("echovault", target="qdrant", timed=False)),
-    "tune": (TuningDocument, lambda bench: bench.tune("echovault", ablate=True)),
+    "tune": (ResultsDocument, lambda bench: bench.tune("echovault", weights_only=True, timed=False)),
     "floor": (FloorDocument, lambda bench: bench.floor("echovault", lost=0.2)),
     "learn": (LearnDocument, lambda bench: bench.learn(labels=False)),
 }

@@ -118,7 +118,7 @@ class TestVault:
         run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
         run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
-        run("tune", starter(), "--strategy", "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
+        run("tune", starter(), "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
 
         written = files(tmp_path)
         names = {path.name for path in written}

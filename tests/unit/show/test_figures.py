@@ -20,7 +20,7 @@ from steelyard_eval.show import canvas, figures, plots, spans
 from steelyard_eval.show.cost_plot import CostPoint, cost
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
-from steelyard_eval.tune.tuning_document import steps_of
+from steelyard_eval.tune.weight_curve import steps_of
 from steelyard_eval.weights.exact.curve import Curve
 
 
@@ -210,18 +210,6 @@ def test_a_picture_holds_no_markup_of_its_texts_and_the_same_bytes_each_time(tex
     assert text.replace("\u202e", r"\u202e").split(" ")[0] in shown
     assert "\u202e" not in shown
     assert not re.search(r"\bid=\"(?![pm][0-9a-f]+\")|xlink|xmlns:|http|<!--", str(one.svg))
-
-
-def test_a_tuning_with_ablation_draws_signals_and_labels():
-    held = {"value": 0.1, "low": 0.0, "high": 0.2}
-    record = {
-        "objective": "nDCG@10", "curve": [{"weight": 0.0, "value": 0.5}], "axis": None, "plateau": [],
-        "ablation": {
-            "signals": [{"signal": "fts", "in_sample": 0.1, "held_out": held}],
-            "labels": [{"queries": 4, "in_sample": 0.6, "held_out": 0.5, "low": 0.4, "high": 0.55}],
-        },
-    }  # fmt: skip
-    assert {len(figures.tuned(record, what).axes) for what in ("curve", "signals", "labels")} == {1}
 
 
 def test_learning_draws_acts_and_examination():

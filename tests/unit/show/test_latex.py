@@ -97,16 +97,6 @@ def test_what_was_tuned_on_these_queries_is_marked_and_the_caption_says_so():
     assert "correction.\n" r"$^{\dagger}$: tuned on these queries, so its mean is optimistic.}" in told
 
 
-def test_a_result_without_means_is_its_frame_below_its_sentence():
-    """A number that is not there is a dash, as in the tables of means."""
-    found = sy.load(starter()).tune("rrf(bm25, vector)")
-    lines = found.to_latex().splitlines()
-    assert lines[1].removeprefix(r"\caption{").removesuffix("}") == found.sentence
-    assert lines[2] == r"\label{tab:tuning}"
-    assert r"\toprule" in lines
-    assert next(line for line in lines if "sample" in line).endswith(r"& -- \\")
-
-
 def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
     metrics = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
     usual = document() | {"results": [mean("fts", 0.4, metric) for metric in metrics], "comparisons": []}

@@ -21,7 +21,6 @@ from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.show.report.decision_section import promised
 from steelyard_eval.show.report.leaderboard import _verdict
 from steelyard_eval.show.report.queries import movers
-from steelyard_eval.show.report.sentences import decision
 
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
 HOSTILE = (
@@ -97,12 +96,9 @@ def part(value, low, high, queries=40):
     return {"value": value, "low": low, "high": high, "queries": queries}
 
 
-TUNING = {
-    "system": "plain", "profile": "documented", "objective": "nDCG@10", "strategy": "a", "tuned": "b",
-    "current": "a", "value": 0.61, "plateau": [0.4, 0.6],
+CHOSEN = {
+    "system": "plain", "profile": "documented", "strategy": "b", "plateau": [0.4, 0.6],
     "in_sample": part(0.61, 0.57, 0.65, 120),
-    "out_of_fold": part(0.6, 0.55, 0.64, 120), "holdout": part(0.59, 0.5, 0.66), "baseline": part(0.58, 0.5, 0.65),
-    "optimism": 0.01, "verdict": "keep", "gain": part(0.01, -0.02, 0.03),
     "curve": [{"weight": w / 10, "value": 0.5 + (0.1 if 4 <= w <= 6 else 0.0)} for w in range(11)],
 }  # fmt: skip
 
@@ -149,7 +145,7 @@ def results():
             "entries": {"m1": "first entry", "m2": "second entry", "m3": "third entry", "m4": "fourth entry"},
         },
         "command": "steelyard compare workshop fts vector echovault",
-        "tuning": copy.deepcopy(TUNING),
+        "chosen": copy.deepcopy(CHOSEN),
     }  # fmt: skip
 
 
@@ -316,7 +312,6 @@ def test_every_part_of_a_document_is_held_to_its_type(results, tmp_path, key, va
 
 def test_a_document_may_leave_out_texts_of_queries_and_the_promise(results, tmp_path):
     """The text of a query is not required: what varies as one is then told by its id."""
-    del results["tuning"]
     results["per_query"] = [
         {"id": f"q{at}", "category": "xy"[at % 2], "text": None, "values": {"fts": 0.1 * at, "echovault": 0.5}}
         for at in range(20)
@@ -401,7 +396,7 @@ def shape(markdown):
 
 def test_tables_of_markdown_have_as_many_cells_in_every_row(results, tmp_path):
     tables = re.findall(r"(?:^\|.*\n)+", written(results, tmp_path)[1], re.MULTILINE)
-    assert len(tables) == 13
+    assert len(tables) == 11
     for table in tables:
         assert len(set(shape(table))) == 1
 
@@ -449,7 +444,7 @@ def test_numbers_of_every_table_are_in_both_forms(results, tmp_path):
 
 def test_tables_have_captions_and_scopes(results, tmp_path):
     document = Document(written(results, tmp_path)[0])
-    assert document.tags.count("caption") == document.tags.count("table") == 6
+    assert document.tags.count("caption") == document.tags.count("table") == 5
     scopes = [value for tag, name, value in document.attributes if (tag, name) == ("th", "scope")]
     assert len(scopes) == document.tags.count("th")
 
@@ -481,7 +476,7 @@ def test_ten_configurations_and_forty_queries_stay_under_100_kb(results, tmp_pat
              enumerate(labels)}} for q in range(40)
         ],
         "timing": [],
-        "tuning": {**TUNING, "curve": [{"weight": w / 9999, "value": w % 97 / 97} for w in range(10_000)]},
+        "chosen": {**CHOSEN, "curve": [{"weight": w / 9999, "value": w % 97 / 97} for w in range(10_000)]},
     }  # fmt: skip
     page, _ = written(results, tmp_path)
     assert len(page.encode()) < 100_000
@@ -494,7 +489,7 @@ def test_a_single_configuration_without_anything_else(results, tmp_path):
     page, markdown = written(bare, tmp_path)
     for text in (Document(page).text, markdown):
         assert "Nothing to compare with: fts has 0.400 nDCG@10; name a baseline." in text
-        assert not re.search(r"^(#+ )?(Tuning|Tests|Queries)$", text, re.MULTILINE)
+        assert not re.search(r"^(#+ )?(Recommendation|Tests|Queries)$", text, re.MULTILINE)
     assert json.loads((tmp_path / "timing.json").read_text("utf-8")) == []
     public = {"near": None, "default": "bm25", "better": 5, "collections": 10, "mean": -0.01, "worst": -0.1}
     stale = dict.fromkeys(("queries", "stale", "share", "low", "high", "more", "fewer"), 1)
@@ -502,36 +497,6 @@ def test_a_single_configuration_without_anything_else(results, tmp_path):
     unlabelled["stale"] = [stale | {"label": "fts", "entries": {}}]  # others may name no baseline, no verdict
     assert "## All metrics" in markdown
     assert "## All metrics" not in written(unlabelled, tmp_path)[1]
-
-
-@pytest.mark.parametrize("missing", [None, "absent"])
-def test_results_without_tuning(results, tmp_path, missing):
-    results["tuning"] = missing
-    if missing == "absent":
-        del results["tuning"]
-    assert "Tuning" not in Document(written(results, tmp_path)[0]).text
-
-
-def test_tuning_without_numbers_or_curve(results, tmp_path):
-    results["tuning"] = {
-        "system": "plain",
-        "strategy": "fts",
-        "verdict": "keep",
-        "in_sample": {},
-        "curve": [],
-    }
-    page, _ = written(results, tmp_path)
-    assert "Keep the current one: the document has no promise; tune again for one." in Document(page).text
-    assert page.count("<svg") == 1  # the differences
-
-
-def test_a_tuning_alone_is_a_report_of_its_own(tmp_path):
-    (tmp_path / "tuning.json").write_text(json.dumps({"schema_version": 1, "dataset": "workshop", **TUNING}))
-    page, markdown = written(load_results(tmp_path / "tuning.json"), tmp_path)
-    assert Document(page).text.count("Tuned weights on workshop") == 2  # title and heading
-    assert "Configurations" not in page + markdown
-    assert "## Tuning" in markdown
-    assert page.count("<svg") == 1  # the curve
 
 
 def test_one_fault_is_told_once(tmp_path):
@@ -550,11 +515,11 @@ def test_no_results_at_all(results, tmp_path):
         "per_query": [],
         "timing": [],
         "baseline": None,
-        "tuning": None,
+        "chosen": None,
     }
     page, _ = written(results, tmp_path)
     assert "No configuration has a value of nDCG@10." in Document(page).text
-    assert "<svg" not in page.split("Tuning")[0]
+    assert "<svg" not in page
 
 
 SUM = "weighted_sum(0.7*bm25, 0.3*vector, normalize=minmax)"
@@ -608,19 +573,6 @@ def test_the_answer_follows_the_verdict(rows, sentence, formula):
 def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):
     results["results"] = [mean("fts", 0.4), mean("vector", 0.47), mean("echovault", 0.5)]
     assert "no test separates echovault from vector; their intervals overlap." in written(results, tmp_path)[1]
-
-
-@pytest.mark.parametrize(
-    ("verdict", "lead"),
-    [
-        ("ship", "Use the tuned strategy"),
-        ("try", "Try the tuned strategy, unproven"),
-        ("keep", "Keep the current one"),
-    ],
-)
-def test_a_tuning_without_a_sentence_has_its_verdict_in_words(verdict, lead):
-    assert decision({**TUNING, "verdict": verdict}) == f"{lead}: the document has no promise; tune again for one."
-    assert decision({**TUNING, "sentence": "Use this."}) == "Use this."
 
 
 def test_a_recommendation_stands_first_in_the_report(results, tmp_path):
@@ -761,11 +713,7 @@ def test_files_that_are_not_results_are_refused(tmp_path, text, message):
         (("comparisons", 0, "p"), 1.5, r"'comparisons\.0\.p' = 1\.5: must satisfy maximum 1"),
         (("baseline",), "bm26", r"baseline = 'bm26': is the label of no configuration"),
         (("configurations", 1, "label"), "fts", r"configurations = 'fts': is the label of more than one"),
-        (
-            ("tuning", "verdict"),
-            "maybe",
-            r"'tuning\.verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\"",
-        ),
+        (("verdict",), "maybe", r"'verdict' = 'maybe': must be \"ship\" or \"try\" or \"keep\""),
         (
             ("per_query", 1, "values", "fts"),
             "x",

@@ -162,7 +162,6 @@ def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path, capsys):
     words = [
         "tune",
         str(folder),
-        "--strategy",
         FUSED,
         "--embedder",
         "lsa",

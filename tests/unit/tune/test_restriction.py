@@ -17,7 +17,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune import restriction, tune
+from steelyard_eval.tune import restriction
 from steelyard_eval.tune.current import read_current
 from steelyard_eval.tune.families import starts
 from steelyard_eval.tune.layout import lay_out
@@ -172,13 +172,13 @@ def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call
 
 def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
     """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
-    free = tune(space.dataset, "rrf(fts, vector)", workspace=space).to_json()
-    found = tune(space.dataset, "rrf(fts, vector)", target="qdrant", workspace=space)
+    one = {"only": "rrf(fts, vector)", "workspace": space, "timed": False}
+    free = recommend(space.dataset, **one).to_json()
+    found = recommend(space.dataset, target="qdrant", **one)
     record = found.to_json()
 
     assert "restriction" not in free
     assert record["restriction"]["candidates"] <= record["restriction"]["of"]
-    assert "was a candidate" in record["beside"]
     assert "--for qdrant" in record["command"]
     export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express
 
@@ -190,6 +190,7 @@ def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
         return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
 
     monkeypatch.setattr(restriction, "latencies", timed)
-    found = tune(space.dataset, "rrf(fts, vector, k=60)", latency=5, workspace=space).to_json()
+    found = recommend(
+        space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space, timed=False
+    ).to_json()
     assert found["restriction"]["current"] == "it takes 8.0 ms"
-    assert "; what you use today is none of them: it takes 8.0 ms." in found["beside"]

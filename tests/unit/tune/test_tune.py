@@ -17,31 +17,19 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.out_of_fold import folds
-from steelyard_eval.decide.rule import best
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune import tune
-from steelyard_eval.tune.task import prepare
+from steelyard_eval.tune.recommendation import recommend
 from steelyard_eval.tune.tuned_parameters import depths, refuse_fixed, settings, shapes
-from steelyard_eval.tune.tuner import proven
-from steelyard_eval.tune.tuning_document import TuningDecision
 
+USELESS = "weighted_sum(0.001*fts, 0.999*importance)"
+"""Nearly all weight on importance, which says nothing of the query: any weight on keywords is better."""
 MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
 def space():
     return Workspace.open(load(starter()))
-
-
-def task_of(space, strategy=MIXTURE, system="plain", seed=0):
-    return prepare(space.dataset, system, strategy, "nDCG@10", None, "auto", seed, space)
-
-
-@pytest.fixture(scope="module")
-def mixed(space):
-    return task_of(space)
 
 
 # Shapes
@@ -115,111 +103,120 @@ def test_a_strategy_without_weights_and_parameters_is_refused():
     refuse_fixed(parse_strategy("tiered(fts, min_results=3, then=vector)"))
 
 
+def only(space, strategy=MIXTURE, dataset=None, **options):
+    held = space if dataset is None else replace(space, dataset=dataset)
+    return recommend(held.dataset, only=strategy, workspace=held, timed=False, **options)
+
+
+@pytest.fixture(scope="module")
+def shipped(space):
+    return only(space, USELESS)
+
+
+def whole(dataset):
+    return replace(dataset, queries=tuple(replace(query, split="") for query in dataset.split("all")))
+
+
 def test_a_data_set_with_one_judged_query_is_refused(space):
     first = space.dataset.queries[0].id
     lonely = replace(space.dataset, qrels={first: space.dataset.qrels[first]})
-    with pytest.raises(ConfigError, match="two judged queries at least"):
-        tune(lonely, strategy=MIXTURE, workspace=space)
+    with pytest.raises(ConfigError, match="two judged queries"):
+        only(space, dataset=lonely)
 
 
-# The decision
+# One strategy
 
 
-def test_what_is_chosen_without_a_fold_does_not_depend_on_its_labels(mixed):
-    fold = folds(np.arange(len(mixed.queries)), 0)
-    rest = fold != 2
-    shuffled = dict(mixed.dataset.qrels)
-    names = [q.id for q, out in zip(mixed.queries, ~rest, strict=True) if out]
-    for name, other in zip(names, names[1:] + names[:1], strict=True):
-        shuffled[name] = mixed.dataset.qrels[other]
-    judgments = Judgments.of(shuffled, mixed.table.queries, mixed.table.entries)
-    other = replace(mixed, recordings=(replace(mixed.recordings[0], judgments=judgments),))
-
-    assert not np.array_equal(other.values(mixed.config), mixed.values(mixed.config))
-    assert best(other.evidence.on(rest)) == best(mixed.evidence.on(rest))
-
-
-def test_tuned_on_train_where_there_is_a_split_and_the_gain_on_test_is_reported(space):
-    names = [q.id for q in space.dataset.queries]
+def test_one_strategy_is_tuned_on_train_where_there_is_a_split_and_else_on_all(space):
+    names = [query.id for query in space.dataset.split("all")]
     parted = replace(
         space.dataset,
         queries=tuple(
             replace(q, split="test" if q.id in names[:20] else "train") for q in space.dataset.split("all")
         ),
     )
-    record = tune(parted, "echovault", workspace=space).to_json()
+    told = [only(space, "echovault", own).to_json() for own in (parted, whole(space.dataset))]
 
-    assert record["promise"]["queries"] == record["in_sample"]["queries"] == 39
-    assert record["holdout"]["queries"] == 20
-
-
-def test_without_a_split_every_query_serves_and_nothing_is_held_out(space):
-    whole = replace(space.dataset, queries=tuple(replace(q, split="") for q in space.dataset.split("all")))
-    record = tune(whole, "echovault", workspace=space).to_json()
-
-    assert record["promise"]["queries"] == 59
-    assert record["holdout"] is None
+    assert [(record["promise"]["queries"], record["split"]) for record in told] == [(39, "train"), (59, "all")]
+    # 13 queries find fewer than 3 entries by keywords at a pool of 20 (the demo counts the same).
+    assert told[1]["current"]["embedding_calls"] == 13
 
 
-def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(space):
-    # Nearly all weight on importance, which says nothing of the query: any weight on keywords is better.
-    start = "weighted_sum(0.001*fts, 0.999*importance)"
-    found = tune(space.dataset, "plain", start, workspace=space)
-    record = found.to_json()
+def test_no_other_family_is_tried_and_today_is_the_strategy_as_it_is_written(shipped):
+    record = shipped.to_json()
+
+    assert record["only"] == record["baseline"] == record["current"]["strategy"] == USELESS
+    assert {row["label"] for row in record["leaderboard"]} == {USELESS, f"{USELESS}, tuned"}
+    assert parse_strategy(record["chosen"]["strategy"]).signals() <= {"fts", "importance"}
+
+
+def test_what_is_used_today_may_be_another(space):
+    record = only(space, "echovault", current="bm25").to_json()
+
+    assert (record["only"], record["baseline"]) == ("echovault", "bm25")
+    assert {row["label"] for row in record["leaderboard"]} == {"bm25", "echovault", "echovault, tuned"}
+
+
+def test_weights_alone_move_where_settings_are_to_stay(space, shipped):
+    started = find_system("plain").config(10, space.model).with_strategy(parse_strategy(USELESS))
+    fixed = only(space, USELESS, weights_only=True)
+
+    assert fixed.record["candidates"] < shipped.record["candidates"]
+    assert fixed.record["chosen"]["strategy"] != USELESS
+    assert fixed.config.strategy.with_weights(started.strategy.weights) == started.strategy
+    assert fixed.config.depths == started.depths
+
+
+def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(shipped):
+    found, record = shipped, shipped.to_json()
 
     assert record["verdict"] == "ship"
-    assert record["sentence"].startswith("Ship: better than your current setting")
-    assert record["formula"] == record["tuned"]
+    assert record["formula"] == record["chosen"]["strategy"] == str(found.config.strategy)
     assert record["promise"]["value"] > 0
     assert record["promise"]["harm"] < 0.05
-    inside = record["in_sample"]["value"] - record["baseline"]["value"]  # the gain on the labels it was chosen by
-    assert record["optimism"] == pytest.approx(inside - record["promise"]["value"], abs=1e-12)
-    assert record["strategy"] == record["tuned"] == str(found.config.strategy)
-    assert record["depths"]["strategy"] == record["depths"]["tuned"] == found.config.depths
     assert found.attempt is None
-    for part in ("in_sample", "baseline", "plateau", "promise", "verdict"):
-        assert found.config.provenance[part] == record[part]
+    for part in ("in_sample", "plateau"):
+        assert found.config.provenance[part] == record["chosen"][part]
+    assert found.config.provenance["promise"] == record["promise"]
+
+
+def test_the_gain_of_one_strategy_is_stated_from_40_queries_on(space, shipped):
+    every = only(space, USELESS, whole(space.dataset))
+    # 36 queries in train, 59 in all
+    assert (shipped.record["promise_stated"], every.record["promise_stated"]) == (False, True)
 
 
 @pytest.mark.parametrize(
-    ("about", "reason"),
-    [
-        ({"sampled": "duel"}, "chosen because contenders disagree"),
-        ({"sampled": "failing"}, "chosen for failing"),
-        ({"pool": JudgedPool(("vector",), 10)}, "the first 10 of vector alone was judged"),
-    ],
+    "about",
+    [{"sampled": "duel"}, {"sampled": "failing"}, {"pool": JudgedPool(("vector",), 10)}],
+    ids=["duel", "failing", "pool"],
 )
-def test_what_chosen_labels_prove_is_worth_a_try_and_no_gain_is_promised(space, about, reason):
-    start = "weighted_sum(0.001*fts, 0.999*importance)"
-    chosen = replace(space.dataset, **about)
-    found = tune(chosen, "plain", start, workspace=space)
+def test_what_chosen_labels_prove_is_worth_a_try_and_no_gain_is_promised(space, about):
+    found = only(space, USELESS, replace(space.dataset, **about))
 
-    assert tune(space.dataset, "plain", start, workspace=space).record["verdict"] == "ship"
     assert found.record["verdict"] == "try"
-    assert reason in found.record["sentence"]
-    assert "expected" not in found.record["sentence"]
-    assert str(found.config.strategy) == start
-    assert str(found.attempt.strategy) == found.record["tuned"]
+    assert found.record["refusal"]["reason"]
+    assert not found.record["promise_stated"]
+    assert str(found.config.strategy) == USELESS
+    assert str(found.attempt.strategy) == found.record["chosen"]["strategy"]
 
 
-def test_under_keep_the_file_vouches_for_the_current_strategy(space):
-    found = tune(space.dataset, "plain", MIXTURE, workspace=space)
-    vouched = found.config.provenance
+def test_under_keep_the_file_has_the_strategy_as_it_is_written(space):
+    found = only(space, MIXTURE)
 
-    assert vouched["verdict"] == "keep"
+    assert found.record["verdict"] == "keep"
+    assert found.record["chosen"] is None
     assert str(found.config.strategy) == MIXTURE
-    assert vouched["in_sample"] == vouched["baseline"]
-    assert vouched["promise"]["value"] == 0.0
-    assert vouched["plateau"] == []
-    assert found.record["sentence"].startswith("Keep your current setting: nothing that was tried beats it by")
+    assert found.config.provenance["verdict"] == "keep"
+    assert found.config.provenance["promise"]["value"] == 0.0
 
 
 def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(space, tmp_path):
-    # Two judged queries prove nothing, however large the gain.
+    # Few judged queries prove nothing, however large the gain.
     kept = [q.id for q in space.dataset.queries][:6]
     few = replace(space.dataset, qrels={name: space.dataset.qrels[name] for name in kept})
     out = tmp_path / "w.json"
-    found = tune(few, "plain", "weighted_sum(0*bm25, 1*importance, normalize=minmax)", workspace=space)
+    found = only(space, "weighted_sum(0*bm25, 1*importance, normalize=minmax)", few)
     out.write_text("in use")
     files = found.save_weights(out)
 
@@ -228,31 +225,19 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
     assert out.read_text() == "in use"
     assert f"{out}: unchanged, from before this run" in found.saved(out, few)[1]
     assert SearchConfig.load(files[0]).strategy.weights == (0, 1)
-    assert str(SearchConfig.load(files[1]).strategy) == found.record["tuned"]
+    assert str(SearchConfig.load(files[1]).strategy) == found.record["chosen"]["strategy"]
     out.unlink()
-    with pytest.raises(ConfigError, match=r"w\.json' is not there, but '.*w\.try\.json' is; name that"):
+    with pytest.raises(ConfigError, match=r"w\.try\.json"):
         SearchConfig.load(out)
     assert replace(found, attempt=None).save_weights(out) == [out]
     assert SearchConfig.load(out).strategy.weights == (0, 1)
     assert not any(file.exists() for file in files)
 
 
-@pytest.mark.parametrize(
-    ("system", "strategy"),
-    [
-        ("plain", "weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)"),
-        ("plain", "rrf(fts, 0.01*vector)"),
-        ("plain", "layered(0.2*l0, 0.3*l1, 0.5*l2)"),
-        ("echovault", None),
-    ],
-)
-def test_live_search_under_the_tuned_setting_has_the_value_that_is_reported(space, tmp_path, system, strategy):
-    task = task_of(space, strategy, system)
-    deep = settings(task.config)[-1]  # at another depth, where there is one
-    for config in (TuningDecision(task).picked, task.best, deep):
-        config.save(tmp_path / "search-weights.json")
-        value = live_mean(space, SearchConfig.load(tmp_path / "search-weights.json"))
-        assert value == pytest.approx(float(task.values(config)[task.inside].mean()), abs=1e-12)
+def test_live_search_under_the_tuned_setting_has_the_value_that_is_reported(space, shipped, tmp_path):
+    shipped.config.save(tmp_path / "search-weights.json")
+    value = live_mean(space, SearchConfig.load(tmp_path / "search-weights.json"))
+    assert value == pytest.approx(shipped.record["chosen"]["in_sample"]["value"], abs=1e-12)
 
 
 def live_mean(space, config, metric="nDCG@10"):
@@ -269,39 +254,18 @@ def live_mean(space, config, metric="nDCG@10"):
     return float(evaluate(offsets, entry, judgments, [asked])[asked].mean())
 
 
-def test_the_cost_of_a_setting_is_told(space):
-    record = tune(space.dataset, "echovault", workspace=space).to_json()
+def test_the_curve_follows_the_first_weight_of_what_was_tuned_and_says_where_it_stands_today(space, shipped):
+    found = shipped
+    chosen = found.record["chosen"]
+    steps = {point["weight"]: point["value"] for point in chosen["curve"]}
+    first = found.config.strategy.weights[0]
+    at = min(steps, key=lambda weight: abs(weight - first))
 
-    # 13 queries find fewer than 3 entries by keywords at a pool of 20 (the demo counts the same).
-    assert record["embedding_calls"]["current"] == 13
-    assert record["embedding_calls"]["queries"] == 59
-
-
-def test_the_curve_follows_the_first_weight_of_what_was_tuned(mixed):
-    record = proven(mixed).to_json()
-    tuned = mixed.config.with_strategy(parse_strategy(record["tuned"]))
-    weights = [point["weight"] for point in record["curve"]]
-
-    assert weights == sorted(weights)
-    assert 0 <= weights[0] < 0.05
-    assert 0.95 < weights[-1] <= 1
-    at = int(np.argmin(np.abs(np.array(weights) - 0.3)))
-    near = tuned.strategy.with_weights([weights[at], 1 - weights[at]])
-    value = float(mixed.values(tuned.with_strategy(near))[mixed.inside].mean())
-    assert record["curve"][at]["value"] == pytest.approx(value, abs=1e-12)
-
-
-def test_the_same_seed_gives_the_same_bytes_and_the_date_honours_source_date_epoch(space, tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    documents = []
-    for name in ("a.json", "b.json"):
-        found = tune(space.dataset, "plain", "rrf(fts, vector)", seed=3, workspace=space)
-        found.config.save(tmp_path / name)
-        documents.append(json.dumps(found.to_json(), sort_keys=True))
-
-    assert documents[0] == documents[1]
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert json.loads((tmp_path / "a.json").read_text())["provenance"]["date"] == "1970-01-02"
+    assert list(steps) == sorted(steps)
+    assert (chosen["axis"]["signal"], chosen["axis"]["chosen"]) == ("fts", pytest.approx(first))
+    assert chosen["axis"]["current"] == pytest.approx(0.001 * sum(found.config.strategy.weights))
+    near = found.config.strategy.with_weights([at, sum(found.config.strategy.weights) - at])
+    assert steps[at] == pytest.approx(live_mean(space, found.config.with_strategy(near)), abs=1e-12)
 
 
 def test_a_bar_passes_everything_through_and_asks_how_it_goes_after_each_item(monkeypatch):
@@ -332,9 +296,7 @@ def test_what_a_data_set_cannot_supply_of_a_system_is_said(tmp_path):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "qrels.txt").write_text("q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n")
     (tmp_path / "dataset.json").write_text(json.dumps({"name": "flat"}))
-    ended = CliRunner().invoke(
-        main, ["tune", str(tmp_path), "--system", "cortex_mem", "--out", str(tmp_path / "w.json")]
-    )
+    ended = CliRunner().invoke(main, ["tune", str(tmp_path), "cortex_mem", "--out", str(tmp_path / "w.json")])
 
     assert ended.exit_code == 0, ended.output
     assert "cortex_mem runs as" in ended.stderr

@@ -9,9 +9,9 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune import tune
-from steelyard_eval.tune.task import prepare
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.tune.recommendation import recommend
 from steelyard_eval.tune.written import as_chosen, said_of_idle
 
 
@@ -25,23 +25,21 @@ def space():
 
 def test_soleri_keeps_no_weight_on_what_no_note_has(space):
     """All notes are equal in both, so that their terms add one constant to every note of a query."""
-    found = tune(space.dataset, "soleri", workspace=space)
-    chosen = set(parse_strategy(found.record["tuned"]).signals())
+    found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
+    chosen = set(parse_strategy(found.record["chosen"]["strategy"]).signals())
 
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
-    assert (
-        "not used, as all entries that were found are alike in it, so it puts none first: domain, severity"
-        in (found.record["notices"])
-    )
+    assert any(notice.endswith(": domain, severity") for notice in found.record["notices"])
 
 
 def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     """The constant is read by who measures here, as the place of Soleri's memories at a fixed 0.5 would be."""
-    task = prepare(space.dataset, "soleri", None, "nDCG@10", None, "lsa", 0, space)
-    config = find_system("soleri").config(10).with_strategy(task.config.strategy)
+    usual = find_system("soleri").config(10, space.model)
+    table = record(space, judged(space.dataset, space.dataset.queries), [usual])
+    config = find_system("soleri").config(10).with_strategy(usual.strategy)
 
-    left = as_chosen(task.table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
+    left = as_chosen(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
     assert "severity" in left.strategy.signals()
     assert "domain" not in left.strategy.signals()
     assert said_of_idle(["domain", "severity"], left)[0].endswith(": domain")
@@ -50,7 +48,7 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
 def test_a_search_by_what_was_chosen_returns_the_limit(space):
     """Soleri's document shows all of a small vault where keywords find fewer than 50, which its program does."""
     query = space.dataset.queries[0]
-    found = tune(space.dataset, "soleri", workspace=space)
+    found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
     asked = [find_system("soleri").config(10), found.attempt or found.config]
 
     documented, chosen = (len(space.searcher(config).search(query).hits) for config in asked)

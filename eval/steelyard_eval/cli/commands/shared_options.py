@@ -43,8 +43,8 @@ EXAMPLES = {
         "steelyard recommend mine --recording lists --current bm25",
     ],
     "tune": [
-        "steelyard tune mine --system echovault -o search-weights.json",
-        'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
+        "steelyard tune mine echovault -o search-weights.json",
+        'steelyard tune mine "rrf(bm25, vector)" --weights-only',
     ],
     "floor": [
         "steelyard floor mine",

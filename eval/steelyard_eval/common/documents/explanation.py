@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
+from steelyard_eval.common.documents.parts import Depths
 from steelyard_eval.common.documents.results import DatasetRecord
-from steelyard_eval.common.documents.tuning import Depths
 
 
 class ExplainedQuery(TypedDict):

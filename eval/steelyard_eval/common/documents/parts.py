@@ -6,6 +6,8 @@ from typing import Annotated, NotRequired, TypedDict
 
 Count = Annotated[int, ("minimum", 0)]
 Share = Annotated[float, ("minimum", 0), ("maximum", 1)]
+Depths = dict[str, int | None]
+"""Retriever -> how many candidates it returns; None of one that has no depth."""
 
 
 class StepRecord(TypedDict):
@@ -42,12 +44,6 @@ class Estimate(Ends, total=False):
 
     value: float
     queries: Count
-
-
-class HeldOutGain(Estimate, total=False):
-    """A gain on queries that took no part in a choice, with its sign-flip p."""
-
-    p: Share
 
 
 class PromiseRecord(Estimate, total=False):

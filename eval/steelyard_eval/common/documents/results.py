@@ -1,6 +1,7 @@
 """The document of `compare` and `recommend`, which reports read.
 
-What `recommend` alone writes, and what it writes without labels, stands below what both have.
+What `recommend` alone writes, and what it writes without labels, stands below what both have; `only` names the one
+strategy that `tune` tuned.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from steelyard_eval.common.documents.parts import (
     CurveAxis,
     CurvePoint,
     DecidedDocument,
+    Depths,
     Ends,
     Estimate,
     MeanRecord,
@@ -21,7 +23,6 @@ from steelyard_eval.common.documents.parts import (
     SettingsPart,
     Share,
 )
-from steelyard_eval.common.documents.tuning import Depths, TuningDocument
 
 
 class DatasetRecord(TypedDict):
@@ -234,9 +235,10 @@ class LeaderboardRecord(ContenderRecord, MeanRecord):
 
 
 class ChosenRecord(NamedSystem, total=False):
-    """What was decided on; without labels it has no values."""
+    """What was decided on; without labels it has no values. `dropped` is what one strategy that was tuned lost."""
 
     strategy: str
+    dropped: list[str]
     depths: Depths
     in_sample: Estimate
     plateau: list[float]
@@ -298,7 +300,6 @@ class ResultsDocument(DecidedDocument):
     silence: NotRequired[list[SilenceRecord]]
     stale: NotRequired[list[StaleRecord]]
     verification: NotRequired[VerificationRecord]
-    tuning: NotRequired[Annotated[TuningDocument, ("required", ("system", "strategy", "verdict"))] | None]
     agreement: NotRequired[list[AgreementRecord]]
     disagreement: NotRequired[float | None]
     # recommend
@@ -306,6 +307,7 @@ class ResultsDocument(DecidedDocument):
     labelled: NotRequired[Count]
     whole: NotRequired[bool]
     model_labels: NotRequired[dict[str, object] | None]
+    only: NotRequired[str]
     current: NotRequired[CurrentRecord]
     chosen: NotRequired[ChosenRecord | None]
     runner_up: NotRequired[RunnerUpRecord | None]

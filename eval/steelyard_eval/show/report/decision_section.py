@@ -1,20 +1,16 @@
-"""What was decided and what it rests on: the promise of a recommendation, the evidence of a tuning, weights."""
+"""What was decided and what it rests on: the promise of a recommendation, and the curve of a weight."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.parts import Estimate
 from steelyard_eval.common.documents.results import ChosenRecord, PublicRecord, ResultsDocument, RunnerUpRecord
-from steelyard_eval.common.documents.tuning import DepthsRecord, TuningDocument
-from steelyard_eval.common.markup import MISSING, clip, interval, number, p_value, system_name
+from steelyard_eval.common.markup import MISSING, interval, number, p_value
 from steelyard_eval.measures.statistics import TIE
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import curve as curve_plot
-from steelyard_eval.show.report.blocks import Block, Figure, Paragraph, Row, TermList, amount, table
-from steelyard_eval.show.report.sentences import decision
+from steelyard_eval.show.report.blocks import Block, Figure, TermList
 
 
 def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:
@@ -61,40 +57,13 @@ def promised(record: ResultsDocument) -> tuple[Block, ...]:
     strategies = (
         ("chosen", chosen.get("strategy") or MISSING),
         ("current", current.get("strategy") or MISSING),
+        *(("dropped", text) for text in chosen.get("dropped") or ()),
     )
     return (TermList(facts), TermList(strategies, code=True))
 
 
-def tuned(record: TuningDocument, alone: bool) -> tuple[Block, ...]:
-    """What supports the verdict of a tuning; `alone` where its sentence is that of the page."""
-    optimism = number(record["optimism"], signed=True) if record.get("optimism") is not None else MISSING
-    facts = (
-        ("system", system_name(record["system"], record.get("profile"))),
-        ("objective", record.get("objective") or MISSING),
-        ("value of the chosen setting", number(record.get("value"))),
-        ("plateau", _plateau(record.get("plateau"))),
-        ("depth, current and tuned", _depths(record.get("depths") or {})),
-        ("optimism (gain on these queries less the promise)", optimism),
-    )
-    strategies = (
-        ("written to search-weights.json", brief(record["strategy"])),
-        ("chosen", brief(record.get("tuned") or MISSING)),
-        ("current", brief(record.get("current") or MISSING)),
-        *(("dropped", text) for text in record.get("dropped") or ()),
-    )
-    rows = (
-        _part("chosen, on these queries", record.get("in_sample")),
-        _part("current, on these queries", record.get("baseline")),
-        _part("gain promised", record.get("promise") if record.get("promise_stated", True) else None, True),
-        _part("gain, held out", record.get("holdout"), True),
-    )
-    lead = () if alone else (Paragraph(decision(record), "lead"),)
-    evidence = table("Tuning", "What supports the verdict.", rows)
-    return (*lead, *evidence, TermList(facts), TermList(strategies, code=True))
-
-
-def weight(record: TuningDocument | ChosenRecord, metric: str) -> tuple[Block, ...]:
-    """The curve of the first weight, of a tuning or of what a recommendation chose; nothing without one."""
+def weight(record: ChosenRecord, metric: str) -> tuple[Block, ...]:
+    """The curve of the first weight of what was chosen; nothing without one."""
     plateau, points = (
         record.get("plateau"),
         sorted((point["weight"], point["value"]) for point in record.get("curve") or ()),
@@ -120,32 +89,6 @@ def best_point(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return top[len(top) // 2]
 
 
-def ablation(record: TuningDocument) -> tuple[Block, ...]:
-    """What each signal and more labels are worth, where the tuning measured it."""
-    measured = record.get("ablation") or {}
-    signals: Iterator[Row] = (
-        {
-            "signal": row["signal"],
-            "worth, these queries": amount(row.get("in_sample"), signed=True),
-            "worth, held out": amount(held.get("value"), signed=True, ends=held),
-        }
-        for row in measured.get("signals") or ()
-        for held in (row.get("held_out") or {},)
-    )
-    labels = (
-        {
-            "labelled queries": amount(row["queries"], 0),
-            "value where chosen": amount(row["in_sample"]),
-            "value elsewhere": amount(row["held_out"], ends={"low": row["low"], "high": row["high"]}),
-        }
-        for row in measured.get("labels") or ()
-    )
-    return (
-        *table("Signals", "The best value with the signal less the best value without it.", signals),
-        *table("Labels", "The setting chosen on fewer labelled queries; the mean of several draws.", labels),
-    )
-
-
 def signed(part: Estimate) -> str:
     """A difference with its interval."""
     around = interval(part.get("low"), part.get("high"), signed=True)
@@ -160,28 +103,3 @@ def _parted(second: RunnerUpRecord) -> str:
         low, high = -high, -low
     lead = f"{number(abs(mean))} {interval(low, high, signed=True)}".strip()
     return f"which these queries {can} apart: {'ahead on these labels' if ahead else 'behind'} by {lead}"
-
-
-def _part(name: str, found: Estimate | None, is_gain: bool = False) -> Row:
-    part: Estimate = found or {}
-    ends = interval(part.get("low"), part.get("high"), signed=is_gain) or MISSING
-    return {
-        "part": name,
-        "value": amount(part.get("value"), signed=is_gain),
-        "95% interval": amount(None, text=ends),
-        "queries": amount(part.get("queries"), 0),
-    }
-
-
-def _depths(depths: DepthsRecord) -> str:
-    """The depths of the current and of the tuned setting, each number once."""
-    both = (depths.get("current") or {}, depths.get("tuned") or {})
-    texts = [", ".join(str(depth) for depth in sorted({d for d in side.values() if d})) for side in both]
-    return " and ".join(texts) if all(texts) else MISSING
-
-
-def _plateau(plateau: object) -> str:
-    match plateau:
-        case [int() | float() as low, int() | float() as high]:
-            return f"weights from {number(low)} to {number(high)}"
-    return clip(json.dumps(plateau, ensure_ascii=False), 200) if plateau else MISSING

@@ -35,16 +35,6 @@ COLUMNS = {
     "after": "the mean of what is proposed instead, or of the best of the others.",
     "p by category": "p after the correction of Benjamini and Hochberg over the categories: exploratory, a hint "
     "where to look and no proof.",
-    "part": "what the number is about: the queries that were used for choosing flatter the choice, the promise "
-    "and the held-out queries do not.",
-    "value": "the mean of the objective, or the difference of two means.",
-    "95% interval": "the range that contains the true value in 95 of 100 such samples of queries.",
-    "signal": "what was left out, and everything else tuned again.",
-    "worth, these queries": "what the signal adds to the best value on the queries that were tuned on.",
-    "worth, held out": "the same on queries that took no part in tuning.",
-    "labelled queries": "how many labelled queries were used for choosing.",
-    "value where chosen": "the mean on the queries that the setting was chosen on.",
-    "value elsewhere": "the mean on queries that took no part in the choice; below it the least and greatest.",
     "layered search": "a configuration that searches abstracts, then overviews, then details.",
     "at threshold": "queries for which an abstract was similar enough.",
     "lower step": "queries for which one was similar enough at a lower threshold only.",

@@ -1,4 +1,4 @@
-"""Reads the results of a comparison or a tuning, and checks that they have what a report needs."""
+"""Reads the results of a comparison or a choice, and checks that they have what a report needs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import schema_of
-from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.show.report.log import SUFFIXES, of_log
 
 _REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
-_TUNING = {"verdict", "strategy", "objective"}
-"""Keys that identify the document of a tuning."""
 _KINDS: dict[str, tuple[Any, ...]] = {
     "results": (ResultsDocument,),
     "gate": (GateDocument, "sentence"),
@@ -71,7 +68,7 @@ def checked(results: object, source: str = "results") -> dict[str, object]:
     """
     try:
         # Twice: infinite and unpaired values are faults with a place, not an exception without one.
-        plain = _with_comparison(json.loads(json.dumps(results, sort_keys=True)))
+        plain = json.loads(json.dumps(results, sort_keys=True))
         faults = list(dict.fromkeys(_faults(plain, source)))
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"{source}: not JSON values: {error}. {_REMEDY}") from None
@@ -95,30 +92,7 @@ def job_of(record: Mapping[str, object]) -> str:
     """The command that wrote a document, as kept runs name it."""
     if (kind := kind_of(record)) != "results":
         return kind
-    return "recommend" if "verdict" in record else "compare" if record.get("configurations") else "tune"
-
-
-def without_contenders(record: TuningDocument) -> ResultsDocument:
-    """A tuning as results without a comparison, which a report can show."""
-    tuning = {key: value for key, value in record.items() if key not in ("per_query", "rankings")}
-    return {
-        "schema_version": record.get("schema_version"),
-        "dataset": {"name": record.get("dataset") or "a data set", "sha256": record.get("dataset_sha256")},
-        "split": "all",
-        "limit": record.get("limit") or 10,
-        "primary": record["objective"] or "",
-        "configurations": [],
-        "results": [],
-        "comparisons": [],
-        "per_query": record.get("per_query") or [],
-        "rankings": record.get("rankings"),
-        "tuning": cast(TuningDocument, tuning),
-    }
-
-
-def _with_comparison(record: Any) -> Any:  # noqa: ANN401 -- any JSON value
-    tuning = isinstance(record, dict) and record.keys() >= _TUNING and "configurations" not in record
-    return without_contenders(record) if tuning else record
+    return "tune" if record.get("only") else "recommend" if "verdict" in record else "compare"
 
 
 def _faults(record: object, source: str) -> Iterator[Fault]:

@@ -11,27 +11,27 @@ from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.show import further_tables as further
 from steelyard_eval.show.report.blocks import Block, Notices, Page, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
-from steelyard_eval.show.report.decision_section import ablation, promised, tuned, weight
+from steelyard_eval.show.report.decision_section import promised, weight
 from steelyard_eval.show.report.differences import categories, comparisons, differences
 from steelyard_eval.show.report.glossary import explained
 from steelyard_eval.show.report.leaderboard import all_metrics, cost, leaderboard, metrics, ranked
 from steelyard_eval.show.report.method import facts, method
 from steelyard_eval.show.report.queries import disagreements, pairs
-from steelyard_eval.show.report.sentences import caveat, decision
+from steelyard_eval.show.report.sentences import caveat
 from steelyard_eval.show.report.sides import sides
 
 
 def page(results: ResultsDocument, sha256: str) -> Page:
     """The page of checked results; `sha256` is that of the report.json beside it."""
-    measured, tuning = bool(results["configurations"]), results.get("tuning")
-    subject = "Tuned weights" if tuning and not measured else "Search strategies"
+    measured, only = bool(results["configurations"]), results.get("only")
+    subject = f"Weights of {brief(only)}" if only else "Search strategies"
     means = {record["label"]: record for record in ranked(results)}
     baseline = results.get("baseline") or ""
     return Page(
         title=f"{subject} on {results['dataset']['name']}",
-        badge=_badge(results, measured),
-        answer=_answer(results, measured),
-        record=tuning if tuning and not measured else results,
+        badge=results.get("verdict") or "",
+        answer=results.get("sentence") or answer(results).sentence,
+        record=results,
         caveat="" if results.get("verdict") or not measured else caveat(means, baseline),
         description=results["dataset"].get("description") or "",
         facts=facts(results),
@@ -40,15 +40,14 @@ def page(results: ResultsDocument, sha256: str) -> Page:
 
 
 def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Section, ...]:
-    two, record = sides(results), results.get("tuning")
-    curve = weight(record or results.get("chosen") or {}, results["primary"])
+    two = sides(results)
+    curve = weight(results.get("chosen") or {}, results["primary"])
     agreed = further.agreement(results)
     stale = _of_texts("Stale", further.STALE, further.stale(results))
     layers = _of_texts("Layers", further.LAYERED, further.layers(results))
     shown = [
         Section("notices", "Before you read on", Notices.of(results.get("notices", ()))),
         Section("decision", "Recommendation", promised(results)),
-        Section("tuning", "Tuning", tuned(record, alone=not measured) if record else ()),
         Section("leaderboard", "Leaderboard", leaderboard(results)),
         Section("agreement", "How far the lists agree", _of_texts("Agreement", further.AGREEMENT, agreed)),
         Section("differences", "Differences to the baseline", differences(results)),
@@ -66,25 +65,11 @@ def _sections(results: ResultsDocument, sha256: str, measured: bool) -> tuple[Se
             folded=True,
         ),
         Section("layers", "Layered searches", layers, folded=measured),
-        Section("ablation", "What signals and labels are worth", ablation(record) if record else (), folded=True),
         Section("labels", "How far the labels reach", coverage(results), folded=True),
         Section("strategies", "Strategies", _strategies(results), folded=True),
     ]
     how = Section("method", "Method", (TermList(method(results)),) if measured else (), folded=True)
     return explained(shown, _provenance(results, sha256), metrics(results), how)
-
-
-def _badge(results: ResultsDocument, measured: bool) -> str:
-    tuning = results.get("tuning")
-    return results.get("verdict") or (tuning["verdict"] if tuning and not measured else "")
-
-
-def _answer(results: ResultsDocument, measured: bool) -> str:
-    """The sentence of the document; of one without, as older versions wrote them, what it says today."""
-    tuning = results.get("tuning")
-    if results.get("sentence"):
-        return results["sentence"]
-    return decision(tuning) if tuning and not measured else answer(results).sentence
 
 
 def _silence(results: ResultsDocument) -> tuple[Block, ...]:
@@ -109,10 +94,9 @@ def _strategies(results: ResultsDocument) -> tuple[TermList, ...]:
 
 def _provenance(results: ResultsDocument, sha256: str) -> list[tuple[str, str]]:
     """The command, the tool, and the hashes that tell two reports apart."""
-    tuning = results.get("tuning")
     terms = {
-        "command": results.get("command") or (tuning and tuning.get("command")),
-        "tool": results.get("tool") or (tuning and tuning.get("tool")),
+        "command": results.get("command"),
+        "tool": results.get("tool"),
         "data set (SHA-256)": results["dataset"].get("sha256") or MISSING,
         "report.json (SHA-256)": sha256,
     }

@@ -1,11 +1,10 @@
-"""Sentences of a report: which strategy is best here, and whether to ship the tuned one or keep the default."""
+"""The caveat of a report: what else may be as good as the best."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from steelyard_eval.common.documents.results import ResultRecord
-from steelyard_eval.common.documents.tuning import TuningDocument
 from steelyard_eval.common.markup import listed
 from steelyard_eval.measures.statistics import TIE
 
@@ -22,15 +21,6 @@ def caveat(means: Mapping[str, ResultRecord], baseline: str) -> str:
     its = "their intervals overlap" if len(rivals) == 1 else "their intervals overlap with its own"
     tested = "Only differences from the baseline were tested"
     return f"{tested}: no test separates {best[0]} from {listed(rivals)}; {its}."
-
-
-def decision(tuning: TuningDocument) -> str:
-    """Return the sentence of a tuning; for a document without one, its verdict in words."""
-    if tuning.get("sentence"):
-        return tuning["sentence"]
-    leads = {"ship": "Use the tuned strategy", "try": "Try the tuned strategy, unproven"}
-    lead = leads.get(tuning["verdict"], "Keep the current one")
-    return f"{lead}: the document has no promise; tune again for one."
 
 
 def _best(means: Mapping[str, ResultRecord]) -> list[str]:
