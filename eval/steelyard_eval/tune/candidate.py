@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -33,18 +33,17 @@ class Candidate:
         self.objective = Objective.of(self.form, measure)
         self.start = on_simplices(self.form.weights, self.form, self.branches)
 
-    def plateau(self, queries: Bools) -> tuple[float, ...]:
+    def plateau(self) -> tuple[float, ...]:
         """Between which values, as written, the first weight that moves can lie without a change of the mean.
 
-        The mean is over the queries where bool[Q] is true; the other weights of the branch stay in proportion.
-        Empty when nothing moves.
+        The other weights of the branch stay in proportion. Empty when nothing moves.
         """
         if not self.branches:
             return ()
         branch = self.branches[0]
         first = int(branch[0])
-        mean = float(self.objective.values(self.start)[queries].mean())
-        plateau = self.line_of(branch, first).curve(queries).around(float(self.start[first]), mean)
+        mean = float(self.objective.values(self.start).mean())
+        plateau = self.line_of(branch, first).curve().around(float(self.start[first]), mean)
         return plateau.low * float(self.total[first]), plateau.high * float(self.total[first])
 
     def line_of(self, branch: Indices, s: int) -> Sweep:

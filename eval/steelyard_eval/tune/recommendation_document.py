@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
@@ -99,7 +97,6 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
     values = case.layout.values(case.picked, [case.metric])[case.metric]
     known = case.layout.recorded(case.picked)
     candidate = candidate_of(known.table, case.picked, known.judgments, case.metric)
-    every = np.ones(len(case.queries), dtype=bool)
     today, dropped = None, []
     if case.only and case.config:
         of = case.layout.recorded(case.config)
@@ -111,9 +108,9 @@ def _chosen(case: RecommendationCase) -> ChosenRecord | None:
         "strategy": str(case.picked.effective),
         "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.evidence.groups.tolist()), len(values)),
-        "plateau": list(candidate.plateau(every)),
+        "plateau": list(candidate.plateau()),
         **({"dropped": [str(change) for change in dropped]} if dropped else {}),
-        **curve_of(candidate, every, today),
+        **curve_of(candidate, today),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Indices
+from steelyard.base.arrays import Indices
 from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint, CurveRecord
 from steelyard_eval.tune.candidate import Candidate
 from steelyard_eval.weights.exact.curve import Curve
@@ -12,7 +12,7 @@ from steelyard_eval.weights.exact.curve import Curve
 POINTS = 400
 
 
-def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = None) -> CurveRecord:
+def curve_of(candidate: Candidate, current: Candidate | None = None) -> CurveRecord:
     """The objective along the first weight that moves, the others of its sum in proportion.
 
     `curve` has the widest steps; it is empty where nothing moves. `axis` names the weight, where the
@@ -31,7 +31,7 @@ def curve_of(candidate: Candidate, queries: Bools, current: Candidate | None = N
         "current": None if current is None else _share(current, names, total),
     }
     line = candidate.line_of(branch, first)
-    return {"curve": steps_of(line.curve(queries), total), "axis": axis}
+    return {"curve": steps_of(line.curve(), total), "axis": axis}
 
 
 def _names(candidate: Candidate, branch: Indices) -> list[str]:

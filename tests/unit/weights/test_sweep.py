@@ -24,9 +24,9 @@ FIRST, SECOND = np.array([1.0, 0.0]), np.array([0.0, 1.0])
 GRIDS = (11, 101, 1001, 10001)
 
 
-def swept(form, name, queries=None):
+def swept(form, name):
     """The line on which the first of two weights goes from 0 to 1, the second from 1 to 0."""
-    return segment(Objective.of(form, measure(name), queries), SECOND, FIRST)
+    return segment(Objective.of(form, measure(name)), SECOND, FIRST)
 
 
 def weights(t):
@@ -164,20 +164,6 @@ def test_hard_forms_have_their_ends_and_best_right(columns, grades, name):
     assert curve.ends == pytest.approx([directly(form, name, weights(t)).mean() for t in (0, 1)], abs=1e-12)
     for at, middle in wide_intervals(curve):
         assert curve.values[at] == pytest.approx(directly(form, name, weights(middle)).mean(), abs=1e-12)
-
-
-@given(drawn_forms(), st.sampled_from(MEASURES), st.integers(0, 63))
-def test_a_fold_of_a_sweep_is_the_sweep_of_the_fold(form, name, bits):
-    fold = np.array([bits >> q & 1 for q in range(form.queries)], dtype=bool)
-    fold[0] |= not fold.any()
-
-    masked, sliced = swept(form, name).curve(fold), swept(form, name, fold).curve()
-
-    np.testing.assert_array_equal(masked.edges, sliced.edges)
-    np.testing.assert_array_equal(masked.values, sliced.values)
-    assert masked.ends == sliced.ends
-    for at, middle in wide_intervals(sliced)[:5]:
-        assert sliced.values[at] == pytest.approx(directly(form, name, weights(middle))[fold].mean(), abs=1e-12)
 
 
 def test_among_equal_plateaus_the_nearest_is_chosen_in_its_middle():

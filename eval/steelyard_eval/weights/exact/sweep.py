@@ -2,7 +2,7 @@
 
 For fixed columns a score is linear in the weights, so along ``weights(t) = start + t * direction`` every row's
 score is a straight line and ranks change only where two lines cross (`crossings`). One sorted list of changes,
-each with its query, then gives the mean of any set of queries: a cross-validation fold is a mask over them.
+each with its query, then gives the mean at any point of the line.
 
 Values apply to open intervals; those no wider than 1e-9 count as part of the crossing that they are at. The two
 end points have their own values, ties by row index. Exact means up to the rounding of two scores in float64: rows
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.weights.exact.crossings import order_ties, rank_steps, value_changes
 from steelyard_eval.weights.exact.curve import Curve
 from steelyard_eval.weights.exact.objective import Objective
@@ -46,16 +46,13 @@ class Sweep:
     start: Floats
     ends: Floats
 
-    def curve(self, queries: Bools | None = None) -> Curve:
-        """Return the mean as a function of t, over all queries or those where `queries` (bool[Q]) is true."""
-        chosen = slice(None) if queries is None else queries
-        changes = slice(None) if queries is None else queries[self.query]
-        count = len(self.start[chosen])
-        steps = np.concatenate(([0.0], np.cumsum(self.change[changes])))
+    def curve(self) -> Curve:
+        """Return the mean over all queries as a function of t."""
+        steps = np.concatenate(([0.0], np.cumsum(self.change)))
         return Curve(
-            edges=np.concatenate(([self.low], self.at[changes], [self.high])),
-            values=(self.start[chosen].sum() + steps) / count,
-            ends=(float(self.ends[0, chosen].mean()), float(self.ends[1, chosen].mean())),
+            edges=np.concatenate(([self.low], self.at, [self.high])),
+            values=(self.start.sum() + steps) / len(self.start),
+            ends=(float(self.ends[0].mean()), float(self.ends[1].mean())),
         )
 
     def values(self, t: float) -> Floats:
