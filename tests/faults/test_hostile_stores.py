@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from steelyard.base.errors import DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.importers import load_store
-from steelyard_eval.importers.pickled import MOST, TooMuchError, Unpacking
+from steelyard_eval.importers.pickled import MOST, SharedTooMuchError, Unpacking
 from steelyard_eval.importers.source import read_yaml
 
 spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
@@ -58,7 +58,7 @@ BOMBS = {
 def test_a_pickle_that_shares_its_way_to_gigabytes_is_refused(kind):
     raw = pickle.dumps(BOMBS[kind], 4)
     assert len(raw) < 1_000_000
-    with pytest.raises(TooMuchError):
+    with pytest.raises(SharedTooMuchError):
         Unpacking().plain(raw)
 
 
@@ -67,7 +67,7 @@ def test_the_points_of_a_store_share_a_budget():
     unpacking, raw = Unpacking(), pickle.dumps(["x" * 1000] * 8000, 4)
     for _ in range(7):
         unpacking.plain(raw)
-    with pytest.raises(TooMuchError):
+    with pytest.raises(SharedTooMuchError):
         for _ in range(5):
             unpacking.plain(raw)
 

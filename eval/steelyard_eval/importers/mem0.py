@@ -16,7 +16,7 @@ from steelyard.base.errors import DataError, shown
 from steelyard_eval.importers.base import BROKEN, Imported, Importer, Record, filled
 from steelyard_eval.importers.columns import fitted
 from steelyard_eval.importers.database import Database
-from steelyard_eval.importers.pickled import TooMuchError, Unpacking
+from steelyard_eval.importers.pickled import SharedTooMuchError, Unpacking
 from steelyard_eval.importers.qdrant import is_server, scrolled
 from steelyard_eval.importers.source import ForeignStore
 
@@ -67,7 +67,7 @@ def _stored(source: ForeignStore) -> Iterator[object]:
                     yield unpacking.plain(row["point"]) if isinstance(row["point"], bytes) else None
                 except (ValueError, TypeError):
                     yield None
-                except TooMuchError:
+                except SharedTooMuchError:
                     raise DataError(
                         f"{source}: {shown(name)} has points that unpack to far more than they are; "
                         "export the collection from Qdrant itself"

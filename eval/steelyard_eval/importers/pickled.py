@@ -36,7 +36,7 @@ _CONSTANTS: dict[str, Callable[[], object]] = {
 _IGNORED = frozenset(("PROTO", "FRAME"))
 
 
-class TooMuchError(Exception):
+class SharedTooMuchError(Exception):
     """The pickles of a store unpack to more than its budget."""
 
 
@@ -49,13 +49,13 @@ class Unpacking:
     def plain(self, raw: bytes) -> object:
         """The value; ValueError for a pickle that needs more than plain values, is cut short, or too deep.
 
-        Raises TooMuchError when all values so far are more, written out, than their bytes may unpack to.
+        Raises SharedTooMuchError when all values so far are more, written out, than their bytes may unpack to.
         """
         value = _value(raw)
         self._given += len(raw)
         self._spent += _written_out(value, {})[0]
         if self._spent > budget(self._given):
-            raise TooMuchError
+            raise SharedTooMuchError
         return value
 
 
