@@ -16,6 +16,7 @@ from evidence_matrices import Collection
 from evidence_rows import GROUPS
 
 from steelyard_eval.measures.statistics import compare_paired, difference_interval, mean_interval
+from steelyard_eval.recording.workspace import judged
 
 SIZES = (20, 59, 300)
 PAIRS = (("RRF", "echovault"), ("vector", "bm25"), ("soleri", "moltnet"), ("weighted sum", "spec_kit"))
@@ -64,10 +65,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"))
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--sets", nargs="+", default=[*itertools.chain(*GROUPS.values())], metavar="NAME")
     asked = parser.parse_args()
     rng = np.random.default_rng(0)
     means, changes, wrong = {n: [] for n in SIZES}, {n: [] for n in SIZES}, {n: [] for n in SIZES}
-    for name in itertools.chain(*GROUPS.values()):
+    for name in asked.sets:
         values = values_of(Collection(name, asked.folder))
         for n in SIZES:
             means[n] += [covers(own, mean_interval, n, asked.draws, rng) for own in values.values()]
@@ -82,7 +84,7 @@ def main():
         own = np.array(wrong[n])
         print(f"false better n={n:<4} {len(own):>4} cells: mean {own.mean():.1%}, most {own.max():.1%}")
     locomo = Collection("locomo", asked.folder)
-    queries = [query for query in locomo.space.dataset.queries if query.id in locomo.space.dataset.qrels]
+    queries = judged(locomo.space.dataset, locomo.space.dataset.queries)
     groups = np.array([query.id.split(":")[0] for query in queries])
     own = locomo.families().currents
     pairs = itertools.combinations(CURRENTS, 2)

@@ -25,8 +25,7 @@ RUN = {
     "feedback": ["FEEDBACK=--minutes 0.01 --seeds 1"],
     "curves": ["EVIDENCE=--minutes 0.01 --sets cranfield"],
     "evidence": ["EVIDENCE=--minutes 0.01 --part few"],
-    "priors": ["EVIDENCE=--part priors"],
-    "coverage": ["EVIDENCE=--draws 2"],
+    "coverage": ["EVIDENCE=--draws 2 --sets cranfield"],
     "bench-large": ["LARGE=--entries 500 --queries 20 --systems bm25"],
     "identity": ["IDENTITY=--minutes 0.01 cranfield"],
     "fuzz": [SHORT],
@@ -46,6 +45,7 @@ SKIPPED = {
     "lab": "it is a server that stays",
     "bench": "tests/benchmarks/test_bench.py runs it; its other scripts take minutes at any size",
     "parity": "it needs STEELYARD_ORACLES, and tests/parity runs what it prints",
+    "priors": "it lays out weights on every collection; `coverage` does so by the same code",
     "leaderboard": "it needs the lists of real collections; tests/benchmarks/test_leaderboard.py has its parts",
     "validation": "it needs real collections; tests/benchmarks/test_validation.py has its parts",
 }
@@ -57,9 +57,11 @@ def targets():
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy, so that no figure of a campaign and no page changes here."""
+    """A copy, so that no page changes here; without what campaigns found before, on which they would go on."""
     place = tmp_path_factory.mktemp("checkout")
-    left = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "evidence")
+    left = shutil.ignore_patterns(
+        ".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "evidence", "campaigns"
+    )
     shutil.copytree(ROOT, place / "own", ignore=left)
     for name in COLLECTIONS:
         shutil.copytree(ROOT / "qrels" / "starter", place / "data" / name)

@@ -175,14 +175,15 @@ def test_init_says_what_an_existing_baseline_gates(tiny, monkeypatch):
 
 def test_init_says_what_to_commit_and_where_github_finds_no_workflow(tiny, monkeypatch):
     find_system("fts").config(10).save("search-weights.json")
-    found = run("init", "tiny", "--current", "search-weights.json").stdout
+    origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
+    found = run("init", "tiny", "--current", "search-weights.json", *origin).stdout
     files = "reports/baseline.history.jsonl reports/baseline.json .github/workflows/relevance.yml"
     assert f"commit what the gate reads: git add tiny search-weights.json {files}\n" in found
     assert "note: GitHub" not in found
     (tiny.parent / "deep").mkdir()
     (tiny.parent / ".git").mkdir()
     monkeypatch.chdir("deep")
-    found = run("init", "../tiny", "--current", "fts").stdout
+    found = run("init", "../tiny", "--current", "fts", *origin).stdout
     assert "note: GitHub runs only workflows at the top of a repository" in found
     assert "note: the workflow names ../tiny" not in found  # which is in the repository
     assert "note: the workflow names /" in run("init", tiny).stdout
@@ -223,7 +224,8 @@ def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing
     assert refused.exit_code == 2
     assert "reports/baseline.json gates the data set 'tiny', not 'other'" in refused.output
     options = refused.output.split("for a gate of its own add ")[1].split()
-    assert run("init", other, "--current", "bm25", *options).exit_code == 0
+    origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
+    assert run("init", other, "--current", "bm25", *options, *origin).exit_code == 0
     assert [run("gate", other, *options[:2]).exit_code, run("gate", tiny).exit_code] == [0, 0]
     assert "other" in Path(options[3]).read_text()
 
