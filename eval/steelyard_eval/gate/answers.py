@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
 from pathlib import Path
@@ -111,8 +111,6 @@ class GateAnswers:
         float64[3, Q].
     broken : tuple of mapping
         For every query the promises that its list breaks; see `invariants`.
-    recorded : SignalTable or None
-        What the configuration was replayed on.
     answered : tuple of str
         The queries that nothing answers and that show something all the same.
     lost : mapping or None
@@ -126,7 +124,6 @@ class GateAnswers:
     values: Values
     broken: tuple[Mapping[str, int], ...]
     notices: tuple[str, ...] = ()
-    recorded: SignalTable | None = field(default=None, repr=False)
     answered: tuple[str, ...] = ()
     lost: Mapping[str, float] | None = None
 
@@ -184,7 +181,7 @@ class Field:
         values = measure(run.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(run)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices))
         bare = replace(config, finish=without_floors(config.finish))
         if bare.finish == config.finish:
             return answers

@@ -71,17 +71,6 @@ class Gating(Reported[GateDocument]):
         queries = next((row["worst"] for row in rows if row["worst"]), [])
         return pd.DataFrame(queries, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
 
-    def history(self) -> pd.DataFrame:
-        """Return a row for each update of the baseline and contender, oldest first: who, why, and its nDCG@10."""
-        import pandas as pd
-
-        rows = [
-            {**line, "label": label, "nDCG@10": contender["now"]["nDCG@10"]}
-            for line in self.record["history"]
-            for label, contender in line["contenders"].items()
-        ]
-        return pd.DataFrame(rows, columns=["date", "who", "because", "comparable", "label", "nDCG@10"])
-
     def __str__(self) -> str:
         return text(self.record)
 

@@ -220,7 +220,8 @@ def moved_since_last(dataset: Dataset) -> list[str]:
                 del now["provenance"]
             told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
-            doubtful = dataset.complete and not any(labels == dataset.qrels for _, labels in kept_labels(dataset))
+            replaced = kept_labels(dataset)
+            doubtful = dataset.complete and not (replaced and replaced[1] == dataset.qrels)
             return [*lines, *(_incomplete(before.get("labels", {}), dataset.qrels) if doubtful else ())]
     return []
 

@@ -27,7 +27,6 @@ from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.show.report import write_report
 from steelyard_eval.show.runs_kept import trends
 from steelyard_eval.show.runs_paired import causes
-from steelyard_eval.tune.replaced import keep_back
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
 
@@ -615,85 +614,6 @@ def test_the_number_of_a_deleted_run_is_given_to_no_other(folder):
         assert {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")} == {*TABLES}
 
 
-def test_a_run_is_written_to_the_file_that_was_named_and_to_no_other(folder):
-    """Under try the thing to try; what stood there is copied, unless a kept run or the new file has it."""
-    data, out = sy.load(folder), folder / "w.json"
-    one, two = (weights(name).to_json() for name in ("bm25", "fts"))
-    for own in ({"config": one, "attempt": two}, {"config": one, "attempt": None}):
-        keep(data.dataset, "tune", document(), own)
-    there = {*folder.iterdir()}
-
-    def said(run):
-        *lines, check = CliRunner().invoke(main, ["runs", str(folder), run, "--out", str(out)]).stdout.splitlines()
-        assert check == f"to check it: steelyard compare {folder} {out}"
-        return lines
-
-    assert said("1") == [f"written: {out}, with fts"]
-    assert (json.loads(out.read_text()), {*folder.iterdir()} - there) == (two, {out})
-    again = f"steelyard runs {folder} 1 --out {out}"
-    assert said("2") == [
-        f"written: {out}, with bm25",
-        f"{out}: replaced; to undo: {again}",
-    ]
-    assert json.loads(out.read_text()) == one
-    for number in (1, 2):
-        out.write_text(f"mine {number}")
-        copy = folder / f"w.before-{number}.json"
-        assert said("1")[1:] == [f"{out}: replaced; to undo: cp {copy} {out}"]
-        assert copy.read_text() == f"mine {number}"
-    out.write_text(json.dumps(two | {"provenance": {"by": "hand"}}))
-    assert said("1") == [f"written: {out}, with fts"]
-    assert data.runs().save_weights(2, out) == out
-
-
-def test_what_is_replaced_says_of_which_other_data_set_it_was(folder, monkeypatch):
-    """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
-    monkeypatch.chdir(folder)
-    data, file = sy.load(folder).dataset, Path("search-weights.json")
-    for name, said in (("other", ", it was of the data set 'other'"), ("mine", ""), ("", "")):
-        replace(weights("fts"), provenance={"dataset": name}).save(file)
-        (line,) = keep_back(data, {file: weights("bm25")})
-        assert line.startswith(f"{file}: replaced{said}; to undo: cp search-weights.before-")
-
-
-def test_what_an_earlier_run_left_is_named_with_how_to_have_it_again(folder, monkeypatch):
-    """A kept run has the first of three that are removed, none the second, the new file the third."""
-    monkeypatch.chdir(folder)
-    data = sy.load(folder).dataset
-    keep(
-        data, "recommend", document(), {"config": weights("vector").to_json(), "attempt": weights("fts").to_json()}
-    )
-    files = [Path(f"{name}.json") for name in ("run", "none", "same")]
-    for file, name in zip(files, ("fts", "vector", "bm25"), strict=True):
-        weights(name).save(file)
-    assert keep_back(data, {**dict.fromkeys(files), Path("new.json"): weights("bm25")}) == [
-        f"run.json: removed; to undo: steelyard runs {folder} 1 --out run.json",
-        "none.json: removed; to undo: cp none.before-1.json none.json",
-        "same.json: removed, it was of an earlier run",
-    ]
-    assert SearchConfig.load("none.before-1.json") == weights("vector")
-    used = Path("w.current.json")  # of a try the file beside it has what was run
-    weights("vector").save(used)
-    assert keep_back(data, {used: None})[0].endswith(f"to undo: steelyard runs {folder} 1 --out {used}")
-    assert sy.load(folder).runs().file(1, used) == weights("vector")
-    (folder / FOLDER / FILE).write_bytes(b"no database")
-    assert "cp run.before-1.json run.json" in keep_back(data, {files[0]: None})[0]
-
-
-def test_python_loses_no_weights_and_json_tells_what_was_replaced(folder, monkeypatch, caplog):
-    monkeypatch.chdir(folder)
-    keep(sy.load(folder).dataset, "tune", document(), {"config": weights("fts").to_json(), "attempt": None})
-    out = Path("w.json")
-    weights("bm25").save(out)
-    assert sy.load(folder).runs().save_weights(1, out) == out
-    assert SearchConfig.load("w.before-1.json") == weights("bm25")
-    assert "to undo: cp w.before-1.json w.json" in caplog.text
-    weights("vector").save(out)
-    ended = CliRunner().invoke(main, ["runs", str(folder), "1", "--out", str(out), "--json"])
-    (line,) = json.loads(ended.stdout)["replaced"]
-    assert line.endswith("to undo: cp w.before-2.json w.json")
-
-
 def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
     (folder / "corpus.jsonl").write_text("\n".join([*CORPUS, '{"id": "m3", "text": "green tea leaves"}']) + "\n")
     (folder / "queries.jsonl").write_text('{"id": "q1", "text": "secrets"}\n{"id": "q2", "text": "coffee"}\n')
@@ -704,7 +624,7 @@ def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(fold
     ended = CliRunner().invoke(main, ["tune", str(folder), "--embedder", "lsa", "--out", str(out)])
     said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
     assert said in ended.stderr
-    for copy in (tmp_path / "w.before-1.json", tmp_path / "w.try.before-1.json"):
+    for copy in (tmp_path / "w.json.bak", tmp_path / "w.try.json.bak"):
         assert f"to undo: cp {copy}" in ended.stdout
         assert SearchConfig.load(copy) == weights("bm25")
     named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
@@ -1036,16 +956,3 @@ def test_a_run_is_held_against_one_of_the_same_job_and_last_against_a_gate_that_
     for run in ("6", "5", "3", "1"):
         CliRunner().invoke(main, ["runs", str(folder), run, "--delete"])
     assert list(sy.load(folder).runs().to_frame()["changed since run"])[-1] == "4: weights"
-
-
-def test_weights_that_are_replaced_are_those_of_the_run_that_chose_them(folder, monkeypatch):
-    """Run 1 chose them, run 2 chose others, run 3 measured them."""
-    monkeypatch.chdir(folder)
-    data, file = sy.load(folder).dataset, Path("w.json")
-    for kind, strategy in (("recommend", "bm25"), ("recommend", "fts"), ("compare", "bm25")):
-        keep(data, kind, document(), {"config": weights(strategy).to_json()})
-    weights("bm25").save(file)
-    again = f"steelyard runs {folder} {{}} --out w.json"
-    assert keep_back(data, {file: weights("vector")}) == [f"w.json: replaced; to undo: {again.format(1)}"]
-    CliRunner().invoke(main, ["runs", str(folder), "1", "--delete"])
-    assert keep_back(data, {file: weights("vector")}) == [f"w.json: replaced; to undo: {again.format(3)}"]
