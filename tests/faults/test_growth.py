@@ -96,7 +96,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/tune/replaced.py": "copies the weights that it replaces",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
-    "steelyard_eval/recording/revision.py": "two lines of git's own files",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
     "steelyard_eval/vaults/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/importers/qdrant.py": "pages of at most 16 MB, each read once by the endpoint's own reader",

@@ -231,20 +231,13 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
 
 
 def by_query(many: Sequence[GateAnswers], queries: Sequence[Query]) -> dict[str, object]:
-    """nDCG@10 of each contender on each query, and its lists, as the documents of comparisons have them."""
+    """nDCG@10 of each contender on each query, as the documents of comparisons have it."""
     values = {one.label: one.values.ndcg.tolist() for one in many}
-    lists = {one.label: [{"entries": [id_ for id_, _ in ranked]} for ranked in one.lists] for one in many}
-    ids = [query.id for query in queries]
-    return {
-        "per_query": [
-            {"id": id_, "values": {label: own[i] for label, own in values.items()}} for i, id_ in enumerate(ids)
-        ],
-        "rankings": {
-            "lists": [
-                {"label": label, "queries": dict(zip(ids, own, strict=True))} for label, own in lists.items()
-            ]
-        },
-    }
+    rows = [
+        {"id": query.id, "values": {label: own[i] for label, own in values.items()}}
+        for i, query in enumerate(queries)
+    ]
+    return {"per_query": rows}
 
 
 def about(answers: GateAnswers) -> GatedConfiguration:

@@ -18,7 +18,6 @@ from steelyard_eval.common.documents.gate import (
     GatedMetric,
     GatedRecord,
     LostQuery,
-    SliceChange,
     SliceRecord,
 )
 from steelyard_eval.common.markup import counted
@@ -41,6 +40,7 @@ WORST = 10
 LEAST = 5
 """Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
+ANOTHER = "another platform than the baseline's"
 OF_QUALITY = ("identity", "unchanged", "baseline", "anchor")
 """Findings that say by themselves whether quality held."""
 
@@ -201,11 +201,6 @@ class Contest:
             return [_finding("identity", "mismatch", f"{where}, on another platform")]
         return [_finding("identity", "fail", f"{where}: something is not deterministic")]
 
-    @property
-    def _platform(self) -> list[str]:
-        """How this platform is another than the baseline's, where it could matter."""
-        return [f"another platform than the baseline's: {self.elsewhere}"] if self.elsewhere else []
-
     def _quality(self) -> list[FindingRecord]:
         moved = not self.elsewhere and (self.now.values.matrix != self.kept.values.matrix).any()
         if not self.lists_changed.any() and not moved:
@@ -257,22 +252,26 @@ class Contest:
         for name in ("category", "intent"):
             labels = np.array([getattr(query, name) for query in self.queries])
             for value in sorted({label for label in labels.tolist() if label}):
-                rows.append({"field": name, "value": value, **self._slice(labels == value)})
+                inside = labels == value
+                found = self._judged(self.kept.values, inside)
+                p = found.p_worse if found.free + 1 >= LEAST else None
+                size = int(inside.sum())
+                rows.append(
+                    {
+                        "field": name,
+                        "value": value,
+                        "queries": size,
+                        "delta": found.ndcg,
+                        "p": p,
+                        "p_adjusted": None,
+                        "worse": False,
+                    }
+                )
         tested = [(row, p) for row in rows if (p := row["p"]) is not None]
         corrected = benjamini_hochberg([p for _, p in tested]).tolist() if tested else []
         for (row, _), p in zip(tested, corrected, strict=True):
             row["p_adjusted"], row["worse"] = p, p < ALPHA and row["delta"] < -SMALL
         return rows
-
-    def _slice(self, inside: Bools) -> SliceChange:
-        ruling = self._judged(self.kept.values, inside)
-        return {
-            "queries": int(inside.sum()),
-            "delta": ruling.ndcg,
-            "p": ruling.p_worse if ruling.free + 1 >= LEAST else None,
-            "p_adjusted": None,
-            "worse": False,
-        }
 
     def worst(self) -> list[LostQuery]:
         """The queries that lost most nDCG@10, with both rankings."""
@@ -317,7 +316,7 @@ class Contest:
             "slices": self.slices,
             "broken": self.newly_broken,
             "worst": self.worst(),
-            "notices": [*self.now.notices, *self._platform],
+            "notices": [*self.now.notices, *([f"{ANOTHER}: {self.elsewhere}"] if self.elsewhere else [])],
             "power": self.power.record(),
         }
 

@@ -15,7 +15,6 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, s
 from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import only_weights
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
@@ -105,7 +104,7 @@ class Gate:
         answers = self._field(baseline).run(asked)
         contests = [self._contest(now, kept, baseline) for now, kept in zip(answers, pairs, strict=True)]
         found = document(self._setup(baseline), contests)
-        return Gating(found, by_query(answers, self.queries(baseline)), only_weights(one.one for one in asked))
+        return Gating(found, by_query(answers, self.queries(baseline)))
 
     def update(
         self,

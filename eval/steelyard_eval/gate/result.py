@@ -24,12 +24,10 @@ STRICT = 3
 class Gating(Reported[GateDocument]):
     """The result of a gate. `record` is the JSON document; docs/gate.md describes it.
 
-    `by_query` has what kept runs hold of each query, as documents of comparisons have it; `weights` is the only
-    weights file, for them, too.
+    `by_query` has what kept runs hold of each query, as documents of comparisons have it.
     """
 
     by_query: Mapping[str, object] = field(default_factory=dict)
-    weights: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:

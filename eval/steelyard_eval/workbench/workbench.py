@@ -595,8 +595,7 @@ class Workbench:
         Returns
         -------
         Runs
-            The kept runs: a table, `one(run)`, `changed(before, after)`, `save_weights(run, path)`, and the trend
-            as `plot()`.
+            The kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
 
         Raises
         ------
@@ -608,7 +607,7 @@ class Workbench:
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
         document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
-        keep(self.dataset, kind, document, getattr(found, "weights", None))
+        keep(self.dataset, kind, document)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

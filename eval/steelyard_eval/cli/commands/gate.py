@@ -102,7 +102,7 @@ def gate(
             _update(gate_, named, because, accept_worse, as_json)
             return
         gating = gate_.check(named)
-        keep(data, "gate", {**gating.to_json(), **gating.by_query}, gating.weights)
+        keep(data, "gate", {**gating.to_json(), **gating.by_query})
     for notice in gating.record["notices"]:
         note(notice)
     faces.write(gating.record, strict=strict)

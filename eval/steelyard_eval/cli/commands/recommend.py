@@ -106,7 +106,7 @@ def tune(
     data = load(dataset, intents).embedded_by(options["embedder"])
     result = run_tune(data, contender or by or None, strategy, **options)
     result, floors = floored(result, data, floor, options["embedder"])
-    keep(data, "tune", result.to_json(), result.weights)
+    keep(data, "tune", result.to_json())
     for notice in (*result.record["notices"], *floors):
         if notice not in result.aside:
             note(notice)
@@ -171,7 +171,7 @@ def recommend(
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
     document = answer.to_json()
-    keep(data, "recommend", document, answer.weights)
+    keep(data, "recommend", document)
     for notice in (*document["notices"], *floors):
         if notice not in answer.aside:
             note(notice)

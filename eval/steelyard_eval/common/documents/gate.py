@@ -51,21 +51,16 @@ class AgainstRecord(Ends):
     limit: NotRequired[float | None]
 
 
-class SliceChange(TypedDict):
-    """The change of nDCG@10 of some queries; `p` is None of too few, `worse` says that it fell beyond doubt."""
+class SliceRecord(TypedDict):
+    """The change of nDCG@10 of a category or an intent; `p` is None of too few, `worse`: it fell beyond doubt."""
 
+    field: str
+    value: str
     queries: Count
     delta: float
     p: NotRequired[float | None]
     p_adjusted: NotRequired[float | None]
     worse: bool
-
-
-class SliceRecord(SliceChange):
-    """The same of the queries of a category or an intent."""
-
-    field: str
-    value: str
 
 
 class BrokenPromise(TypedDict):
