@@ -40,7 +40,7 @@ def assert_no_regression(
     strict : bool
         Whether inconclusive fails, too.
     options
-        budget, block_slices, embedder, split, limit, seed.
+        budget, block_slices, embedder, split, limit.
 
     Raises
     ------

@@ -10,8 +10,7 @@ from evidence_matrices import DATA, Collection
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.gate.answers import Asked, GateAnswers, deeper, scored
-from steelyard_eval.gate.power import planted
+from steelyard_eval.gate.answers import deeper
 from steelyard_eval.gate.values import measure
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import judged
@@ -96,49 +95,3 @@ def _measured(name, folder):
             rows.append(measure(shown.ranked, deep.ranked, dataset.qrels).matrix.astype(np.float32))
             names.append(f"{system}: {config.effective}")
     return np.array(rows), names
-
-
-BASES = (
-    ("plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
-    ("plain", "rrf(bm25, vector, k=60)"),
-    ("plain", "bm25"),
-    ("echovault", None),
-    ("moltnet", None),
-)
-"""Whose power statement is compared with the truth."""
-
-
-def regressions(name, folder):
-    """A list of (float64[3, Q] base, {name: float64[3, Q] planted difference}) of a collection, as the gate
-    plants."""
-    path = folder / f"{name}.planted.npz"
-    if not path.exists():
-        draft = path.with_suffix(".draft.npz")
-        np.savez(draft, **_planted(name, folder))
-        draft.rename(path)
-    with np.load(path) as found:
-        own = {key: found[key] for key in found.files}
-    bases = sorted({key.split("|")[0] for key in own})
-    found = []
-    for base in bases:
-        names = [key for key in own if key.startswith(f"{base}|") and key != f"{base}|"]
-        found.append((own[f"{base}|"], {key.split("|")[1]: own[key] - own[f"{base}|"] for key in names}))
-    return found
-
-
-def _planted(name, folder):
-    collection = Collection(name, folder)
-    dataset = load(DATA / name)
-    by_id = {query.id: query for query in dataset.queries}
-    found = {}
-    for at, (system, strategy) in enumerate(BASES):
-        own = collection.config(system, strategy)
-        table, _ = collection.table(own, [own])
-        queries = [by_id[id_] for id_ in table.queries]
-        shown, deep = replay(table, own), replay(table, deeper(own))
-        values = measure(shown.ranked, deep.ranked, dataset.qrels)
-        answers = GateAnswers(Asked.of(system), own, scored(shown), scored(deep), values, (), (), table)
-        found[f"{at}|"] = values.matrix
-        for planting, matrix_ in planted(answers, dataset, queries, 0):
-            found[f"{at}|{planting}"] = matrix_
-    return found

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("engine", "eval", "qrels", "reports/baseline.json", "reports/baseline.history.jsonl")
+COPIED = ("engine", "eval", "qrels", "reports/baseline.json")
 ENGINE = "engine/steelyard"
 COMMAND = ("-m", "steelyard_eval", "gate", "qrels/starter", "--json", "-q")
 

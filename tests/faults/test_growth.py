@@ -37,7 +37,6 @@ from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.gate.history import continued, history_text, load_history
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_soleri, from_ubi
 from steelyard_eval.learn.reader import Known, read_log
@@ -67,7 +66,6 @@ READERS = {
     "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
     "steelyard_eval/datasets/memories.py": "test_memory_files[participants]",
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
-    "steelyard_eval/gate/history.py": "test_other_files[history]",
     "steelyard_eval/extensions/importers/basic_memory.py": "test_the_folders_of_a_program",
     "steelyard_eval/extensions/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
@@ -98,7 +96,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/tune/replaced.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
-    "steelyard_eval/recording/revision.py": "two lines of git's own files",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
     "steelyard_eval/extensions/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
@@ -423,24 +420,15 @@ def baseline(n):
     }
     kept = {"label": "a", "kind": "system", "written": "fts", "strategy": "fts", "limit": 1, "configuration": "",
             "deep": True, "anchor_date": "", "anchor_deep": True, "lists": [own] * n}  # fmt: skip
-    names = ("tool", "date", "dataset", "split", "embedder", "dialect", "platform", "history")
+    names = ("tool", "date", "dataset", "split", "embedder", "dialect", "platform", "because")
     record = {**dict.fromkeys(names, ""), "schema_version": 1, "limit": 1, "contenders": [kept]}
     record["hashes"] = dict.fromkeys(("corpus", "queries", "labels", "sources"), "")
     return json.dumps({**record, SEAL: hashed(record)})
 
 
-def history(n):
-    keys = ("date", "who", "because", "tool", "accepted_worse", "comparable", "hashes", "contenders")
-    found = []
-    for _ in range(n):
-        found = continued(found, dict.fromkeys(keys, ""))
-    return history_text(found)
-
-
 OTHERS = {
     "baseline": (baseline, lambda path: load_baseline(path, "")),
     "baseline, a key twice": (STRICT["every key twice"], lambda path: load_baseline(path, "")),
-    "history": (history, load_history),
     "judgments": (
         lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
         read_judgments,

@@ -14,7 +14,6 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -135,36 +134,9 @@ def _encoded(path: Path, text: str | bytes) -> bytes:
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
-def spare(file: Path, held: bytes) -> Path:
-    """Where to keep what a file held: ``name.before-1.json``, or the next number that is free or has it."""
-    return spares({file: held})[file]
-
-
-def spares(held: Mapping[Path, bytes]) -> dict[Path, Path]:
-    """The same for several files, whose copies have one number."""
-    named = zip(*map(_spares, held), strict=False)
-    free = (
-        names
-        for names in named
-        if all(
-            not os.path.lexists(name) or _holds(name, old) for name, old in zip(names, held.values(), strict=True)
-        )
-    )
-    return dict(zip(held, next(free), strict=True))
-
-
-def spared(file: Path) -> list[Path]:
-    """The copies of a file that are there under the names of `spare`, the last first."""
-    return [*takewhile(os.path.lexists, _spares(file))][::-1]
-
-
-def _spares(file: Path) -> Iterator[Path]:
-    return (file.with_name(f"{file.stem}.before-{number}{file.suffix}") for number in count(1))
-
-
-def _holds(copy: Path, held: bytes) -> bool:
-    """Whether a copy that is there already, such as that of a killed command, is the same."""
-    return copy.is_file() and copy.stat().st_size == len(held) and copy.read_bytes() == held
+def spare(file: Path) -> Path:
+    """Where what a file holds is kept before it is replaced: beside it, as ``name.json.bak``."""
+    return file.with_name(f"{file.name}.bak")
 
 
 def regular_target(path: Path) -> Path:

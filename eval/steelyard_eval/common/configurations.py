@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,12 +94,6 @@ class Named:
                 f"({', '.join(setting.lists)}); write a strategy over these"
             )
         return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
-
-
-def only_weights(contenders: Iterable[object]) -> dict[str, dict[str, object]]:
-    """What a kept run has of these contenders: the only weights file, as `config`; nothing of none or several."""
-    files = [one.config(Setting(None)) for one in contenders if isinstance(one, Named) and one.kind == "weights"]
-    return {"config": files[0].to_json()} if len(files) == 1 else {}
 
 
 def lists_alone(text: str) -> str:

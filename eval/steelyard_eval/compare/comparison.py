@@ -10,7 +10,7 @@ from typing import cast
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
-from steelyard_eval.common.configurations import Named, only_weights, separate
+from steelyard_eval.common.configurations import Named, separate
 from steelyard_eval.compare.arena import Arena, ArenaRow
 from steelyard_eval.compare.comparison_document import ComparisonCase, document
 from steelyard_eval.compare.contender_selection import usual, with_baseline
@@ -122,7 +122,7 @@ def compare(
         record["metrics"] = [str(measure) for measure in asked]
     if verified:
         record["verification"] = verified
-    return Comparison(record, values, tuple(query.id for query in queries), only_weights(named))
+    return Comparison(record, values, tuple(query.id for query in queries))
 
 
 def _with_judged(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:

@@ -1,11 +1,10 @@
-"""The copies of a data set's labels that `judge --apply` keeps beside the judgments."""
+"""The labels that `judge --apply` replaced last, which it keeps beside those of today."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from steelyard.base.files import spared
+from steelyard.base.files import spare
 from steelyard_eval.datasets.dataset import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
@@ -15,13 +14,14 @@ FOLDER = "judgments"
 """Where judgments are kept, in the folder of the data set."""
 
 
-def kept_labels(dataset: Dataset) -> Iterator[tuple[Path, dict[str, dict[str, int]]]]:
-    """Each copy that can be read, the last first, with its labels: query -> entry -> grade."""
+def kept_labels(dataset: Dataset) -> tuple[Path, dict[str, dict[str, int]]] | None:
+    """The copy with its labels, query -> entry -> grade; None without one that can be read."""
     if dataset.in_memory:
-        return
-    for copy in spared(dataset.path / FOLDER / qrels_file(FolderReader(dataset.path))):
-        reader = FolderReader(copy.parent)
-        qrels = Qrels(reader, None, None)
-        qrels.read(copy.name)
-        if not reader.faults:
-            yield copy, qrels.grades
+        return None
+    copy = spare(dataset.path / qrels_file(FolderReader(dataset.path)))
+    if not copy.is_file():
+        return None
+    reader = FolderReader(copy.parent)
+    qrels = Qrels(reader, None, None)
+    qrels.read(copy.name)
+    return None if reader.faults else (copy, qrels.grades)

@@ -22,7 +22,6 @@ from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.runs import CURRENT
 
 WEIGHTS = Path("search-weights.json")
 """Where weights go, unless another file is named."""
@@ -39,7 +38,7 @@ def beside(path: Path) -> Path:
 
 def today(path: Path) -> Path:
     """search-weights.current.json for search-weights.json."""
-    return path.with_name(f"{path.name.removesuffix('.json')}{CURRENT}")
+    return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
 
 
 def vault_of(dataset: Dataset) -> str:

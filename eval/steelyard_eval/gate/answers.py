@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
 from pathlib import Path
@@ -111,8 +111,6 @@ class GateAnswers:
         float64[3, Q].
     broken : tuple of mapping
         For every query the promises that its list breaks; see `invariants`.
-    recorded : SignalTable or None
-        What the configuration was replayed on.
     answered : tuple of str
         The queries that nothing answers and that show something all the same.
     lost : mapping or None
@@ -126,7 +124,6 @@ class GateAnswers:
     values: Values
     broken: tuple[Mapping[str, int], ...]
     notices: tuple[str, ...] = ()
-    recorded: SignalTable | None = field(default=None, repr=False)
     answered: tuple[str, ...] = ()
     lost: Mapping[str, float] | None = None
 
@@ -184,7 +181,7 @@ class Field:
         values = measure(run.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(run)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices), table)
+        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices))
         bare = replace(config, finish=without_floors(config.finish))
         if bare.finish == config.finish:
             return answers
@@ -234,20 +231,13 @@ def ranked(queries: Sequence[Query], lists: Sequence[Sequence[Scored]]) -> Ranke
 
 
 def by_query(many: Sequence[GateAnswers], queries: Sequence[Query]) -> dict[str, object]:
-    """nDCG@10 of each contender on each query, and its lists, as the documents of comparisons have them."""
+    """nDCG@10 of each contender on each query, as the documents of comparisons have it."""
     values = {one.label: one.values.ndcg.tolist() for one in many}
-    lists = {one.label: [{"entries": [id_ for id_, _ in ranked]} for ranked in one.lists] for one in many}
-    ids = [query.id for query in queries]
-    return {
-        "per_query": [
-            {"id": id_, "values": {label: own[i] for label, own in values.items()}} for i, id_ in enumerate(ids)
-        ],
-        "rankings": {
-            "lists": [
-                {"label": label, "queries": dict(zip(ids, own, strict=True))} for label, own in lists.items()
-            ]
-        },
-    }
+    rows = [
+        {"id": query.id, "values": {label: own[i] for label, own in values.items()}}
+        for i, query in enumerate(queries)
+    ]
+    return {"per_query": rows}
 
 
 def about(answers: GateAnswers) -> GatedConfiguration:

@@ -145,8 +145,8 @@ class KeptContender:
 class Baseline:
     """Everything in the file.
 
-    `hashes` are those of corpus, queries, labels and sources; `history` is the hash of the history's last line;
-    `states` say what of the data changed (see `states.py`), and older baselines have none.
+    `hashes` are those of corpus, queries, labels and sources; `because` says why it was written; `states` say what
+    of the data changed (see `states.py`).
     """
 
     tool: str
@@ -158,7 +158,7 @@ class Baseline:
     dialect: str
     hashes: Mapping[str, str]
     platform: str
-    history: str
+    because: str
     contenders: tuple[KeptContender, ...]
     states: Mapping[str, State] = field(default_factory=dict)
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Bools, Indices
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.gate import (
     AgainstRecord,
     BrokenPromise,
-    ContestRecord,
     FindingRecord,
     GatedMetric,
+    GatedRecord,
     LostQuery,
-    SliceChange,
     SliceRecord,
 )
 from steelyard_eval.common.markup import counted
@@ -27,7 +27,8 @@ from steelyard_eval.gate.answers import GateAnswers, about
 from steelyard_eval.gate.baseline import KeptContender, KeptList
 from steelyard_eval.gate.hashes import list_hash, scores_hash
 from steelyard_eval.gate.invariants import WORDS
-from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Changes, Findings, judge
+from steelyard_eval.gate.power import Power, power_of
+from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Findings, judge
 from steelyard_eval.gate.silence import false_answers, kept_promise, promised, risen
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
@@ -39,6 +40,7 @@ WORST = 10
 LEAST = 5
 """Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
+ANOTHER = "another platform than the baseline's"
 OF_QUALITY = ("identity", "unchanged", "baseline", "anchor")
 """Findings that say by themselves whether quality held."""
 
@@ -99,17 +101,23 @@ class Contest:
     @cached_property
     def against_baseline(self) -> Findings:
         """The rule on the differences to the baseline."""
-        return judge(self._changes(self.kept.values), self.budget)
+        return self._judged(self.kept.values)
 
     @cached_property
     def against_anchor(self) -> Findings:
         """The rule on the differences to the anchor."""
-        return judge(self._changes(self.kept.anchor), self.budget)
+        return self._judged(self.kept.anchor)
 
-    def _changes(self, before: Values) -> Changes:
+    def _judged(self, before: Values, inside: Bools | slice = slice(None)) -> Findings:
+        """The rule on the differences to earlier values, of all queries or of some."""
         deep = before.deep and self.now.values.deep
-        difference = self.now.values.matrix - before.matrix
-        return Changes.of(difference[0], composite(difference, deep), self.unit)
+        difference = (self.now.values.matrix - before.matrix)[:, inside]
+        return judge(difference[0], composite(difference, deep), self.unit[inside], self.budget)
+
+    @property
+    def power(self) -> Power:
+        """How far the gate can be trusted on this contender."""
+        return power_of(self.against_baseline, self.budget, self.kept.deep and self.now.values.deep)
 
     @cached_property
     def newly_broken(self) -> list[BrokenPromise]:
@@ -165,7 +173,7 @@ class Contest:
         lost = self.now.lost if promise is not None else None
         findings = [false] if false else []
         if promise is not None and lost:
-            unit = renumbered(np.array([units[query] for query in lost]))
+            unit = np.array([units[query] for query in lost])
             findings.append(kept_promise(promise, list(lost.values()), unit))
         return findings
 
@@ -192,11 +200,6 @@ class Contest:
         if self.elsewhere:
             return [_finding("identity", "mismatch", f"{where}, on another platform")]
         return [_finding("identity", "fail", f"{where}: something is not deterministic")]
-
-    @property
-    def _platform(self) -> list[str]:
-        """How this platform is another than the baseline's, where it could matter."""
-        return [f"another platform than the baseline's: {self.elsewhere}"] if self.elsewhere else []
 
     def _quality(self) -> list[FindingRecord]:
         moved = not self.elsewhere and (self.now.values.matrix != self.kept.values.matrix).any()
@@ -249,26 +252,26 @@ class Contest:
         for name in ("category", "intent"):
             labels = np.array([getattr(query, name) for query in self.queries])
             for value in sorted({label for label in labels.tolist() if label}):
-                rows.append({"field": name, "value": value, **self._slice(labels == value)})
+                inside = labels == value
+                found = self._judged(self.kept.values, inside)
+                p = found.p_worse if found.free + 1 >= LEAST else None
+                size = int(inside.sum())
+                rows.append(
+                    {
+                        "field": name,
+                        "value": value,
+                        "queries": size,
+                        "delta": found.ndcg,
+                        "p": p,
+                        "p_adjusted": None,
+                        "worse": False,
+                    }
+                )
         tested = [(row, p) for row in rows if (p := row["p"]) is not None]
         corrected = benjamini_hochberg([p for _, p in tested]).tolist() if tested else []
         for (row, _), p in zip(tested, corrected, strict=True):
             row["p_adjusted"], row["worse"] = p, p < ALPHA and row["delta"] < -SMALL
         return rows
-
-    def _slice(self, inside: Bools) -> SliceChange:
-        deep = self.kept.deep and self.now.values.deep
-        difference = (self.now.values.matrix - self.kept.values.matrix)[:, inside]
-        unit = renumbered(self.unit[inside])
-        ruling = judge(Changes.of(difference[0], composite(difference, deep), unit))
-        p = float(ruling.p_worse) if unit.max() + 1 >= LEAST else None
-        return {
-            "queries": int(inside.sum()),
-            "delta": float(ruling.ndcg),
-            "p": p,
-            "p_adjusted": None,
-            "worse": False,
-        }
 
     def worst(self) -> list[LostQuery]:
         """The queries that lost most nDCG@10, with both rankings."""
@@ -288,7 +291,7 @@ class Contest:
             "list_now": [id_ for id_, _ in self.now.lists[at][:SHALLOW]],
         }
 
-    def record(self) -> ContestRecord:
+    def record(self) -> GatedRecord:
         """The contender's part of the document."""
         first = self.findings[0]
         return {
@@ -313,7 +316,8 @@ class Contest:
             "slices": self.slices,
             "broken": self.newly_broken,
             "worst": self.worst(),
-            "notices": [*self.now.notices, *self._platform],
+            "notices": [*self.now.notices, *([f"{ANOTHER}: {self.elsewhere}"] if self.elsewhere else [])],
+            "power": self.power.record(),
         }
 
     def _metrics(self) -> list[GatedMetric]:
@@ -338,10 +342,10 @@ class Contest:
             "low": low,
             "high": high,
             "worse": gain.worse,
-            "composite": float(found.composite),
-            "p_worse": float(found.p_worse),
-            "p_better": float(found.p_better),
-            "p_ndcg": float(found.p_ndcg),
+            "composite": found.composite,
+            "p_worse": found.p_worse,
+            "p_better": found.p_better,
+            "p_ndcg": found.p_ndcg,
             "upper": _finite(found.upper),
             "limit": _finite(found.limit),
         }
@@ -352,21 +356,9 @@ def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
     return len(own) != len(kept) or not all(near(a, b) for (_, a), (_, b) in pairs)
 
 
-def renumbered(unit: Indices) -> Indices:
-    """The same units, numbered from 0 without gaps."""
-    numbers: Indices = np.unique(unit, return_inverse=True)[1]
-    return numbers
-
-
-def _finite(value: Floats) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _finding(kind: str, verdict: str, text: str) -> FindingRecord:
     return {"kind": kind, "verdict": verdict, "text": text}
-
-
-def means(values: Values) -> dict[str, float]:
-    """The mean of each of the three values."""
-    rows: Floats = values.matrix.mean(axis=1)
-    return dict(zip(NAMES, rows.tolist(), strict=True))

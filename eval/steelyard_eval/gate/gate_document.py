@@ -16,7 +16,6 @@ from steelyard_eval.common.documents.gate import (
     GateDocument,
     GatedRecord,
     GateHead,
-    HistoryRecord,
     TrustPart,
 )
 from steelyard_eval.common.markup import clip, counted
@@ -31,8 +30,6 @@ from steelyard_eval.decide.steps import labelled_as, labelling
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.baseline import Baseline, tool
 from steelyard_eval.gate.contest import ORDER, Contest
-from steelyard_eval.gate.power import Power, power_of
-from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.select import intents_of
@@ -47,7 +44,7 @@ _ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents
 
 @dataclass(frozen=True)
 class GateSetup:
-    """What was gated: the data set, the baseline with its history, and the settings of the gate.
+    """What was gated: the data set, the baseline, and the settings of the gate.
 
     `rebaseline` is the command that writes a new baseline.
     """
@@ -55,21 +52,13 @@ class GateSetup:
     dataset: Dataset
     path: Path
     baseline: Baseline
-    history: tuple[HistoryRecord, ...]
     budget: float
-    seed: int
     rebaseline: str
 
 
 def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
     """The JSON document of a gate that could compare."""
-    # The gate's power is measured first, so that it cannot depend on the differences that were found.
-    powers = [
-        power_of(contest.now, gate.dataset, contest.queries, contest.unit, gate.seed) for contest in contests
-    ]
-    rows: list[GatedRecord] = [
-        {**contest.record(), "power": power.record()} for contest, power in zip(contests, powers, strict=True)
-    ]
+    rows = [contest.record() for contest in contests]
     verdict = min((contest.verdict for contest in contests), key=ORDER.index)
     checks = {contest.check for contest in contests}
     findings: list[FindingRecord] = [
@@ -81,7 +70,7 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
         **Conclusion(sentence(verdict, contests), to_do(gate, verdict, contests)).to_json(),
         "check": "identity" if checks == {"identity"} else "quality",
         "findings": sorted(findings, key=lambda finding: ORDER.index(finding["verdict"])),
-        **_trust(powers),
+        **_trust(gate, rows),
         "contenders": rows,
         "notices": [
             *gate.dataset.notices,
@@ -170,25 +159,22 @@ def _head(gate: GateSetup) -> GateHead:
         "baseline": {
             "path": str(gate.path),
             "date": baseline.date,
+            "because": baseline.because,
             "tool": baseline.tool,
             "hashes": dict(baseline.hashes),
         },
         "rebaseline": gate.rebaseline,
-        "history": list(gate.history),
     }
 
 
-def _trust(powers: Sequence[Power]) -> TrustPart:
+def _trust(gate: GateSetup, rows: Sequence[GatedRecord]) -> TrustPart:
     """The gate's own error rates, those of the worst contender."""
-    alarms = [power.false_alarms for power in powers if power.false_alarms is not None]
-    caught = [power.caught for power in powers if power.caught is not None]
-    least = min(caught, default=None)
     return {
-        "false_alarm_rate": max(alarms, default=None),
+        "false_alarm_rate": max(row["power"]["false_alarms"] for row in rows),
         "power": {
-            "drop": powers[0].drop if powers else BUDGET,
-            "least": least,
-            "asleep": [power.label for power in powers if power.asleep],
+            "drop": gate.budget,
+            "least": min(row["power"]["caught"] for row in rows),
+            "asleep": [row["label"] for row in rows if row["power"]["asleep"]],
         },
     }
 

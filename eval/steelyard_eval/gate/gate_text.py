@@ -84,15 +84,16 @@ def fall(part: SliceRecord) -> str:
 def trust(record: GateDocument) -> str:
     """What this gate can see, in a sentence or two."""
     power, alarms = record["power"], record["false_alarm_rate"]
-    if power is None or power["least"] is None:
-        return "No planted regression could be measured, so what this gate can see is not known."
+    if power is None:
+        return ""
     worst = " Of several contenders, these are its worst values." if len(record["contenders"]) > 1 else ""
     seen = (
         f"This gate blocks about {percent(power['least'])} of changes that lower nDCG@10 by {power['drop']:g}. It "
         f"also blocks about {percent(alarms)} of changes that leave search as good as it was: false alarms.{worst}"
     )
     if power["asleep"]:
-        seen += f" It would miss most such drops of {', '.join(power['asleep'])}: too few queries have labels."
+        of = f" of {', '.join(power['asleep'])}" if len(power["asleep"]) < len(record["contenders"]) else ""
+        seen += f" It would miss most such drops{of}: too few queries have labels."
     return seen
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together
-from steelyard.base.files import write_texts
+from steelyard.base.files import spare, write_texts
+from steelyard.base.inputs import read_bytes
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import only_weights
-from steelyard_eval.common.documents.gate import HistoryRecord, KeptMeans
 from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
@@ -24,22 +23,11 @@ from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.decide.steps import labelled_as
 from steelyard_eval.gate.answers import Asked, Field, GateAnswers, by_query, read_asked
 from steelyard_eval.gate.baseline import Baseline, KeptContender, load_baseline, tool
-from steelyard_eval.gate.contest import Contest, means
+from steelyard_eval.gate.contest import Contest
 from steelyard_eval.gate.gate_document import GateSetup, document, mismatch
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, elsewhere, platform_name, sources_hash
-from steelyard_eval.gate.history import (
-    author,
-    continued,
-    history_path,
-    history_text,
-    kept_back,
-    last_hash,
-    load_history,
-    to_have_again,
-)
 from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.gate.updates import refuse_both, refuse_worse
@@ -63,7 +51,7 @@ class Gate:
     dataset : Dataset
         What is searched, and how it is judged.
     path : Path
-        The baseline; its history is beside it.
+        The baseline.
     workspace : callable
         Opens the data set with an embedder, by its name.
     embedder, split, limit
@@ -72,8 +60,6 @@ class Gate:
         The drop of nDCG@10 that is accepted unproven.
     block_slices : bool
         Whether a category or intent that is significantly worse fails the gate.
-    seed : int
-        Of the planted regressions.
     now : callable
         The time, for the dates of updates.
     """
@@ -86,7 +72,6 @@ class Gate:
     limit: int | None = None
     budget: float = BUDGET
     block_slices: bool = False
-    seed: int = 0
     now: Callable[[], float] = time.time
 
     @classmethod
@@ -108,11 +93,9 @@ class Gate:
         none, or that the baseline does not know.
         """
         baseline = load_baseline(self.path, self.rebaseline)
-        history = load_history(history_path(self.path))
-        self._check_history(baseline, history)
         differing = self.differing(baseline)
         if differing:
-            setup, states_now = self._setup(baseline, history), self._states(baseline)
+            setup, states_now = self._setup(baseline), self._states(baseline)
             copy = self._copy_of_labels(baseline) if "labels" in differing else None
             return Gating(mismatch(setup, differing, states_now, self._written_with(baseline), copy))
         asked = self._named_by(baseline) if contenders is None else read_asked(contenders)
@@ -120,8 +103,8 @@ class Gate:
         pairs = [_kept(baseline, contender) for contender in asked]
         answers = self._field(baseline).run(asked)
         contests = [self._contest(now, kept, baseline) for now, kept in zip(answers, pairs, strict=True)]
-        found = document(self._setup(baseline, history), contests)
-        return Gating(found, by_query(answers, self.queries(baseline)), only_weights(one.one for one in asked))
+        found = document(self._setup(baseline), contests)
+        return Gating(found, by_query(answers, self.queries(baseline)))
 
     def update(
         self,
@@ -129,18 +112,14 @@ class Gate:
         *,
         because: str,
         accept_worse: bool = False,
-    ) -> tuple[Gating | None, list[Path], str]:
-        """Write a new baseline of these contenders, or of all that the old one names, and continue its history.
+    ) -> tuple[Gating | None, Path | None]:
+        """Write a new baseline of these contenders, or of all that the old one names.
 
-        Returns the result of gating it, None without a comparable old baseline, the files, and how to undo
-        it: what was replaced is kept beside it; empty for a first one. Raises ConfigError, and writes nothing,
-        when nobody says why, or `accept_worse` is false and it is worse than the old one, drops a contender, or
-        changes one while the data changed, too.
+        Returns the result of gating it, None without a comparable old baseline, and where the old one is kept.
+        Raises ConfigError, and writes nothing, when nobody says why, or `accept_worse` is false and it is worse
+        than the old one, drops a contender, or changes one while the data changed, too.
         """
         old = load_baseline(self.path, self.rebaseline) if self.path.exists() else None
-        history = load_history(history_path(self.path))
-        if old is not None:
-            self._check_history(old, history)
         if not because.strip():
             raise ConfigError('an update needs a reason for those who review it: --because "..."')
         if contenders is None and old is None:
@@ -150,25 +129,16 @@ class Gate:
         differing = self.differing(old) if old is not None else {}
         comparable = self._aligned(old) if old is not None and not differing else None
         answers = self._field(old).run(asked)
-        gating = self._gated(answers, comparable, history) if comparable else None
+        gating = self._gated(answers, comparable) if comparable else None
         if not accept_worse:
             refuse_worse(answers, old, gating)
             if old is not None and differing:
                 made = {} if "corpus" in differing else {o.label: self._configuration(o, old) for o in answers}
                 refuse_both(answers, old, differing, made)
-        line = self._line(answers, comparable, because, accept_worse, gating)
-        lines = continued(history, line)
-        kept = self._keep(answers, comparable)
-        new = self._baseline(kept, old, last_hash(lines))
-        files = {history_path(self.path): history_text(lines), self.path: new.text()}
-        copies = {} if old is None else kept_back(self.path)
-        write_texts({**copies, **files})
-        others = old is not None and "labels" in differing
-        copy = self._copy_of_labels(old) if old is not None and others else None
-        undo = to_have_again(copies, files, labelled_as(copy[0], self.dataset) if copy else "")
-        if others and not copy:
-            undo += "\nthat baseline needs its labels, too, and no copy of them is kept"
-        return gating, list(files), undo
+        new = self._baseline(self._keep(answers, comparable), old, because.strip())
+        copy = None if old is None else spare(self.path)
+        write_texts({**({copy: read_bytes(self.path)} if copy else {}), self.path: new.text()})
+        return gating, copy
 
     @property
     def rebaseline(self) -> str:
@@ -264,26 +234,17 @@ class Gate:
         return self.dataset.embedder or name if name == "auto" else name
 
     def _copy_of_labels(self, baseline: Baseline) -> tuple[Path, int] | None:
-        """The last kept copy of the labels of the baseline, and how many of today's it lacks; None without one."""
-        for copy, qrels in kept_labels(self.dataset):
-            with suppress(ConfigError):  # no query of the split has labels there
-                hashes = replace(self, dataset=replace(self.dataset, qrels=qrels))._hashes(baseline)
-                if hashes["labels"] == baseline.hashes["labels"]:
-                    held = self.dataset.qrels.items()
-                    return copy, sum(entry not in qrels.get(query, {}) for query, row in held for entry in row)
+        """The kept copy of the labels of the baseline, and how many of today's it lacks; None without one."""
+        copy, qrels = kept_labels(self.dataset) or (None, {})
+        with suppress(ConfigError):  # no query of the split has labels there
+            hashes = replace(self, dataset=replace(self.dataset, qrels=qrels))._hashes(baseline)
+            if copy and hashes["labels"] == baseline.hashes["labels"]:
+                held = self.dataset.qrels.items()
+                return copy, sum(entry not in qrels.get(query, {}) for query, row in held for entry in row)
         return None
 
-    def _setup(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> GateSetup:
-        return GateSetup(
-            self.dataset, self.path, baseline, tuple(history), self.budget, self.seed, self.rebaseline
-        )
-
-    def _check_history(self, baseline: Baseline, history: Sequence[HistoryRecord]) -> None:
-        if baseline.history != last_hash(history):
-            raise DataError(
-                f"{history_path(self.path)} does not end with the line that {self.path} was written with; "
-                "restore both from version control"
-            )
+    def _setup(self, baseline: Baseline) -> GateSetup:
+        return GateSetup(self.dataset, self.path, baseline, self.budget, self.rebaseline)
 
     def _contest(self, answers: GateAnswers, kept: KeptContender, baseline: Baseline) -> Contest:
         queries = self.queries(baseline)
@@ -310,13 +271,11 @@ class Gate:
         model = self._space(baseline).model if answers.config else ""
         return configuration_hash(answers.config, self.dataset, model)
 
-    def _gated(
-        self, answers: Sequence[GateAnswers], old: Baseline, history: Sequence[HistoryRecord]
-    ) -> Gating | None:
+    def _gated(self, answers: Sequence[GateAnswers], old: Baseline) -> Gating | None:
         known = [(now, kept) for now in answers if (kept := old.find(now.label)) is not None]
         if not known:
             return None
-        return Gating(document(self._setup(old, history), [self._contest(now, kept, old) for now, kept in known]))
+        return Gating(document(self._setup(old), [self._contest(now, kept, old) for now, kept in known]))
 
     def _keep(self, answers: Sequence[GateAnswers], old: Baseline | None) -> list[KeptContender]:
         """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
@@ -331,7 +290,7 @@ class Gate:
             contenders.append(kept)
         return contenders
 
-    def _baseline(self, kept: Sequence[KeptContender], old: Baseline | None, history: str) -> Baseline:
+    def _baseline(self, kept: Sequence[KeptContender], old: Baseline | None, because: str) -> Baseline:
         return Baseline(
             tool=tool(),
             date=day(self.now),
@@ -342,40 +301,10 @@ class Gate:
             dialect=DIALECT,
             hashes={**self._hashes(old), "sources": sources_hash()},
             platform=platform_name(),
-            history=history,
+            because=because,
             contenders=tuple(kept),
             states=self._states(old),
         )
-
-    def _line(
-        self,
-        answers: Sequence[GateAnswers],
-        old: Baseline | None,
-        because: str,
-        accepted_worse: bool,
-        gating: Gating | None,
-    ) -> HistoryRecord:
-        """A line of the history; `old` is None where there is nothing comparable."""
-        verdicts = {row["label"]: row["verdict"] for row in gating.record["contenders"]} if gating else {}
-        contenders: dict[str, KeptMeans] = {}
-        for answer in answers:
-            before = old.find(answer.label) if old else None
-            contenders[answer.label] = {
-                "strategy": answer.strategy,
-                "before": means(before.values) if before else None,
-                "now": means(answer.values),
-                "verdict": verdicts.get(answer.label),
-            }
-        return {
-            "date": day(self.now),
-            "who": author(),
-            "because": because.strip(),
-            "tool": tool(),
-            "accepted_worse": accepted_worse,
-            "comparable": old is not None,
-            "hashes": self._hashes(old),
-            "contenders": contenders,
-        }
 
 
 def _in_place(baseline: Baseline, asked: Sequence[Asked]) -> Baseline:

@@ -12,9 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from steelyard.base.errors import visible
 from steelyard.config.search_config import SearchConfig
@@ -28,8 +26,8 @@ LENGTH = 32
 SOURCES = ("steelyard", "steelyard_eval")
 STARTER = "starter"
 """The data set inside the wheel, which is hashed as a data set."""
-NUMERIC = ("numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
-"""Packages that compute scores; SQLite comes with apsw."""
+NUMERIC = ("apsw", "numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
+"""Packages that compute scores: another version of them is other code. SQLite comes with apsw."""
 
 
 def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequence[Query] = ()) -> dict[str, str]:
@@ -59,8 +57,9 @@ def configuration_hash(config: SearchConfig | None, dataset: Dataset, model: str
 
 @cache
 def sources_hash() -> str:
-    """The hash of every file of both packages as they are installed here, compiled files apart."""
-    return hashed([file_hash for package in SOURCES for file_hash in _files(Path(str(resources.files(package))))])
+    """The hash of every file of both packages as they are installed here, compiled files apart, and `NUMERIC`."""
+    files = (file_hash for package in SOURCES for file_hash in _files(Path(str(resources.files(package)))))
+    return hashed([*files, *((name, metadata.version(name)) for name in NUMERIC)])
 
 
 def _files(folder: Path) -> Iterable[tuple[str, str]]:
@@ -72,29 +71,20 @@ def _files(folder: Path) -> Iterable[tuple[str, str]]:
 
 @cache
 def platform_name() -> str:
-    """The machine, the versions and the kernels of its processor, which decide the last bits of scores."""
-    versions = [f"{name.lower()} {metadata.version(name)}" for name in NUMERIC]
-    python = ".".join(platform.python_version_tuple()[:2])
-    first = f"{platform.system()} {platform.machine()}, python {python}, sqlite {apsw.sqlite_lib_version()}"
-    return ", ".join([first, *versions, *_kernels()])
-
-
-def elsewhere(platform_before: str) -> str:
-    """How this platform differs from another by its name; empty where it does not."""
-    here, there = platform_name().split(", "), visible(platform_before).split(", ")
-    ours, other = ([part for part in a if part not in b] for a, b in ((here, there), (there, here)))
-    return f"{', '.join(ours)}; the baseline's: {', '.join(other) or 'not known'}" if here != there else ""
-
-
-def _kernels() -> list[str]:
-    """The kernels that numpy's BLAS chose, and a hash of what numpy's own and they round."""
-    blas = {library.get("architecture") for library in threadpool_info() if "numpy" in library["filepath"]}
-    names = [f"blas {name}" for name in sorted(filter(None, blas))]
+    """The machine, and a hash of what numpy's kernels round on it, which decide the last bits of scores."""
     some = np.linspace(0.1, 9, 2500).reshape(50, 50)
     bits = [
         array.tobytes() for a in (some, some.astype(np.float32)) for array in (np.exp(a), np.log(a), a**0.3, a @ a)
     ]
-    return [*names, f"rounding {sha256(b''.join(bits)).hexdigest()[:8]}"]
+    python = ".".join(platform.python_version_tuple()[:2])
+    rounding = sha256(b"".join(bits)).hexdigest()[:8]
+    return f"{platform.system()} {platform.machine()}, python {python}, rounding {rounding}"
+
+
+def elsewhere(platform_before: str) -> str:
+    """How this platform differs from that of a baseline; empty where it does not."""
+    here, there = platform_name(), visible(platform_before)
+    return f"{here}; the baseline's: {there}" if here != there else ""
 
 
 def list_hash(*lists: Sequence[Scored]) -> str:

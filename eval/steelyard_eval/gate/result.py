@@ -24,12 +24,10 @@ STRICT = 3
 class Gating(Reported[GateDocument]):
     """The result of a gate. `record` is the JSON document; docs/gate.md describes it.
 
-    `by_query` has what kept runs hold of each query, as documents of comparisons have it; `weights` is the only
-    weights file, for them, too.
+    `by_query` has what kept runs hold of each query, as documents of comparisons have it.
     """
 
     by_query: Mapping[str, object] = field(default_factory=dict)
-    weights: Mapping[str, dict[str, object]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -70,17 +68,6 @@ class Gating(Reported[GateDocument]):
         rows = [row for row in self.record["contenders"] if label in (None, row["label"])]
         queries = next((row["worst"] for row in rows if row["worst"]), [])
         return pd.DataFrame(queries, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
-
-    def history(self) -> pd.DataFrame:
-        """Return a row for each update of the baseline and contender, oldest first: who, why, and its nDCG@10."""
-        import pandas as pd
-
-        rows = [
-            {**line, "label": label, "nDCG@10": contender["now"]["nDCG@10"]}
-            for line in self.record["history"]
-            for label, contender in line["contenders"].items()
-        ]
-        return pd.DataFrame(rows, columns=["date", "who", "because", "comparable", "label", "nDCG@10"])
 
     def __str__(self) -> str:
         return text(self.record)

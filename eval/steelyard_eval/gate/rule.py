@@ -17,12 +17,14 @@ docs/gate.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.measures.spread import spread
 from steelyard_eval.measures.statistics import TIE
 
 ALPHA = 0.05
@@ -40,123 +42,92 @@ UNSEEN = 0.35
 
 
 @dataclass(frozen=True)
-class Changes:
-    """Differences, now minus before, summed within the U units that vary together; float64[..., U] each.
-
-    Attributes
-    ----------
-    ndcg, composite : sums of the differences of nDCG@10 and of A over the queries of each unit.
-    counts : queries of each unit.
-    """
-
-    ndcg: Floats
-    composite: Floats
-    counts: Floats
-
-    @classmethod
-    def of(cls, ndcg: Floats, composite: Floats, unit: Indices | None = None) -> Changes:
-        """Sum float64[..., n] differences by their unit, int64[n]; without units every query is its own."""
-        if unit is None:
-            return cls(ndcg, composite, np.ones(ndcg.shape[-1]))
-        order = np.argsort(unit, kind="stable")
-        begin = np.flatnonzero(np.diff(unit[order], prepend=-1))
-        a, b = (np.add.reduceat(differences[..., order], begin, axis=-1) for differences in (ndcg, composite))
-        return cls(a, b, np.bincount(unit).astype(np.float64))
-
-
-@dataclass(frozen=True)
 class Findings:
-    """What the rule finds of each row of changes; float64[...] each.
+    """What the rule finds.
 
     Attributes
     ----------
-    ndcg, composite : mean differences over queries.
+    ndcg, composite : mean differences over queries of nDCG@10 and of A.
+    errors : the standard errors of both; inf for a single unit.
+    free : degrees of freedom, the units less one.
     p_worse, p_better : one-sided p values of the t test on A; `p_ndcg` that of nDCG@10 being worse.
-    upper : one-sided 90% bound of the drop of nDCG@10.
+    upper : one-sided 90% bound of the drop of nDCG@10; inf for a single unit.
     limit : the drop of A from which on its test has p < .05; inf for a single unit.
-    fails : bool[...], which rows are blocked.
-    within, better : bool[...], whether the bound lies within the budget, and A is significantly better.
+    fails : whether the change is blocked.
+    within, better : whether the bound lies within the budget, and A is significantly better.
     """
 
-    ndcg: Floats
-    composite: Floats
-    p_worse: Floats
-    p_better: Floats
-    p_ndcg: Floats
-    upper: Floats
-    limit: Floats
-    fails: Bools
-    within: Bools
-    better: Bools
+    ndcg: float
+    composite: float
+    errors: tuple[float, float]
+    free: int
+    p_worse: float
+    p_better: float
+    p_ndcg: float
+    upper: float
+    limit: float
+    fails: bool
+    within: bool
+    better: bool
 
     @property
-    def passes(self) -> Bools:
-        """Which rows pass; what neither fails nor passes is inconclusive."""
-        return ~self.fails & (self.within | self.better)
+    def passes(self) -> bool:
+        """Whether it passes; what neither fails nor passes is inconclusive."""
+        return not self.fails and (self.within or self.better)
 
     @property
     def verdict(self) -> str:
-        """fail, pass or inconclusive, of a single row."""
+        """fail, pass or inconclusive."""
         return "fail" if self.fails else "pass" if self.passes else "inconclusive"
 
     @property
     def reason(self) -> str:
-        """What decided, of a single row: test, budget, better, or nothing."""
+        """What decided: test, budget, better, or nothing."""
         names = {"test": self.fails, "better": self.better, "budget": self.within}
         return next((name for name, decided in names.items() if decided), "nothing")
 
 
-def judge(changes: Changes, budget: float = BUDGET) -> Findings:
-    """Apply the rule to each row of changes.
+def judge(ndcg: Floats, composite: Floats, unit: Indices | None = None, budget: float = BUDGET) -> Findings:
+    """Apply the rule to the differences, now minus before, of nDCG@10 and of A: float64[n] each.
 
-    The mean is over queries, its variance that of the ratio of sums over counts of units (Cochran, Sampling
-    Techniques, 3rd ed., 6.3), with the units less one as degrees of freedom. A single unit proves nothing: p is 1.
+    `unit` int64[n] numbers what varies together; without it every query is its own. A single unit proves nothing:
+    p is 1.
 
     >>> worse = np.array([-0.5, -0.4, 0.0, -0.6, -0.3, 0.0, -0.5, -0.4])
-    >>> judge(Changes.of(worse, worse)).verdict
+    >>> judge(worse, worse).verdict
     'fail'
     """
-    free = changes.counts.shape[-1] - 1
-    ndcg, spread = _mean(changes.ndcg, changes.counts)
-    composite, error = _mean(changes.composite, changes.counts)
-    p_worse, p_better = _tails(composite, error, free)
-    p_ndcg, _ = _tails(ndcg, spread, free)
-    unseen = UNSEEN / changes.counts.mean(axis=-1) / np.sqrt(max(free, 1) * (free + 1))
-    upper = -ndcg + _reach(BOUND, np.hypot(spread, unseen), free)
+    found = spread(np.stack([ndcg, composite]), unit)
+    (front, whole), (error, error_of_a) = found.mean.tolist(), found.error.tolist()
+    free = found.units - 1
+    p_worse, p_better = _tails(whole, error_of_a, free)
+    p_ndcg, _ = _tails(front, error, free)
+    unseen = UNSEEN * found.units / found.queries / math.sqrt(max(free, 1) * (free + 1))
+    upper = _reach(BOUND, math.hypot(error, unseen), free) - front
     return Findings(
-        ndcg=ndcg,
-        composite=composite,
+        ndcg=front,
+        composite=whole,
+        errors=(error, error_of_a),
+        free=free,
         p_worse=p_worse,
         p_better=p_better,
         p_ndcg=p_ndcg,
         upper=upper,
-        limit=_reach(1 - ALPHA, error, free),
-        fails=((p_worse < ALPHA) & (p_ndcg < AGREES) | (p_ndcg < ALPHA_ALONE)) & (ndcg < -SMALL),
+        limit=_reach(1 - ALPHA, error_of_a, free),
+        fails=((p_worse < ALPHA and p_ndcg < AGREES) or p_ndcg < ALPHA_ALONE) and front < -SMALL,
         within=upper < budget,
         better=p_better < ALPHA,
     )
 
 
-def _mean(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """The mean over queries and its standard error over units; the error is 0 for a single unit."""
-    units = counts.shape[-1]
-    mean = sums.sum(axis=-1) / counts.sum(axis=-1)
-    pulls = (sums - mean[..., None] * counts) / counts.mean(axis=-1)[..., None]
-    squares = ((pulls - pulls.mean(axis=-1)[..., None]) ** 2).sum(axis=-1)
-    return mean, np.sqrt(squares / max(units - 1, 1) / units)
-
-
-def _tails(mean: Floats, error: Floats, free: int) -> tuple[Floats, Floats]:
+def _tails(mean: float, error: float, free: int) -> tuple[float, float]:
     """One-sided p values of the t test, worse and better; 1 and 1 where nothing moved or nothing varies."""
-    still = (np.abs(mean) <= TIE) & (error <= TIE)
-    if free < 1:
-        return np.ones_like(mean), np.ones_like(mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(still, 0.0, mean / error)
-    worse, better = stdtr(free, t), stdtr(free, -t)
-    return np.where(still, 1.0, worse), np.where(still, 1.0, better)
+    if free < 1 or (abs(mean) <= TIE and error <= TIE):
+        return 1.0, 1.0
+    t = mean / error if error else math.copysign(math.inf, mean)
+    return float(stdtr(free, t)), float(stdtr(free, -t))
 
 
-def _reach(level: float, error: Floats, free: int) -> Floats:
+def _reach(level: float, error: float, free: int) -> float:
     """How far a one-sided bound lies from its mean; inf for a single unit."""
-    return np.asarray(stdtrit(free, level) * error if free else np.full_like(error, np.inf), dtype=np.float64)
+    return float(stdtrit(free, level)) * error if free else math.inf

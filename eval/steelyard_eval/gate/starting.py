@@ -36,7 +36,6 @@ from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.gate.answers import read_asked
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.gating import BASELINE, Gate
-from steelyard_eval.gate.history import history_path
 from steelyard_eval.gate.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, embedder_of
@@ -150,7 +149,8 @@ def start(
     else:
         notices += [others] if others else []
         gated = [str(given)]
-        written += gate.update(given, because=BECAUSE)[1]
+        gate.update(given, because=BECAUSE)
+        written.append(baseline)
     if workflow.exists():
         kept.append(workflow)
     elif source is None:
@@ -161,10 +161,10 @@ def start(
     own = load_baseline(baseline, gate.rebaseline).contenders
     files = [Path(one.written) for one in own if one.kind in FILES.values()]
     log = dataset.feedback
-    unread = [place / JUDGMENTS, *([log] if log and not holds_hash(place, log.name) else [])]
+    unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
     without = (f":!{word(path)}" for path in unread if path.exists())
     there = [workflow] if workflow.exists() else []
-    needed = [*map(word, (place, *files, history_path(baseline), baseline, *there)), *without]
+    needed = [*map(word, (place, *files, baseline, *there)), *without]
     return Started(
         str(place),
         ", ".join(gated),

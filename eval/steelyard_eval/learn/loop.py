@@ -162,7 +162,7 @@ def loop(
     written = [str(path) for path in result.report(reports)]
     contents = {name: chosen.record.get(name) for name in ("chosen", "formula")} | {"verdict": verdict}
     contents = recommended.to_json() | contents
-    keep(data, "loop", contents, chosen.weights)
+    keep(data, "loop", contents)
     return replace(result, record={**result.record, "reports": written})
 
 

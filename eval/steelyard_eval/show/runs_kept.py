@@ -1,35 +1,30 @@
-"""What was measured on a data set so far: the list, one run, what changed between two, and the trend."""
+"""What was measured on a data set so far: the list, the trend of a metric, and two runs compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
-from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.console import brief, table, wrapped
-from steelyard_eval.common.markup import ends, number
+from steelyard_eval.common.markup import ends, number, p_value
 from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.steps import WEIGHTS
-from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.runs import CURRENT, KeptRow, KeptRun, find_run, kept, moved_since_last
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.states import NAMED, moved
+from steelyard_eval.measures.statistics import compare_paired
+from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
-from steelyard_eval.show.runs_between import changes, newest
-from steelyard_eval.show.runs_paired import alike, changed_for, own_of, written
 from steelyard_eval.show.spans import Span
-from steelyard_eval.tune.replaced import write_and_log
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-COLUMNS = {
-    "run": "run", "at": "when (UTC)", "kind": "job", "metric": "metric", "today": "today", "value": "value",
-    "label": "of", "verdict": "verdict", "data": "changed since run",
-}  # fmt: skip
+COLUMNS = ("run", "date", "command", "metric", "value", "contender", "changed since")
+PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels", "provenance": "provenance"}
+SEARCH = {"strategy": "weights", "settings": "settings"}
+Lines = dict[str, list[Span | None]]
 
 
 class Runs(Result):
@@ -53,103 +48,96 @@ class Runs(Result):
         """A row for each run."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=list(COLUMNS)).rename(columns=COLUMNS)
+        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
 
     def __str__(self) -> str:
-        if not self.runs:
-            return "nothing was measured yet"
-        one = len({run.facts.get("metric") for run in self.runs} - {None}) < 2
-        columns = {
-            name: head for name, head in COLUMNS.items() if name != "verdict" and (name != "metric" or not one)
-        }
-        rows = [{**row, "kind": f"{row['kind']}: {row['verdict']}".removesuffix(": -")} for row in self._rows()]
-        last = [*newest(self.dataset, self.runs), *self._since()]
-        return "\n\n".join(filter(None, [table(rows, columns, folded=FOLDED), "\n".join(map(printed, last))]))
-
-    def _since(self) -> list[str]:
-        """What changed since the last run, and how to measure again: the list cannot tell what that did."""
-        lines = moved_since_last(self.dataset)
-        file = [str(WEIGHTS)] if WEIGHTS.is_file() else []
-        again = lines and spelled("compare", self.dataset, *file, options={})
-        return [*lines, *([f"measure again: {again}"] if again else [])]
+        return table(self._rows(), dict(zip(COLUMNS, COLUMNS, strict=True))) if self.runs else "no run is kept yet"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
 
-    def plot(self) -> Figure:
+    def trend(self, metric: str) -> list[dict[str, Any]]:
+        """A row for each run of a metric, oldest first; ConfigError without any."""
+        rows = [row for row in self._rows() if row["metric"] == metric and row["contender"]]
+        if not rows:
+            known = ", ".join(sorted({str(run.facts.get("metric")) for run in self.runs})) or "none"
+            raise ConfigError(f"no run of {metric} is kept; kept are runs of {known}")
+        return [{name: row[name] for name in ("run", "date", "value", "contender")} for row in rows]
+
+    def plot(self, metric: str | None = None) -> Figure:
         """Plot what is used today and the best contender over time, of the last runs that are alike (`trends`)."""
-        history = trends(self.runs)
+        history = trends([run for run in self.runs if metric in (None, run.facts.get("metric"))])
         if not history:
             raise ConfigError("no two runs did the same job by the same metric yet, so there is no trend to plot")
         return trend(*history)
 
-    def one(self, run: int) -> str:
-        """A run in words: its numbers, contenders and strategies."""
-        past = find_run(self.runs, run)
-        facts = past.facts
-        head = [f"run {past.id}, {past.kind}, {past.at}, {facts.get('tool', '')}"]
-        head += [f"commit {facts['code'][:12]}"] if facts.get("code") else []
-        head += [f"verdict: {facts['verdict']}"] if facts.get("verdict") else []
-        head += [wrapped(f"chosen:  {brief(facts['chosen'])}", 9)] if facts.get("chosen") else []
-        rows = [{**row, "mean": _shown(row), "strategy": written(row)} for row in facts.get("rows", ())]
-        columns = {"label": "", "mean": f"{facts.get('metric')} [95%]", "strategy": "strategy"}
-        file = spelled("runs", self.dataset, str(run), options={"--out": WEIGHTS}) if past.chosen else None
-        steps = [printed(f"as a file: {file}")] if file else []
-        return "\n\n".join(["\n".join(head), *steps, *([table(rows, columns)] if rows else [])])
+    def between(self, before: int, after: int) -> dict[str, Any]:
+        """Two runs: `difference` of what they are about, None where `sentence` says why not, and `changes`."""
+        one, other = find_run(self.runs, before), find_run(self.runs, after)
+        difference = self._difference(one, other)
+        return {
+            "before": before,
+            "after": after,
+            "sentence": difference if isinstance(difference, str) else _told(one, other, difference),
+            "difference": None if isinstance(difference, str) else difference,
+            "changes": self._changes(one, other),
+        }
 
-    def chosen(self, run: int) -> SearchConfig:
-        """What a run chose, under try what to try; ConfigError where it chose nothing, or is not kept."""
-        return self.file(run, WEIGHTS)
+    def _difference(self, one: KeptRun, other: KeptRun) -> dict[str, Any] | str:
+        """The paired difference over the queries that both asked and judged alike; else why there is none."""
+        for name in ("metric", "split"):
+            if one.facts.get(name) != other.facts.get(name):
+                return f"They cannot be compared: run {one.id} is by another {name} than run {other.id}."
+        states = [states_of(self.dataset, run) for run in (one, other)]
+        pairs = zip(states, (one.own, other.own), strict=True)
+        old, new = (state.get("values", {}).get(row["label"], {}) if row else {} for state, row in pairs)
+        data = [[state.get(name, {}) for state in states] for name in ("queries", "labels")]
+        alike = [
+            query
+            for query in new
+            if None not in (new[query], old.get(query)) and all(a.get(query) == b.get(query) for a, b in data)
+        ]
+        if not alike:
+            return "They cannot be compared: no values of queries with the same text and labels are kept of both."
+        units = dict(
+            zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
+        )
+        groups = [int(units[query]) if query in units else query for query in alike]
+        found = compare_paired([new[query] for query in alike], [old[query] for query in alike], groups)
+        interval = {"delta": found.delta, "low": found.low, "high": found.high}
+        return {**interval, "p": found.p, "queries": len(alike), "verdict": found.verdict}
 
-    def file(self, run: int, path: Path) -> SearchConfig:
-        """What a run has for a weights file: see `KeptRun.file`."""
-        past = find_run(self.runs, run)
-        record = past.file(path)
-        if record is None:
-            ids = [str(other.id) for other in self.runs if other.file(path)]
-            command = ("runs", ids[-1:], {"--out": path}) if ids else ("recommend", [], {})
-            which = f"those of {', '.join(ids)} are kept" if ids else "no run does yet"
-            step = spelled(command[0], self.dataset, *command[1], options=command[2])
-            then = " of what was used then" if path.name.endswith(CURRENT) else ""
-            raise ConfigError(f"run {run}, {past.kind}, has no weights file{then}; {which}: {step}")
-        return SearchConfig.from_json(record, f"run {run} of {self.dataset.name}")
-
-    def save_weights(self, run: int, path: str | Path) -> Path:
-        """Write what a run has for this file (see `file`), which is returned; what it replaces is copied first."""
-        return write_and_log({Path(path): self.file(run, Path(path))})[0]
-
-    def changed(self, before: int, after: int) -> list[str]:
-        """Whether the later of two runs is better, then a line for all that differs."""
-        old, new = find_run(self.runs, before), find_run(self.runs, after)
-        return list(changes(self.dataset, old, new, self.runs)) or ["nothing changed"]
+    def _changes(self, one: KeptRun, other: KeptRun) -> dict[str, str]:
+        """What differs, by its name."""
+        before, after = (states_of(self.dataset, run) for run in (one, other))
+        return {
+            what: moved(before.get(part, {}), after.get(part, {}), named=NAMED) or "changed"
+            for part, what in PARTS.items()
+            if one.states.get(part) != other.states.get(part)
+        } | dict(_of_search(one, other))
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for at, run in enumerate(self.runs):
-            row = _told(run)
-            before = next(alike(run, self.runs[:at]), None)
-            restriction = run.facts.get("restriction")
-            first = f"the first{f' with {restriction}' if restriction else ''}" if row else "-"
-            moved = f"{before.id}: {changed_for(before, run, row)}" if before else first
+            own = run.own
+            earlier = [old for old in self.runs[:at] if own and old.best and _measure(old) == _measure(run)]
+            value = f"{number(own['mean'])} {ends(own.get('low'), own.get('high'), '.3f')}".rstrip() if own else ""
             rows.append(
                 {
                     "run": run.id,
-                    "at": run.at[:16].replace("T", " "),
-                    "kind": run.kind,
-                    "metric": run.facts.get("metric"),
-                    "today": number(run.today["mean"]) if run.today else "-",
-                    "value": number(row["mean"]) if row else "-",
-                    "label": row["label"] if row else "-",
-                    "verdict": run.facts.get("verdict", "-"),
-                    "data": moved,
+                    "date": run.at[:16].replace("T", " "),
+                    "command": run.kind,
+                    "metric": run.facts.get("metric", ""),
+                    "value": value,
+                    "contender": own["label"] if own else "",
+                    "changed since": _since(earlier[-1], run) if earlier else "",
                 }
             )
         return rows
 
 
-FOLDED = 16
-"""Columns of text are folded to no less than this, so that a row of the list fits 100 columns."""
-Lines = dict[str, list[Span | None]]
+def _measure(run: KeptRun) -> tuple[str | None, str | None]:
+    return run.facts.get("metric"), run.facts.get("split")
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
@@ -159,7 +147,7 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     """
     alike: dict[tuple[object, ...], list[KeptRun]] = {}
     for run in (run for run in runs if run.best):
-        alike.setdefault((run.kind, run.facts.get("metric"), run.facts.get("split")), []).append(run)
+        alike.setdefault((run.kind, *_measure(run)), []).append(run)
     twice = [group for group in alike.values() if len(group) > 1]
     if not twice:
         return None
@@ -173,22 +161,34 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
 
 
-def printed(line: str) -> str:
-    """A line of text; a command at its end is on one line, because a folded one cannot be pasted."""
-    what, found, command = line.partition(": steelyard ")
-    if not found:
-        return wrapped(line, 4)
-    return step_in_terminal({"what": what, "command": f"steelyard {command}"})
+def in_words(found: dict[str, Any]) -> str:
+    """What `Runs.between` found: the sentence, then a line for all that changed."""
+    changes = [wrapped(f"{what}: {change}", 4) for what, change in found["changes"].items()]
+    return "\n".join([wrapped(found["sentence"]), *(changes or ["nothing changed"])])
 
 
-def _told(run: KeptRun) -> KeptRow | None:
-    """What the list has under `of`: what a run is about, where that is not run today, else the best other."""
-    own, today = own_of(run), run.today
-    if run.facts.get("verdict") == "keep":
-        return own or today
-    others = [row for row in run.facts.get("rows", ()) if row != today]
-    return own if own and own != today else max(others, key=lambda row: row["mean"], default=today)
+def _told(one: KeptRun, other: KeptRun, found: dict[str, Any]) -> str:
+    old, new = (run.own["label"] if run.own else "" for run in (one, other))
+    interval = f"{number(found['delta'], signed=True)} {ends(found['low'], found['high'], '+.3f')}"
+    p = p_value(found["p"]).replace("<", "< ")
+    return (
+        f"Run {other.id}, {new}, against run {one.id}, {old}: {interval} {other.facts.get('metric')} over "
+        f"{found['queries']} queries, p {p if p.startswith('<') else f'= {p}'}: {found['verdict']}."
+    )
 
 
-def _shown(row: KeptRow) -> str:
-    return f"{row['mean']:.3f} {ends(row.get('low'), row.get('high'), '.3f')}".rstrip()
+def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:
+    """What differs between the searches that two runs are about, and between the tools that ran."""
+    for name, what in SEARCH.items():
+        old, new = (str((run.own and run.own.get(name)) or "-") for run in (one, other))
+        if old != new:
+            yield what, f"{brief(old)} to {brief(new)}"
+    tools = [str(run.facts.get("tool")) for run in (one, other)]
+    if tools[0] != tools[1]:
+        yield "tool", " to ".join(tools)
+
+
+def _since(one: KeptRun, other: KeptRun) -> str:
+    """What differs in a word each, without reading what is kept of the data."""
+    data = [what for part, what in PARTS.items() if one.states.get(part) != other.states.get(part)]
+    return f"{one.id}: {', '.join([*data, *(what for what, _ in _of_search(one, other))]) or 'nothing'}"

@@ -51,12 +51,6 @@ class ChosenWeights(Reported[DecidedT]):
     interrupted: bool = False
     aside: tuple[str, ...] = ()
 
-    @property
-    def weights(self) -> dict[str, dict[str, object] | None]:
-        """What the weights files hold, for a kept run: `config`, what to run, and `attempt`, what to try."""
-        files = {"config": self.config, "attempt": self.attempt}
-        return {name: None if config is None else config.to_json() for name, config in files.items()}
-
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
 

@@ -479,7 +479,6 @@ class Workbench:
         block_slices: bool = False,
         split: str | None = None,
         limit: int | None = None,
-        seed: int = 0,
     ) -> Gating:
         """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
 
@@ -497,8 +496,6 @@ class Workbench:
             Whether a category or intent that is significantly worse fails the gate.
         split, limit
             The baseline's own by default.
-        seed : int
-            Of the planted regressions from which the gate's own power is measured.
 
         Returns
         -------
@@ -512,7 +509,7 @@ class Workbench:
         ConfigError
             For a contender that the baseline does not know.
         """
-        gate = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit, seed=seed)
+        gate = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
         if because and not gate.path.exists():
             gate.update(contenders, because=because)
         return self._kept("gate", gate.check(contenders))
@@ -526,13 +523,10 @@ class Workbench:
         accept_worse: bool = False,
         split: str | None = None,
         limit: int | None = None,
-    ) -> list[Path]:
-        """Write a baseline of these contenders, or of those that the old one names, and return the files.
+    ) -> Path:
+        """Write a baseline of these contenders, or of those that the old one names, and return its file.
 
-        Returns
-        -------
-        list of Path
-            The baseline and its history; the log says how to undo it.
+        The old one is kept beside it as ``baseline.json.bak``.
 
         Raises
         ------
@@ -540,10 +534,8 @@ class Workbench:
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
         gate = self._gate(baseline, split=split, limit=limit)
-        _, files, again = gate.update(contenders, because=because, accept_worse=accept_worse)
-        if again:
-            _log.warning(again)
-        return files
+        gate.update(contenders, because=because, accept_worse=accept_worse)
+        return gate.path
 
     def runs(self) -> Runs:
         """What was measured on this data set so far.
@@ -551,8 +543,7 @@ class Workbench:
         Returns
         -------
         Runs
-            The kept runs: a table, `one(run)`, `changed(before, after)`, `save_weights(run, path)`, and the trend
-            as `plot()`.
+            The kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
 
         Raises
         ------
@@ -564,7 +555,7 @@ class Workbench:
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
         document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
-        keep(self.dataset, kind, document, getattr(found, "weights", None))
+        keep(self.dataset, kind, document)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

@@ -177,7 +177,7 @@ def test_init_says_what_to_commit_and_where_github_finds_no_workflow(tiny, monke
     find_system("fts").config(10).save("search-weights.json")
     origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
     found = run("init", "tiny", "--current", "search-weights.json", *origin).stdout
-    files = "reports/baseline.history.jsonl reports/baseline.json .github/workflows/relevance.yml"
+    files = "reports/baseline.json .github/workflows/relevance.yml"
     assert f"commit what the gate reads: git add tiny search-weights.json {files}\n" in found
     assert "note: GitHub" not in found
     (tiny.parent / "deep").mkdir()
@@ -194,14 +194,17 @@ def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
     assert ":!" not in run("init", tiny, "--current", "bm25").stdout
     log.write_text("")
     (tiny / "judgments").mkdir()
-    (tiny / "judgments" / "qrels.before-1.txt").write_text("q1 0 e1 1\n")
+    (tiny / "judgments" / "judge.jsonl").write_text("")
+    (tiny / "qrels.txt.bak").write_text("q1 0 e1 1\n")
     words = shlex.split(run("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
-    assert words[-2:] == [":!tiny/judgments", ":!tiny/feedback.jsonl"]
+    assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(words, check=True)
     added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
     assert "tiny/qrels.txt" in added.stdout
-    assert not {"tiny/judgments/qrels.before-1.txt", "tiny/feedback.jsonl"} & set(added.stdout.splitlines())
+    assert not {"tiny/judgments/judge.jsonl", "tiny/qrels.txt.bak", "tiny/feedback.jsonl"} & set(
+        added.stdout.splitlines()
+    )
     about = json.loads((tiny / "dataset.json").read_text())
     (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
     assert "feedback" not in run("init", "tiny").stdout  # whose hash the gate compares

@@ -485,8 +485,7 @@ class TestAccepting:
         """The same change, back to the labels that judge --apply had kept."""
         self.test_labels_that_show_that_not_all_is_judged(sealed)
         keep(load(sealed), "compare", {"primary": "nDCG@10"})
-        (sealed / "judgments").mkdir()
-        for folder in ("judgments/qrels.before-1.txt", "qrels.txt"):
+        for folder in ("qrels.txt.bak", "qrels.txt"):
             write(sealed, folder, QRELS)
         assert [line.split(":")[0] for line in self.accept(sealed)[1]] == ["accepted", "labels since run 2"]
 

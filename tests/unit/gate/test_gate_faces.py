@@ -10,14 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from lxml import etree
 from markdown_it import MarkdownIt
-from scipy.stats import norm
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -31,7 +29,6 @@ from steelyard_eval.gate.gate_text import rewritten, text
 from steelyard_eval.gate.github import workflow_commands
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
-from steelyard_eval.gate.power import CHURN, statement
 from steelyard_eval.gate.starting import find_dataset, start
 from steelyard_eval.gate.workflow import Source, named, recorded, workflow_text
 
@@ -316,57 +313,6 @@ class TestUndecided:
         assert "was stopped" in etree.parse("g.xml").find(".//error").get("message")
 
 
-class TestPower:
-    """The statement on planted differences whose power can be computed."""
-
-    def test_what_is_planted_is_a_drop_from_the_values_of_today(self, found):
-        (row,) = found["pass"].to_json()["contenders"]
-        assert row["power"]["planted"]
-        assert all(-1 <= one["drop"] < 0 for one in row["power"]["planted"])
-
-    def test_it_is_the_power_of_the_t_test_for_many_small_differences(self):
-        rng = np.random.default_rng(0)
-        worse = np.tile(rng.normal(-0.07, 0.0, 400), (3, 1))
-
-        found = statement("x", {"all lose": worse}, np.arange(400), deep=True, seed=0)
-
-        # 1.4 * .05 / .07: every query keeps its difference, and 1 in 7 has the other sign, so the drop is .05
-        # with a deviation of .049, which 400 queries never miss
-        assert pytest.approx(1.4) == CHURN
-        assert found.caught == 1.0
-        assert not found.asleep
-
-    def test_false_alarms_are_the_level_of_the_test_where_much_changes(self):
-        rng = np.random.default_rng(1)
-        worse = np.tile(-0.7 * (rng.random(4000) < 0.5), (3, 1)).astype(float)
-
-        found = statement("x", {"half lose": worse}, np.arange(4000), deep=True, seed=0)
-
-        # the signs are random, so p < .05 in a twentieth of 400 draws, give or take three times .011, unless the
-        # drop is below .01, where the deviation of the mean, .7 times the root of .1 / 4000, is .0035
-        assert found.false_alarms == pytest.approx(norm.cdf(-0.01 / 0.0035), abs=0.005)
-
-    def test_small_regressions_are_left_out_and_named(self):
-        found = statement("x", {"small": np.full((3, 50), -0.06)}, np.arange(50), deep=True, seed=0)
-
-        assert (found.caught, found.false_alarms) == (None, None)
-        assert found.planted == (("small", pytest.approx(-0.06), None),)
-
-    def test_a_gate_over_few_queries_is_asleep(self):
-        worse = np.tile(-1.0 * (np.arange(8) % 4 == 0), (3, 1))
-
-        assert statement("x", {"a quarter": worse}, np.arange(8), deep=True, seed=0).asleep
-
-    def test_it_is_the_same_for_the_same_seed(self):
-        worse = np.tile(-np.random.default_rng(2).random(30), (3, 1))
-        first, again, other = (
-            statement("x", {"a": worse}, np.arange(30), deep=True, seed=seed) for seed in (1, 1, 2)
-        )
-
-        assert first == again
-        assert first != other
-
-
 class TestStart:
     """`steelyard init`."""
 
@@ -392,7 +338,6 @@ class TestStart:
         assert set(first["written"]) == {
             "memory/dataset.json",
             "reports/baseline.json",
-            "reports/baseline.history.jsonl",
             ".github/workflows/relevance.yml",
         }
         assert second["written"] == []

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard_eval.gate import hashes as hashing
-
 ROUND = """
 import sys
 import numpy
@@ -96,13 +94,3 @@ def test_recordings_and_baselines_have_the_same_bytes_and_the_gate_passes(folder
 
     assert found[0] == found[1] == found[2]
     assert len(found[0]) > 6
-
-
-def test_the_kernels_are_those_of_the_blas_of_numpy(monkeypatch):
-    """scipy brings a BLAS of its own, which ranks nothing."""
-    found = [
-        {"architecture": "Haswell", "filepath": "/x/numpy.libs/libopenblas.so"},
-        {"architecture": "Zen", "filepath": "/x/scipy.libs/libopenblas.so"},
-    ]
-    monkeypatch.setattr(hashing, "threadpool_info", lambda: found)
-    assert [name for name in hashing._kernels() if name.startswith("blas")] == ["blas Haswell"]

@@ -89,8 +89,8 @@ def test_what_is_in_use_is_replaced_where_that_is_asked_for_alone(place, shippin
     adopted = run("loop", "mine", "--from", place, "--adopt")
     assert adopted.exit_code == 0
     assert SearchConfig.load("search-weights.json") == shipping
-    assert Path("search-weights.before-1.json").read_bytes() == used
-    assert "to undo: cp search-weights.before-1.json search-weights.json" in adopted.stdout + adopted.stderr
+    assert Path("search-weights.json.bak").read_bytes() == used
+    assert "to undo: cp search-weights.json.bak search-weights.json" in adopted.stdout + adopted.stderr
 
 
 def test_a_proposal_of_an_earlier_run_goes_when_it_holds_no_more(place, shipping, monkeypatch):

@@ -17,9 +17,9 @@ AGAINST = {"date": None, "verdict": "fail", "reason": "tested", "delta": -0.042,
 GATE = {
     "schema_version": 1, "kind": "gate", "tool": "steelyard 0.1.0", "dataset": {"name": "workshop", "entries": 9},
     "split": "all", "budget": 0.04, "check": "quality", "verdict": "fail", "sentence": "Fail: today got worse.",
-    "baseline": {"path": "reports/baseline.json", "date": "2026-11-22", "tool": "steelyard 0.1.0", "hashes": {}},
+    "baseline": {"path": "reports/baseline.json", "date": "2026-11-22", "because": "first",
+                 "tool": "steelyard 0.1.0", "hashes": {}},
     "rebaseline": "steelyard gate workshop --update --because WHY", "notices": ["two queries have no labels"],
-    "history": [{"date": "2026-11-22", "who": "ann", "because": "first"}],
     "false_alarm_rate": 0.1, "power": {"drop": 0.05, "least": 0.92, "asleep": ["today"]},
     "findings": [{"contender": "today", "kind": "baseline", "verdict": "fail", "text": "-0.042 nDCG@10"}],
     "contenders": [
@@ -31,8 +31,7 @@ GATE = {
                         "p_adjusted": 0.04, "worse": True}],
             "worst": [{"id": "q42", "text": "which version", "before": 0.918, "now": 0.521, "delta": -0.397,
                        "list_before": ["m1", "m2"], "list_now": ["m3", "m1"]}],
-            "power": {"drop": 0.05, "caught": 0.92, "false_alarms": 0.1, "asleep": False,
-                      "planted": [{"name": "without vector", "drop": 0.05, "caught": None}]},
+            "power": {"drop": 0.05, "caught": 0.92, "false_alarms": 0.1, "asleep": False},
         }
     ],
 }  # fmt: skip

@@ -71,7 +71,7 @@ def test_the_command_writes_the_file_and_compare_counts_what_is_silent(folder, t
         None,
     )
     assert "loses at most 10% of the relevant entries, 90% sure, from your 50 labels" in capsys.readouterr().out
-    assert (tmp_path / "w.before-1.json").read_text() == "mine"
+    assert (tmp_path / "w.json.bak").read_text() == "mine"
     record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).to_json()
     floored, plain = record["silence"]
     assert (floored["none"], plain["none"]) == (24, 24)

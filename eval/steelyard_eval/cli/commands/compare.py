@@ -153,7 +153,7 @@ def compare(
         options["embedder"] = embedder_of(data, options["embedder"], [*named, options["baseline"]])
     comparison = run_compare(data, named or None, **options)
     document = comparison.to_json()
-    keep(data, "compare", document, comparison.weights)
+    keep(data, "compare", document)
     if out:
         comparison.save(out)
     for notice in document["notices"]:

@@ -17,7 +17,6 @@ from steelyard_eval.cli.commands.options import (
     json_option,
     limit_option,
     put,
-    seed_option,
     split_option,
     standing_embedder,
 )
@@ -54,7 +53,7 @@ baseline_option = click.option(
 @click.option("--strict", is_flag=True, help="Exit with 3 where the labels are too few to tell.")
 @click.option("--block-slices", is_flag=True, help="Fail where a category or intent alone is significantly worse.")
 @click.option("--update", is_flag=True, help="Write a new baseline of the contenders, else of those it names.")
-@click.option("--because", default="", metavar="TEXT", help="Why the baseline is updated; its history keeps it.")
+@click.option("--because", default="", metavar="TEXT", help="Why the baseline is updated; it keeps that.")
 @click.option("--accept-worse", is_flag=True, help="Update although search got worse, or a contender is dropped.")
 @click.option("--markdown", type=click.Path(), metavar="FILE", help="Write Markdown for a pull request.")
 @click.option("--junit", type=click.Path(), metavar="FILE", help="Write JUnit XML.")
@@ -68,7 +67,6 @@ baseline_option = click.option(
 )
 @split_option
 @limit_option
-@seed_option
 @json_option
 def gate(
     dataset: str,
@@ -104,7 +102,7 @@ def gate(
             _update(gate_, named, because, accept_worse, as_json)
             return
         gating = gate_.check(named)
-        keep(data, "gate", {**gating.to_json(), **gating.by_query}, gating.weights)
+        keep(data, "gate", {**gating.to_json(), **gating.by_query})
     for notice in gating.record["notices"]:
         note(notice)
     faces.write(gating.record, strict=strict)
@@ -113,11 +111,12 @@ def gate(
 
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
-    gating, files, again = own.update(named, because=because, accept_worse=accept_worse)
-    document: dict[str, Any] = {"files": [str(path) for path in files], "gate": gating and gating.to_json()}
-    document |= {"replaced": again} if again else {}
+    gating, copy = own.update(named, because=because, accept_worse=accept_worse)
+    document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.to_json()}
+    document |= {"replaced": str(copy)} if copy else {}
     lines = [wrapped(gating.sentence)] if gating else []
-    put(document, as_json, "\n".join([*lines, f"written: {', '.join(document['files'])}", *filter(None, [again])]))
+    lines += [f"written: {own.path}", *([f"the baseline before is kept as {copy}"] if copy else [])]
+    put(document, as_json, "\n".join(lines))
 
 
 def _end(found: Gating, strict: bool) -> None:

@@ -134,7 +134,7 @@ def _choose(
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
     document = answer.to_json()
-    keep(data, "tune" if options.get("only") else "recommend", document, answer.weights)
+    keep(data, "tune" if options.get("only") else "recommend", document)
     for notice in (*document["notices"], *floors):
         if notice not in answer.aside:
             note(notice)

@@ -70,8 +70,7 @@ EXAMPLES = {
     "runs": [
         "steelyard runs mine",
         "steelyard runs mine 5 7",
-        "steelyard runs mine 5 --out search-weights.json",
-        "steelyard runs mine 5 --delete",
+        "steelyard runs mine --trend nDCG@10",
     ],
     "simulate": [
         "steelyard simulate mine --policy echovault --transcripts week",

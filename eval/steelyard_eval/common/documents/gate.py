@@ -1,4 +1,4 @@
-"""The document of `gate`, and the lines of a baseline's history."""
+"""The document of `gate`."""
 
 from __future__ import annotations
 
@@ -51,21 +51,16 @@ class AgainstRecord(Ends):
     limit: NotRequired[float | None]
 
 
-class SliceChange(TypedDict):
-    """The change of nDCG@10 of some queries; `p` is None of too few, `worse` says that it fell beyond doubt."""
+class SliceRecord(TypedDict):
+    """The change of nDCG@10 of a category or an intent; `p` is None of too few, `worse`: it fell beyond doubt."""
 
+    field: str
+    value: str
     queries: Count
     delta: float
     p: NotRequired[float | None]
     p_adjusted: NotRequired[float | None]
     worse: bool
-
-
-class SliceRecord(SliceChange):
-    """The same of the queries of a category or an intent."""
-
-    field: str
-    value: str
 
 
 class BrokenPromise(TypedDict):
@@ -88,22 +83,13 @@ class LostQuery(TypedDict):
     list_now: list[str]
 
 
-class PlantedRecord(TypedDict):
-    """A regression made on purpose: what it costs, and how often the gate catches it; None if too little."""
-
-    name: str
-    drop: float | None
-    caught: float | None
-
-
 class PowerRecord(TypedDict):
-    """How far the gate can be trusted on one contender."""
+    """How far the gate can be trusted on one contender: the shares blocked of drops and of what is as good."""
 
     drop: NotRequired[float]
-    caught: float | None
+    caught: float
     asleep: bool
-    false_alarms: NotRequired[float | None]
-    planted: NotRequired[list[PlantedRecord]]
+    false_alarms: NotRequired[float]
 
 
 class GatedConfiguration(SettingsPart):
@@ -117,7 +103,7 @@ class GatedConfiguration(SettingsPart):
     limit: NotRequired[int | None]
 
 
-class ContestRecord(GatedConfiguration):
+class GatedRecord(GatedConfiguration):
     """A contender beside its baseline."""
 
     strategy_before: NotRequired[str]
@@ -138,11 +124,6 @@ class ContestRecord(GatedConfiguration):
     broken: NotRequired[list[BrokenPromise]]
     worst: list[LostQuery]
     notices: NotRequired[list[str]]
-
-
-class GatedRecord(ContestRecord):
-    """The same with how far the gate can be trusted on it."""
-
     power: PowerRecord
 
 
@@ -150,44 +131,22 @@ class GatePower(TypedDict):
     """The share of drops of this size that the gate catches at least, and the contenders it hardly watches."""
 
     drop: float
-    least: float | None
+    least: float
     asleep: list[str]
 
 
 class BaselineRecord(TypedDict):
-    """The baseline: its file, when and with what it was written, and what it was measured on."""
+    """The baseline: its file, when, why and with what it was written, and what it was measured on."""
 
     path: str
     date: str
+    because: NotRequired[str]
     tool: str
     hashes: NotRequired[dict[str, str]]
 
 
-class KeptMeans(TypedDict):
-    """The means of a contender before and after an update, by metric."""
-
-    strategy: str
-    before: dict[str, float] | None
-    now: dict[str, float]
-    verdict: str | None
-
-
-class HistoryRecord(TypedDict):
-    """An update of the baseline."""
-
-    date: str
-    who: str
-    because: NotRequired[str | None]
-    tool: NotRequired[str]
-    accepted_worse: NotRequired[bool]
-    comparable: NotRequired[bool]
-    hashes: NotRequired[dict[str, str]]
-    contenders: NotRequired[dict[str, KeptMeans]]
-    previous: NotRequired[str]
-
-
 class GateHead(TypedDict):
-    """What was gated: the data set, the baseline with its history, and the settings."""
+    """What was gated: the data set, the baseline, and the settings."""
 
     schema_version: Literal[1]
     kind: Literal["gate"]
@@ -199,7 +158,6 @@ class GateHead(TypedDict):
     dialect: NotRequired[str]
     budget: NotRequired[float | None]
     rebaseline: NotRequired[str | None]
-    history: NotRequired[list[HistoryRecord]]
 
 
 class TrustPart(TypedDict, total=False):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.escape import visible
-from steelyard.base.files import canonical, spares, write_texts
+from steelyard.base.files import canonical, spare, write_texts
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -63,8 +63,8 @@ def apply(session: Session, sure: Callable[[list[Pair]], bool] = lambda removed:
 
     Labels are added and changed. Some are taken out only where the judge took their answers back since, and then
     `sure` is asked of these pairs first. All files are complete before the first is replaced. What was there stays
-    beside the judgments, as ``qrels.before-1.txt`` and ``dataset.before-1.json`` or the next number. Raises
-    ConfigError where there is nothing to copy, or no place, or `sure` is not.
+    beside it, as ``qrels.txt.bak`` and ``dataset.json.bak``. Raises ConfigError where there is nothing to copy,
+    or no place, or `sure` is not.
     """
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
@@ -90,23 +90,11 @@ def apply(session: Session, sure: Callable[[list[Pair]], bool] = lambda removed:
     if files or any(one.grade is not None for one in own.values()):
         files |= _stated(session, file.name, text if files else None)
     again = [pair for pair in added if pair in session.merged]
-    copies = _copies(session, file)
-    undo = {path: copies[path] if path.is_file() else None for path in files}
+    undo = {path: spare(path) if path.is_file() else None for path in files}
     # the copies first: wherever it is killed, no label is lost
-    held_back = {copy: _bytes(path) for path, copy in copies.items()} if files else {}
+    held_back: dict[Path, str | bytes] = {copy: path.read_bytes() for path, copy in undo.items() if copy}
     write_texts({**held_back, **files, source: text, session.applied: lines(own)})
     return Applied([*held_back, *files], added, changed, removed, undo, again)
-
-
-def _copies(session: Session, file: Path) -> dict[Path, Path]:
-    """Where the two files of the data set are kept, always both, so that their copies have one number."""
-    files = (file, session.pool.dataset.path / MANIFEST)
-    names = spares({session.folder / path.name: _bytes(path) for path in files})
-    return {path: names[session.folder / path.name] for path in files}
-
-
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
 
 
 def _nothing_to_apply(session: Session) -> str:

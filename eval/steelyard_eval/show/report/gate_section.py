@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from steelyard_eval.common.documents.gate import FindingRecord, GateDocument, GatedRecord, LostQuery
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import places
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -32,8 +31,6 @@ from steelyard_eval.show.spans import difference, spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-PLOTTED = 3
-"""Contenders whose history is drawn."""
 COLOURS = {"pass": "good", "fail": "bad"}
 
 
@@ -46,7 +43,7 @@ def gate_page(record: GateDocument, sha256: str) -> Page:
         Section("slices", "Categories and intents", _slices(record), folded=True),
         Section("queries", "Queries that lost most", tuple(_worst(record))),
         Section("trust", "How far this gate can be trusted", tuple(_trust(record)), folded=True),
-        Section("history", "Baseline", _baseline(record)),
+        Section("baseline", "Baseline", _baseline(record)),
     ]
     facts = (("tool", record["tool"]), ("report.json (SHA-256)", sha256))
     settings = {
@@ -184,44 +181,12 @@ def _trust(record: GateDocument) -> Iterator[Block]:
     alarms = "share of harmless changes that it blocks, for the worst contender"
     shares = {drops: power["least"], alarms: record.get("false_alarm_rate")}
     yield TermList(tuple((name, _share(value).text) for name, value in shares.items()))
-    rows: Iterator[Row] = (
-        {
-            "regression": planted["name"],
-            "contender": row["label"],
-            "drop": amount(planted["drop"]),
-            "catches": _share(planted.get("caught")),
-        }
-        for row in record["contenders"]
-        for planted in row["power"].get("planted", ())
-    )
-    yield from table("Regressions", "Made on purpose, to see whether the gate catches them.", rows)
 
 
 def _baseline(record: GateDocument) -> tuple[Block, ...]:
     base = record["baseline"]
-    facts = (("file", base["path"]), ("date", base["date"]), ("tool", base["tool"]))
-    rows = (
-        {"date": line["date"], "who": line["who"], "reason": line.get("because") or MISSING}
-        for line in record.get("history", ())
-    )
-    history = table("History", "Every update of the baseline, oldest first.", rows)
+    because = base.get("because") or MISSING
+    facts = (("file", base["path"]), ("date", base["date"]), ("reason", because), ("tool", base["tool"]))
     again = record.get("rebaseline")
     command = (TermList((("accept this as the new baseline", again),), code=True),) if again else ()
-    return (TermList(facts), *_past(record), *history, *command)
-
-
-def _past(record: GateDocument) -> Iterator[Figure]:
-    """nDCG@10 at every update since the data last changed, of the first contenders; what failed comes first."""
-    lines = list(record.get("history", ()))
-    begin = max((number for number, line in enumerate(lines) if not line.get("comparable", True)), default=0)
-    contenders = sorted(record["contenders"], key=lambda row: row["verdict"] != "fail")
-    for row in contenders[:PLOTTED]:
-        label = row["label"]
-        now = [line["contenders"][label]["now"] for line in lines[begin:] if label in line.get("contenders", ())]
-        values = tuple(float(metrics["nDCG@10"]) for metrics in now)
-        title = f"nDCG@10 of {label} at each update of the baseline"
-        if len(values) > 1:
-            chart = picture(places({label: values}, "update", "nDCG@10", low=None), title)
-            yield Figure(
-                chart, "Since corpus, queries and labels last changed; the line falls where search got worse."
-            )
+    return (TermList(facts), *command)
