@@ -31,7 +31,6 @@ from steelyard_eval.common.default_systems import SYSTEMS
 if TYPE_CHECKING:
     from steelyard_eval.compare.http_search import HttpSearch
     from steelyard_eval.compare.mcp_search import McpSearch
-    from steelyard_eval.learn.loop import loop
     from steelyard_eval.workbench import Workbench, demo, load
     from steelyard_eval.workbench.transformer import as_transformer
 
@@ -41,7 +40,6 @@ _MODULES = {
     "Workbench": "workbench",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
-    "loop": "learn.loop",
     "load": "workbench",
 }
 
@@ -62,7 +60,6 @@ __all__ = [
     "as_transformer",
     "demo",
     "load",
-    "loop",
 ]
 
 

@@ -95,7 +95,7 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    index, reindex = ("index", "data", "out/vault"), ("reindex", "out/vault")
+    index, reindex = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
     record = ("record", "data", "out/tables", "--systems", "fts,echovault")
     tune = (
         "tune",
@@ -160,7 +160,7 @@ def commands():
             Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
             Command("again", grown_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
         ],
-        "refresh": [Command("grown", grown_store, ("refresh", "out/mine"), imported_state, whole, remembered)],
+        "refresh": [Command("grown", grown_store, ("import", "out/mine"), imported_state, whole, remembered)],
     }
 
 
@@ -470,7 +470,7 @@ def bench(root):
     command("compare", root / "data", *results)
     (root / "warm").mkdir()
     command("index", root / "data", root / "warm" / "vault")
-    command("reindex", root / "warm" / "vault")
+    command("index", root / "warm" / "vault", "--rebuild")
     older_recording(root / "data", root / "warm")
     older_weights(root / "data", root / "warm")
     older_report(root / "data", root / "warm")

@@ -52,7 +52,6 @@ LINES = {
     "interleave --against": "interleave log.jsonl mine.db token --against {}",
     "judge CONTENDER": "judge mine {} --json",
     "learn --current": "learn mine --feedback log.jsonl --current {}",
-    "loop --current": "loop mine --current {}",
     "recommend --current": "recommend mine --current {}",
     "search --system": "search mine.db token --system {}",
     "serve --system": "serve gone.db --system {}",
@@ -68,7 +67,7 @@ ENDS = {
     "tune": "nothing to tune",
 }
 """Other ends than 0 that a command has for a contender that it has read."""
-SLOW = ("learn", "loop", "recommend", "tune")
+SLOW = ("learn", "recommend", "tune")
 
 
 def declared():

@@ -1024,7 +1024,7 @@ def test_a_run_is_held_against_one_of_the_same_job_and_last_against_a_gate_that_
     """A broken file was gated before the recommendation, and after it."""
     for kind, value, verdict in (
         ("compare", 0.5, None), ("gate", 0.1, "fail"), ("recommend", 0.5, "ship"), ("gate", 0.1, "fail"),
-        ("compare", 0.5, None), ("gate", 0.5, "pass"), ("loop", 0.5, None),
+        ("compare", 0.5, None), ("gate", 0.5, "pass"), ("learn", 0.5, None),
     ):  # fmt: skip
         found = of_queries(folder, [value] * 20, strategy=f"weighted_sum({value}*fts)") | {"verdict": verdict}
         keep(sy.load(folder).dataset, kind, found, now=lambda: NOW)

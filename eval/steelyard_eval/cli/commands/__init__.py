@@ -33,11 +33,8 @@ COMMANDS = {
     "judge": "Label pairs of query and entry, the most telling first.",
     "learn": "Learn weights from a feedback log.",
     "list": "List every entry that passes the filters, newest first.",
-    "loop": "Refresh, read use, learn, recommend, gate: one run for cron.",
     "recommend": "Say which strategy and which weights to use, and why.",
     "record": "Save what retrievers return, to compare and tune on later.",
-    "refresh": "Import again from the store that a folder is from.",
-    "reindex": "Rebuild keyword indexes and vectors.",
     "report": "Write HTML, Markdown, JSON and CSV from a result.",
     "runs": "List what was measured so far, and what changed.",
     "search": "Search a vault, or several as tiers of one memory.",
@@ -54,8 +51,6 @@ _MODULES = {
     "init": "gate",
     "list": "search",
     "record": "compare",
-    "refresh": "importing",
-    "reindex": "index",
     "simulate": "learn",
     "tune": "recommend",
 }
@@ -67,8 +62,10 @@ MEANT = {
     "history": "runs", "label": "judge", "load": "import", "mcp": "serve", "optimise": "recommend",
     "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
     "validate": "check", "why": "explain",
+    "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
+    "refresh": "import FOLDER", "reindex": "index VAULT --rebuild",
 }  # fmt: skip
-"""What people type who know other programs, and the command that does it."""
+"""What people type who know other programs or an earlier Steelyard, and what does it."""
 
 
 @cache

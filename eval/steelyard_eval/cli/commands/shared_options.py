@@ -23,9 +23,9 @@ EXAMPLES = {
         "steelyard import echovault mine",
         "steelyard import notes/ mine --headings",
         "steelyard import memories.csv mine --map text=body --map created_at=day",
+        "steelyard import mine",
         "steelyard import configs/search-weights.json search-weights.json",
     ],
-    "refresh": ["steelyard refresh mine"],
     "check": ["steelyard check mine", "steelyard check mine --json"],
     "record": [
         "steelyard record mine recordings --systems bm25,echovault",
@@ -62,10 +62,6 @@ EXAMPLES = {
         "steelyard learn mine -o search-weights.json",
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
         "steelyard learn mine --feedback prod.jsonl --current soleri --rule adaptive",
-    ],
-    "loop": [
-        "steelyard loop mine",
-        "steelyard loop mine --from otel:traces/ --adopt --strict",
     ],
     "runs": [
         "steelyard runs mine",
@@ -109,8 +105,8 @@ EXAMPLES = {
         "steelyard index mine memory.db --prune",
         "steelyard index mine memory.db --embedder minilm-int8",
         "steelyard index mine memory.db --weights search-weights.json",
+        "steelyard index memory.db --rebuild --embedder lsa",
     ],
-    "reindex": ["steelyard reindex memory.db --embedder lsa"],
     "search": [
         'steelyard search memory.db "-incident" --system moltnet --weight w_recency=0.2',
         'steelyard search memory.db "how do we rotate keys" -k 5',
