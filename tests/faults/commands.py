@@ -125,7 +125,6 @@ def commands():
     )
     act = ("act", "out/log.jsonl", "s1", "m1", "--action", "cited")
     search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
-    feedback = ("feedback", "out/log.jsonl", "--from", "ubi", "--out", "out/report/log.jsonl")
     import_ = ("import", "out/foreign.json", "out/report/w.json")
     return {
         "index": [
@@ -154,7 +153,6 @@ def commands():
         "gate": [Command("new", nothing, gate, whole_files, whole_or_missing)],
         "act": [Command("append", logged, act, log_state, growing)],
         "search": [Command("append", searched, search, log_state, growing)],
-        "feedback": [Command("new", ubi, feedback, report_state, piecewise)],
         "import": [
             Command("weights", foreign, import_, report_state, piecewise),
             Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
@@ -185,13 +183,6 @@ def logged(data, folder):
 def searched(data, folder):
     older_vault(data, folder)
     logged(data, folder)
-
-
-def ubi(data, folder):
-    asked = {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["m1", "m2"]}
-    clicked = {"action_name": "click", "query_id": "u1", "event_attributes": {"object": {"object_id": "m2"}}}
-    stamp = {"timestamp": "2026-01-02T03:04:05Z"}
-    (folder / "log.jsonl").write_text("".join(json.dumps(one | stamp) + "\n" for one in (asked, clicked)))
 
 
 def foreign(data, folder):

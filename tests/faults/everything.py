@@ -55,7 +55,6 @@ QUICK = (
     "report",
     "export",
     "simulate",
-    "feedback",
     "import",
     "act",
     "search",

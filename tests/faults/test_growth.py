@@ -36,7 +36,7 @@ from steelyard_eval.gate.history import continued, history_text, load_history
 from steelyard_eval.importers import load_store
 from steelyard_eval.importers.basic_memory import homes
 from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi
+from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.learn.use.corpus import Corpus
 from steelyard_eval.learn.use.follow import followed
@@ -76,7 +76,7 @@ READERS = {
     "steelyard_eval/importers/moltnet.py": "test_a_store[rows of moltnet]",
     "steelyard_eval/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/importers/table.py": "test_a_store[rows of a table]",
-    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[from_ubi-hits]",
+    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
@@ -389,9 +389,8 @@ UBI = {
 
 
 @pytest.mark.parametrize("what", UBI)
-@pytest.mark.parametrize("read", [from_ubi, from_soleri])
-def test_logs_of_others(tmp_path, what, read):
-    grows(file_of(tmp_path, UBI[what]), lambda path: list(read([path], Counter())))
+def test_logs_of_others(tmp_path, what):
+    grows(file_of(tmp_path, UBI[what]), lambda path: list(from_ubi([path], Counter())))
 
 
 RUNS = {

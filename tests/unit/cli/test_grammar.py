@@ -44,12 +44,9 @@ LINES = {
     "explain --contender": "explain mine q0 soleri --contender {}",
     "explain --against": "explain mine q0 soleri --against {}",
     "export CONFIGURATION": "export {} --to qdrant",
-    "floor CONFIGURATION": "floor mine {} --out f.json",
     "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
     "gate --contender": "gate mine --baseline new.json --update --because new --contender {}",
     "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
-    "interleave --system": "interleave log.jsonl mine.db token --system {}",
-    "interleave --against": "interleave log.jsonl mine.db token --against {}",
     "judge CONTENDER": "judge mine {} --json",
     "learn --current": "learn mine --feedback log.jsonl --current {}",
     "recommend --current": "recommend mine --current {}",
@@ -62,7 +59,6 @@ LINES = {
 }
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
-    "floor": "ends of the scale|needs 40 labelled",
     "export": "cannot be expressed",
     "tune": "nothing to tune",
 }

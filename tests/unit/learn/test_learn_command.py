@@ -144,12 +144,15 @@ def tally(tmp_path, actions):
     texts = {q["id"]: q["text"] for q in map(json.loads, (starter() / "queries.jsonl").read_text().splitlines())}
     pairs = [line.split()[::2] for line in (starter() / "qrels.txt").read_text().splitlines()]
     rows = [
-        {"id": at, "query": texts[query], "entry_id": entry, "action": action, "created_at": "2026-07-01 10:00:00"}
+        {
+            "schema_version": 1, "timestamp": "2026-07-01T10:00:00Z", "query_id": str(at), "client_id": str(at),
+            "user_query": texts[query], "policy": "soleri", "hits": [{"object_id": entry, "position": 1}],
+            "actions": [{"object_id": entry, "action_name": action}],
+        }
         for at, (action, (query, entry)) in enumerate(zip(actions, cycle(pairs), strict=False))
-    ]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ]  # fmt: skip
     log = tmp_path / "tally.jsonl"
-    assert run("feedback", tmp_path / "rows.jsonl", "--from", "soleri", "-o", log).exit_code == 0
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return log
 
 
@@ -229,10 +232,7 @@ def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
     first = json.loads(found.stdout)["hits"][0]["id"]
     assert run("act", log, query_id, first, "--action", "cited").exit_code == 0
     assert run("act", log, "gone", first).exit_code == 2
-    found = run("interleave", log, vault, "session tokens", "--system", "bm25", "--json")
-    assert found.exit_code == 0, found.stderr
-    assert run("interleave", log).stdout.startswith(("no list of this log", "No search tells whether"))
-    assert len(log.read_text().splitlines()) >= 4
+    assert len(log.read_text().splitlines()) >= 3
 
 
 @pytest.fixture(scope="module")

@@ -22,14 +22,11 @@ COMMANDS = {
     "doctor": "Check this machine, and vault files page by page.",
     "explain": "Explain one query, signal by signal.",
     "export": "Translate a search-weights.json for another system.",
-    "feedback": "Convert feedback of another system into a log.",
-    "floor": "Find the score below which nothing should be shown.",
     "gate": "Say whether search got worse since the committed baseline.",
     "get": "Print whole entries by id, including details.",
     "import": "Read the store of another program into a data set.",
     "index": "Build or update a vault: entries, indexes, vectors.",
     "init": "Write a first baseline, and a workflow that gates changes.",
-    "interleave": "Search with two rankings interleaved, to learn the better.",
     "judge": "Label pairs of query and entry, the most telling first.",
     "learn": "Learn weights from a feedback log.",
     "list": "List every entry that passes the filters, newest first.",
@@ -45,7 +42,6 @@ COMMANDS = {
 """Every command with its line in `steelyard --help`. A new one stands in the module of its name."""
 _MODULES = {
     "context": "search",
-    "feedback": "learn",
     "get": "search",
     "import": "importing",
     "init": "gate",
@@ -63,7 +59,9 @@ MEANT = {
     "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
     "validate": "check", "why": "explain",
     "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
-    "refresh": "import FOLDER", "reindex": "index VAULT --rebuild",
+    "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
+    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
+    "reindex": "index VAULT --rebuild",
 }  # fmt: skip
 """What people type who know other programs or an earlier Steelyard, and what does it."""
 

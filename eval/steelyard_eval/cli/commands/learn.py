@@ -1,12 +1,9 @@
-"""The commands learn, simulate and feedback: weights from logs, and logs to learn from."""
+"""The commands learn and simulate: weights from logs, and logs to learn from."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import click
 
-from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.options import (
@@ -20,12 +17,10 @@ from steelyard_eval.cli.commands.options import (
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi, told_of
 from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.learn.use.kinds import KINDS
@@ -168,23 +163,3 @@ def simulate(
     counts = log.record
     text = f"{out}: {counts['sessions']} sessions of {counts['queries']} queries, {counts['acts']} acts, simulated"
     put({**counts, "file": out}, as_json, text)
-
-
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri"]))
-@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
-@json_option
-def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> None:
-    """Convert feedback of another system into a log.
-
-    ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
-    object a line.
-    """
-    left_out: Counter[str] = Counter()
-    lines = list((from_ubi if source == "ubi" else from_soleri)(files, left_out))
-    write_text(out, "".join(lines))
-    for sentence in told_of(left_out):
-        note(sentence)
-    document = {"file": out, "impressions": len(lines), "left_out": dict(sorted((+left_out).items()))}
-    put(document, as_json, f"{out}: {counted(len(lines), 'impression')}")

@@ -46,10 +46,6 @@ EXAMPLES = {
         "steelyard tune mine --system echovault -o search-weights.json",
         'steelyard tune mine --strategy "rrf(bm25, vector)" --ablate',
     ],
-    "floor": [
-        "steelyard floor mine",
-        'steelyard floor mine "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"',
-    ],
     "gate": [
         "steelyard gate mine",
         "steelyard gate mine --weights search-weights.json --strict",
@@ -77,13 +73,6 @@ EXAMPLES = {
     "act": [
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
-    ],
-    "interleave": [
-        'steelyard interleave feedback.jsonl memory.db "rotate keys" --against search-weights.try.json',
-        "steelyard interleave feedback.jsonl",
-    ],
-    "feedback": [
-        "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": [
