@@ -1,7 +1,9 @@
 """The commands that are killed: what they start from, what they are, and what their folder holds afterwards."""
 
 import contextlib
+import gzip
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -112,7 +114,6 @@ def commands():
     weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
     recommend = ("recommend", "data", *weighed)
     learn = ("learn", "data", "--feedback", "out/log.jsonl", *weighed)
-    simulate = ("simulate", "data", "--sessions", "200", "--out", "out/report/log.jsonl")
     gate = (
         "gate",
         "data",
@@ -149,7 +150,6 @@ def commands():
         "demo": [Command("new", nothing, demo, whole_files, whole_or_missing)],
         "recommend": [Command("new", nothing, recommend, whole_files, whole_or_missing)],
         "learn": [Command("new", simulated, learn, whole_files, whole_or_missing)],
-        "simulate": [Command("new", nothing, simulate, report_state, piecewise)],
         "gate": [Command("new", nothing, gate, whole_files, whole_or_missing)],
         "act": [Command("append", logged, act, log_state, growing)],
         "search": [Command("append", searched, search, log_state, growing)],
@@ -171,7 +171,9 @@ def weights(data, folder):
 
 
 def simulated(data, folder):
-    command("simulate", data, "--sessions", "200", "--out", folder / "log.jsonl")
+    """The first searches of the starter's own log, as far as they are about these entries."""
+    with gzip.open(STARTER / "feedback.jsonl.gz", "rt", encoding="utf-8") as log:
+        (folder / "log.jsonl").write_text("".join(itertools.islice(log, 600)), encoding="utf-8")
 
 
 def logged(data, folder):

@@ -54,7 +54,6 @@ QUICK = (
     "compare",
     "report",
     "export",
-    "simulate",
     "import",
     "act",
     "search",

@@ -92,7 +92,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/learn/use/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/learn/use/impressions.py": "writes the log, and reads a key of its own",
-    "steelyard_eval/learn/use/simulated_transcripts.py": "writes sessions",
     "steelyard_eval/learn/use/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
     "steelyard_eval/tune/replaced.py": "compares the bytes of a copy that is there",

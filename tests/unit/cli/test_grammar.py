@@ -11,10 +11,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from simulation import simulate_log
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.commands import COMMANDS, completion, load_command
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
@@ -53,7 +55,6 @@ LINES = {
     "search --system": "search mine.db token --system {}",
     "serve --system": "serve gone.db --system {}",
     "serve --explore": "serve gone.db --log log.jsonl --explore {}",
-    "simulate --policy": "simulate mine --sessions 20 --policy {} --out s.jsonl",
     "tune CONFIGURATION": "tune mine {}",
     "tune --system": "tune mine --system {}",
 }
@@ -99,7 +100,7 @@ def place(tmp_path_factory):
     find_system("plain").config(10, "lsa").save(folder / "own.json")
     shutil.copy(folder / "own.json", folder / "own")
     assert run("index", folder / "mine", folder / "mine.db").exit_code == 0
-    assert run("simulate", folder / "mine", "--sessions", 40, "--out", folder / "log.jsonl").exit_code == 0
+    simulate_log(load(folder / "mine"), ["bm25"], sessions=40).save(folder / "log.jsonl")
     return folder
 
 

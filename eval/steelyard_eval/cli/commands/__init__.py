@@ -36,7 +36,6 @@ COMMANDS = {
     "runs": "List what was measured so far, and what changed.",
     "search": "Search a vault, or several as tiers of one memory.",
     "serve": "Serve a vault to agents, as an MCP server.",
-    "simulate": "Simulate a feedback log, with known truth.",
     "tune": "Choose the settings and weights of one strategy.",
 }
 """Every command with its line in `steelyard --help`. A new one stands in the module of its name."""
@@ -47,7 +46,6 @@ _MODULES = {
     "init": "gate",
     "list": "search",
     "record": "compare",
-    "simulate": "learn",
     "tune": "recommend",
 }
 """Modules of the commands that stand beside another one."""
@@ -61,7 +59,7 @@ MEANT = {
     "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
     "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
     "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
-    "reindex": "index VAULT --rebuild",
+    "reindex": "index VAULT --rebuild", "simulate": "learn FOLDER --from transcripts",
 }  # fmt: skip
 """What people type who know other programs or an earlier Steelyard, and what does it."""
 

@@ -1,19 +1,15 @@
-"""The commands learn and simulate: weights from logs, and logs to learn from."""
+"""The command learn: weights from logs."""
 
 from __future__ import annotations
 
 import click
 
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.options import (
-    Handed,
-    embedder_option,
     floor_option,
     intents_option,
     json_option,
     put,
-    seed_option,
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
@@ -21,24 +17,16 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
-from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.learn.use.gather import gather
 from steelyard_eval.learn.use.kinds import KINDS
-from steelyard_eval.learn.use.simulated_transcripts import write_transcripts
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 
 RULES = ("labels", "adaptive")
-MODELS = (
-    *("pbm", "noisy", "trust", "cascade", "dbn", "agent", "hetero", "wild"),
-    *("attract", "attract1", "tags"),
-)
-EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 CURRENT = (
     "What ranked the log, and is used today: a system, a strategy or a weights file. By default the policy that "
 )
 CURRENT += "ranked most of it, else the data set's system."
-TRANSCRIPTS = "Write it as 50 sessions of a coding agent instead, to try learn --from transcripts:FOLDER."
 FROM = f"What is read first ({', '.join(KINDS)}): a file or folder, else where its program keeps it."
 
 
@@ -115,51 +103,3 @@ def learn(
     if result.record["log"]["simulated"]:
         note("this log is simulated: it shows how learning works, and nothing about people")
     put(result.to_json(), as_json, "\n".join([learned(result.record), "", *files]))
-
-
-@click.command()
-@click.argument("dataset", type=click.Path())
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="CONFIGURATION",
-    type=completion.CONFIGURATION,
-    help="What ranks; repeat it for several, one after the other. The data set's system by default.",
-)
-@click.option("--model", default="pbm", show_default=True, type=click.Choice(MODELS), help="How people act.")
-@click.option("--sessions", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
-@click.option("--explore", default="none", show_default=True, type=click.Choice(EXPLORATIONS))
-@click.option("--share", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Of sessions explored.")
-@click.option(
-    "--act",
-    default="clicked",
-    show_default=True,
-    type=click.Choice((*ACTS[:-1], "mixed")),
-    help="What is done.",
-)
-@click.option("--signal", metavar="NAME", help="The signal that attracts (models attract and tags).")
-@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
-@click.option("--transcripts", type=click.Path(), metavar="FOLDER", help=TRANSCRIPTS)
-@embedder_option
-@seed_option
-@json_option
-def simulate(
-    dataset: str,
-    policies: tuple[str, ...],
-    out: str,
-    transcripts: str | None,
-    as_json: bool,
-    **options: Handed,
-) -> None:
-    """Simulate a feedback log over labelled queries, with known truth and marked as simulated."""
-    data = load(dataset)
-    log = simulate_log(data, policies or (data.system or "bm25",), **options)
-    if transcripts:
-        files = write_transcripts(data, log.lines, transcripts)
-        out = f"{transcripts} ({len(files)} files)"
-    else:
-        log.save(out)
-    counts = log.record
-    text = f"{out}: {counts['sessions']} sessions of {counts['queries']} queries, {counts['acts']} acts, simulated"
-    put({**counts, "file": out}, as_json, text)

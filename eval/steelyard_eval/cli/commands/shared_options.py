@@ -65,11 +65,6 @@ EXAMPLES = {
         "steelyard runs mine 5 --out search-weights.json",
         "steelyard runs mine 5 --delete",
     ],
-    "simulate": [
-        "steelyard simulate mine --policy echovault --transcripts week",
-        "steelyard simulate mine --model pbm --sessions 10000 -o feedback.jsonl",
-        "steelyard simulate mine --policy echovault --policy bm25 --explore interleave",
-    ],
     "act": [
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
