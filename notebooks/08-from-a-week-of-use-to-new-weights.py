@@ -16,11 +16,12 @@
 #
 # Agents search a memory all day, and hardly ever say what helped. Their sessions lie on disk, though: what was shown,
 # and which entries were then opened or cited. This notebook reads a week of such sessions, watches the evidence grow,
-# and ends with one command for cron. The sessions are **made by us** and marked as simulated; `--from transcripts`
-# reads your own in the same way.
+# and ends with new weights. The sessions are **made by us** and marked as simulated; `--from transcripts` reads your own
+# in the same way.
 
 # %%
 # %matplotlib inline
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -31,9 +32,7 @@ from IPython.display import Markdown
 
 import steelyard_eval as sy
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.extensions.usage.gather import gather
-from steelyard_eval.extensions.usage.simulated_transcripts import write_transcripts
 
 place = Path("../reports/notebook/week")
 shutil.rmtree(place, ignore_errors=True)
@@ -47,14 +46,14 @@ data = sy.load(place / "mine")
 # ## A week of sessions
 #
 # In use is a mix of keywords and vectors that somebody once typed in. An agent asks `memory_search`, opens entries and
-# cites them. Here 600 searches of one week become 50 session files.
+# cites them. Here are 600 searches of one week, of 50 sessions. One call of the tool, as Claude Code keeps it:
 
 # %%
 today = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"
-log = simulate_log(
-    data.dataset, [today], model="agent", act="mixed", sessions=600, days=7, workspace=data.workspace
-)
-len(write_transcripts(data.dataset, log.lines, place / "sessions", server="steelyard"))
+sessions = Path("sessions.jsonl.gz")
+with gzip.open(sessions, "rt", encoding="utf-8") as lines:
+    searched = next(line for line in lines if "tool_use" in line)
+json.loads(searched)["message"]["content"]
 
 # %% [markdown]
 # ## What is read of them
@@ -63,7 +62,7 @@ len(write_transcripts(data.dataset, log.lines, place / "sessions", server="steel
 # search again. A line of the log, and what was found in all:
 
 # %%
-use = gather(data.dataset, f"transcripts:{place / 'sessions'}")
+use = gather(data.dataset, f"transcripts:{sessions}")
 use.write()
 first = json.loads(next(line for line in use.lines if '"actions":[{' in line))
 hidden = ("query_key", "search", "client_id", "policy", "query_id")  # hashes under a key of your own
@@ -104,26 +103,19 @@ figure.tight_layout()
 # Repeated questions add little: the bars flatten long before the week is over. What settles it are other questions, or
 # labels of some of these.
 #
-# ## The whole loop
+# ## Labels decide
 #
-# `steelyard loop mine` does all of this in one run: it brings the data set up to date, reads what is new, learns,
-# recommends, asks the gate, and writes what is worth trying or shipping beside what is in use. It replaces nothing
-# unless it is told to (`--adopt`).
+# With labels of 15 queries or more they decide, and the acts of the week sharpen them. What is written goes beside what
+# is in use, and replaces nothing.
 
 # %%
-found = sy.loop(
-    place / "mine",
-    [f"transcripts:{place / 'sessions'}"],
-    today,
-    weights=place / "search-weights.json",
-    baseline=place / "baseline.json",
-    reports=place / "reports",
-)
-Markdown(found.sentence)
+decided = data.learn(use.held, current=today)
+Markdown(decided.sentence)
 
 # %%
-sorted(path.name for path in place.glob("search-weights*")) == [Path(name).name for name in found.record["files"]]
+files = decided.save_weights(place / "search-weights.json")
+[path.name for path in files]
 
 # %% [markdown]
-# A second run finds nothing new and changes none of these files; only the history of runs (`steelyard runs mine`) has
-# one more.
+# A line of cron does all of this every week: import again, `learn --from transcripts`, `recommend`, `gate`.
+# [docs/loop.md](../docs/loop.md#every-week-by-cron) has it.

@@ -147,7 +147,8 @@ def hits_of(
     entries = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in entries]:
         raise VaultError(
-            f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or run steelyard reindex"
+            f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or "
+            "run steelyard index VAULT --rebuild"
         )
     signals = _signals(table, strategy, ranking, ~np.isnan(scores[ranking.row]))
     scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)

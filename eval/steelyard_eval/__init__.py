@@ -32,7 +32,6 @@ from steelyard_eval.common.extensions import extension
 if TYPE_CHECKING:
     from steelyard_eval.extensions.endpoints.http_search import HttpSearch
     from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
-    from steelyard_eval.learn.loop import loop
     from steelyard_eval.workbench import Workbench, demo, load
     from steelyard_eval.workbench.transformer import as_transformer
 
@@ -40,7 +39,6 @@ _MODULES = {
     "Workbench": "workbench",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
-    "loop": "learn.loop",
     "load": "workbench",
 }
 
@@ -61,7 +59,6 @@ __all__ = [
     "as_transformer",
     "demo",
     "load",
-    "loop",
 ]
 
 

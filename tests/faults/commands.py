@@ -1,7 +1,9 @@
 """The commands that are killed: what they start from, what they are, and what their folder holds afterwards."""
 
 import contextlib
+import gzip
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -95,7 +97,7 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    index, reindex = ("index", "data", "out/vault"), ("reindex", "out/vault")
+    index, reindex = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
     record = ("record", "data", "out/tables", "--systems", "fts,echovault")
     tune = (
         "tune",
@@ -111,7 +113,6 @@ def commands():
     weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
     recommend = ("recommend", "data", *weighed)
     learn = ("learn", "data", "--feedback", "out/log.jsonl", *weighed)
-    simulate = ("simulate", "data", "--sessions", "200", "--out", "out/report/log.jsonl")
     gate = (
         "gate",
         "data",
@@ -124,7 +125,6 @@ def commands():
     )
     act = ("act", "out/log.jsonl", "s1", "m1", "--action", "cited")
     search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
-    feedback = ("feedback", "out/log.jsonl", "--from", "ubi", "--out", "out/report/log.jsonl")
     import_ = ("import", "out/foreign.json", "out/report/w.json")
     return {
         "index": [
@@ -149,17 +149,15 @@ def commands():
         "demo": [Command("new", nothing, demo, whole_files, whole_or_missing)],
         "recommend": [Command("new", nothing, recommend, whole_files, whole_or_missing)],
         "learn": [Command("new", simulated, learn, whole_files, whole_or_missing)],
-        "simulate": [Command("new", nothing, simulate, report_state, piecewise)],
         "gate": [Command("new", nothing, gate, whole_files, whole_or_missing)],
         "act": [Command("append", logged, act, log_state, growing)],
         "search": [Command("append", searched, search, log_state, growing)],
-        "feedback": [Command("new", ubi, feedback, report_state, piecewise)],
         "import": [
             Command("weights", foreign, import_, report_state, piecewise),
             Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
             Command("again", grown_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
         ],
-        "refresh": [Command("grown", grown_store, ("refresh", "out/mine"), imported_state, whole, remembered)],
+        "refresh": [Command("grown", grown_store, ("import", "out/mine"), imported_state, whole, remembered)],
     }
 
 
@@ -172,7 +170,9 @@ def weights(data, folder):
 
 
 def simulated(data, folder):
-    command("simulate", data, "--sessions", "200", "--out", folder / "log.jsonl")
+    """The first searches of the starter's own log, as far as they are about these entries."""
+    with gzip.open(STARTER / "feedback.jsonl.gz", "rt", encoding="utf-8") as log:
+        (folder / "log.jsonl").write_text("".join(itertools.islice(log, 600)), encoding="utf-8")
 
 
 def logged(data, folder):
@@ -184,13 +184,6 @@ def logged(data, folder):
 def searched(data, folder):
     older_vault(data, folder)
     logged(data, folder)
-
-
-def ubi(data, folder):
-    asked = {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["m1", "m2"]}
-    clicked = {"action_name": "click", "query_id": "u1", "event_attributes": {"object": {"object_id": "m2"}}}
-    stamp = {"timestamp": "2026-01-02T03:04:05Z"}
-    (folder / "log.jsonl").write_text("".join(json.dumps(one | stamp) + "\n" for one in (asked, clicked)))
 
 
 def foreign(data, folder):
@@ -469,7 +462,7 @@ def bench(root):
     command("compare", root / "data", *results)
     (root / "warm").mkdir()
     command("index", root / "data", root / "warm" / "vault")
-    command("reindex", root / "warm" / "vault")
+    command("index", root / "warm" / "vault", "--rebuild")
     older_recording(root / "data", root / "warm")
     older_weights(root / "data", root / "warm")
     older_report(root / "data", root / "warm")

@@ -54,8 +54,6 @@ QUICK = (
     "compare",
     "report",
     "export",
-    "simulate",
-    "feedback",
     "import",
     "act",
     "search",

@@ -72,7 +72,7 @@ from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.kinds import KINDS
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi
+from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.reader import Known, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
@@ -365,7 +365,7 @@ def log(data: bytes) -> str:
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, duels, _convert(from_ubi), _convert(from_soleri)):
+    for read in (_read_log, duels, _convert(from_ubi)):
         try:
             json.dumps([one.to_json() for one in found] if (found := read(str(path))) else [], allow_nan=False)
             outcome.append("read")

@@ -22,7 +22,7 @@ kill = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(kill)
 commands = kill.commands
 
-INDEX, REINDEX = ("index", "data", "out/vault"), ("reindex", "out/vault")
+INDEX, REINDEX = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
 PAIRS = {
     "index and index, new": ("new", INDEX, INDEX),
     "index and index": ("older", INDEX, INDEX),

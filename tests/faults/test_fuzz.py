@@ -309,9 +309,7 @@ class TestFound:
         bad = [("idf", b"PK\x03\x04"), ("components", arrays["idf"]), ("vocabulary", b"[1")]
         bad += [("idf", npy(np.ones(len(json.loads(arrays["vocabulary"]))))), ("idf", npy(np.ones(2, np.float32)))]
         for name, raw in bad:
-            with pytest.raises(
-                VaultError, match=r"the lsa model in the vault is damaged .*; run steelyard reindex"
-            ):
+            with pytest.raises(VaultError, match=r"the lsa model in the vault is damaged .*--rebuild"):
                 LsaEmbedder.from_arrays({**arrays, name: raw})
 
     @pytest.mark.parametrize(

@@ -74,7 +74,11 @@ class TestSqlOfTheFile:
             "CREATE TABLE spaces(space TEXT, model TEXT, layer TEXT, recipe TEXT, dim INTEGER)",
             f"INSERT INTO spaces VALUES('{wish}', 'lsa', 'text', '{{text}}', 4)",
         )
-        for words in (["search", path, "token", "--system", "vector"], ["list", path], ["reindex", path]):
+        for words in (
+            ["search", path, "token", "--system", "vector"],
+            ["list", path],
+            ["index", path, "--rebuild"],
+        ):
             outcome = steelyard(*words)
             assert outcome.exit_code == 2
             assert "is not a vault as Steelyard writes it (its table 'spaces' is missing" in outcome.output
@@ -86,7 +90,7 @@ class TestSqlOfTheFile:
     def test_an_index_whose_name_is_sql_runs_nowhere(self, path, tmp_path):
         name = f"content_insert; COMMIT; VACUUM INTO '{tmp_path / 'written'}'; BEGIN; --".replace("'", "''")
         tamper(path, f"UPDATE keyword_indexes SET name = '{name}' WHERE name = 'content'")
-        outcome = steelyard("reindex", path)
+        outcome = steelyard("index", path, "--rebuild")
 
         assert outcome.exit_code == 2
         assert "is not a vault as Steelyard writes it" in outcome.output
@@ -159,7 +163,7 @@ def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
     tamper(path, *FOREIGN[foreign])
     before = path.read_bytes()
 
-    for words in (["search", path, "token"], ["reindex", path]):
+    for words in (["search", path, "token"], ["index", path, "--rebuild"]):
         outcome = steelyard(*words)
         assert outcome.exit_code == 2, outcome.output
         assert "index the data set into a new vault" in outcome.output

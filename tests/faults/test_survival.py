@@ -186,7 +186,7 @@ def once(compute):
 
 COMMANDS = {
     "index": ("index", "DATA", "OUT/vault"),
-    "reindex": ("reindex", "OUT/vault"),
+    "reindex": ("index", "OUT/vault", "--rebuild"),
     "record": ("record", "DATA", "OUT/tables", "--systems", "fts,echovault"),
     "tune": ("tune", "DATA", "rrf(fts, bm25, k=60)", "--out", "OUT/w.json"),
     "compare": (

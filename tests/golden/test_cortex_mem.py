@@ -841,7 +841,7 @@ class TestTenants:
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "cannot be a name" in command(*search, "../acme", code=2)
-        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("reindex",)):
+        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("index", "--rebuild")):
             name, *more = words
             own = command(name, tmp_path / "all", *more, "--tenant", "acme", "--json")
             assert "the other tenant" not in own

@@ -487,7 +487,7 @@ def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():
         lambda: vault.put_vectors(SPACE, ["a"], np.ones((1, 768), dtype=np.float32)),
         lambda: searcher(vault, Spy(dim=768)).search("nothing"),
     ):
-        with pytest.raises(DimensionMismatchError, match=r"\b2\b.*\b768\b.*steelyard reindex"):
+        with pytest.raises(DimensionMismatchError, match=r"\b2\b.*\b768\b.*--rebuild"):
             attempt()
     assert vault.spaces() == [(SPACE, 2)]
 

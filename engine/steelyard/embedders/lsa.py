@@ -154,7 +154,9 @@ def _array(raw: bytes) -> Vectors:
 
 
 def _damaged(reason: str) -> VaultError:
-    return VaultError(f"the lsa model in the vault is damaged ({shown(reason)}); run steelyard reindex")
+    return VaultError(
+        f"the lsa model in the vault is damaged ({shown(reason)}); run steelyard index VAULT --rebuild"
+    )
 
 
 def _weights(

@@ -258,7 +258,7 @@ def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
             f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
-            "run steelyard reindex to rebuild them"
+            "run steelyard index VAULT --rebuild to rebuild them"
         )
 
 

@@ -1,7 +1,7 @@
 """The command line: its errors and exit codes. The commands stand in `steelyard_eval.cli.commands`.
 
 With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
-go to stderr. Exit codes: 0 fine, 1 search got worse (`gate`, `loop`), 2 usage or bad input, 3 inconclusive under
+go to stderr. Exit codes: 0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive under
 `--strict`, 4 environment.
 """
 

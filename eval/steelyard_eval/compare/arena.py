@@ -316,7 +316,7 @@ def _other_scale(config: SearchConfig, dataset: Dataset, model: str) -> list[str
     moved = [text.format(now=now, then=then) for text, (now, then) in parts.items() if then and then != now]
     if not moved:
         return []
-    return [f"its floor was measured on another scale: {'; '.join(moved)}. Find it again with steelyard floor"]
+    return [f"its floor was measured on another scale: {'; '.join(moved)}. Find it again with --floor"]
 
 
 def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[str]:

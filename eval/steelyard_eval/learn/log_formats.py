@@ -1,4 +1,4 @@
-"""Feedback in other formats: OpenSearch's User Behavior Insights, Soleri's brain_feedback."""
+"""Feedback in the format of OpenSearch's User Behavior Insights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION, line
-from steelyard_eval.common.markup import counted
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import lines_of
 
@@ -77,15 +76,6 @@ def from_ubi(paths: Iterable[str | Path], left_out: Counter[str]) -> Iterator[st
         )
 
 
-def told_of(left_out: Counter[str]) -> Iterator[str]:
-    """What was left out, as lines to read: how many of each kind, then how many for each reason."""
-    kinds = {"acts": ("act", "acts"), "queries": ("query", "queries"), "documents": ("document", "documents")}
-    found = {kind: sum(n for reason, n in left_out.items() if reason.startswith(kind)) for kind in kinds}
-    if totals := [counted(count, *kinds[kind]) for kind, count in found.items() if count]:
-        yield f"left out: {', '.join(totals)}"
-    yield from (f"left out: {reason}: {count}" for reason, count in sorted((+left_out).items()))
-
-
 def _has_list(record: Mapping[str, object], left_out: Counter[str]) -> bool:
     """Whether a document is a query that can be learned from; what it lacks is counted."""
     hits, time = record.get("query_response_hit_ids"), record.get("timestamp")
@@ -124,33 +114,6 @@ def _text(record: Mapping[str, object], name: str) -> str:
     """A field as text; empty where it is missing or null."""
     value = record.get(name)
     return "" if value is None else str(value)
-
-
-def from_soleri(paths: Iterable[str | Path], left_out: Counter[str]) -> Iterator[str]:
-    """The lines of a log, from rows of Soleri's table brain_feedback, one JSON object a line.
-
-    A row holds a query, an entry and an action, and not what else was shown or where: each becomes a list of that
-    entry alone. So these acts can be counted (`--rule adaptive`), and cannot be corrected for their places.
-    """
-    for path in paths:
-        for record in _records(path):
-            if record.get("action") not in ACTIONS or not record.get("entry_id"):
-                named = record.get("action") in ACTIONS
-                left_out["acts that name no entry" if named else "acts by a name that is not known"] += 1
-                continue
-            entry = str(record["entry_id"])
-            yield line(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "timestamp": _time(record.get("created_at")),
-                    "query_id": _text(record, "id"),
-                    "client_id": _text(record, "id"),  # an event of its own, which repeats no other
-                    "user_query": _text(record, "query"),
-                    "policy": "soleri",
-                    "hits": [{"object_id": entry, "position": 1}],
-                    "actions": [{"object_id": entry, "action_name": record["action"]}],
-                }
-            )
 
 
 def _time(value: object) -> str | None:

@@ -3,7 +3,6 @@
 from steelyard_eval.common.renderers import register
 
 register(
-    floor="steelyard_eval.show.figures:floored",
     compared="steelyard_eval.show.figures:compared",
     learned="steelyard_eval.show.figures:learned",
     recommended="steelyard_eval.show.figures:recommended",

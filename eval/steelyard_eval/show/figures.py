@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.common.documents.floor import FloorDocument
 from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
@@ -88,11 +87,6 @@ def learned(record: LearnDocument, what: str) -> Figure:
 def gated(record: GateDocument) -> Figure:
     """The figure of a gate: how every contender changed."""
     return change_figure(record)
-
-
-def floored(record: FloorDocument) -> Figure:
-    """The figure of a floor: what each one loses and shows."""
-    return plots.floors(record["curve"], record["floor"])
 
 
 def _drawn(figures: Figures, what: str) -> Figure:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.common.documents.floor import FloorDocument
-from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
@@ -38,12 +36,8 @@ from steelyard_eval.decide.provenance import origin
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import ChosenT, ChosenWeights
-from steelyard_eval.tune.floor_document import claim, curve, questions, sentence
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from steelyard_eval.tune.attempt import ChosenT
+from steelyard_eval.tune.floor_document import ClaimRecord, claim, sentence
 
 POOL = 100
 """How deep a retriever searches that the floor reads and the configuration does not have."""
@@ -51,20 +45,22 @@ Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
 
 
-class FloorFound(ChosenWeights[FloorDocument]):
-    """What was found; the configuration has its floor."""
+@dataclass(frozen=True)
+class FloorFound:
+    """What was found.
+
+    Attributes
+    ----------
+    config : the configuration with its floor, and without one where none keeps the promises.
+    least : the floor; None where no promise is kept, or none is needed.
+    claims : the promises in numbers, as the provenance of `config` has them.
+    sentence : what the floor promises, or why there is none.
+    """
 
     config: SearchConfig
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each kind of question: how many, answered and silenced, hits and words that are left."""
-        import pandas as pd
-
-        return pd.DataFrame(self.record["questions"])
-
-    def plot(self) -> Figure:
-        """Plot what each floor would lose, answer and show."""
-        return drawn("floor", self.record)
+    least: float | None
+    claims: list[ClaimRecord]
+    sentence: str
 
 
 def find_floor(
@@ -74,8 +70,6 @@ def find_floor(
     lost: float | None = 0.1,
     false: float | None = None,
     on: str | None = None,
-    split: str | None = None,
-    limit: int | None = None,
     embedder: str = "auto",
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
@@ -95,7 +89,7 @@ def find_floor(
         (``"answerable": false``). None not to bound it.
     on : str
         The sum that the floor is compared with; bm25 and vector on their own scales by default.
-    split, limit, embedder, workspace
+    embedder, workspace
         As for `tune`.
 
     Raises
@@ -109,9 +103,9 @@ def find_floor(
     promises = {name: share for name, share in (("lost", lost), ("false", false)) if share is not None}
     _check(promises)
     named = read_config(contender if contender is not None else dataset.system or "plain")
-    row, _ = usable(space, Contender(named.label, named.config(Setting(limit, space.model)), named.kind))
+    row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
     config = row.config
-    queries = [query for query in dataset.split(split) if query.id in dataset.qrels or not query.answerable]
+    queries = [query for query in dataset.split(None) if query.id in dataset.qrels or not query.answerable]
     scale = _scale(on or FUSED)
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
         raise ConfigError(
@@ -148,22 +142,7 @@ def find_floor(
     final = replace(config, finish=bare.finish)
     if kept:
         final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance)
-    return FloorFound(
-        {
-            "kind": "floor",
-            "label": config.name,
-            "strategy": str(config.effective),
-            "floor": chosen.least if kept else None,
-            "on": str(scale.on),
-            "sure": SURE,
-            "claims": claims,
-            "sentence": sentence(least, claims, other),
-            "questions": questions(lists, nothing, other, chosen.least) if kept else [],
-            "curve": curve(lists, nothing),
-            "dataset": facts,
-        },
-        final,
-    )
+    return FloorFound(final, chosen.least if kept else None, claims, sentence(least, claims, other))
 
 
 def floored(
@@ -181,7 +160,7 @@ def floored(
         name: find_floor(dataset, config, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
         for name, config in configs.items()
     }
-    said = list(dict.fromkeys(str(floor.record["sentence"]) for floor in floors.values()))
+    said = list(dict.fromkeys(floor.sentence for floor in floors.values()))
     kept: dict[str, Any] = {name: floor.config for name, floor in floors.items()}
     return replace(result, **kept), said
 

@@ -1,18 +1,27 @@
-"""The parts of the JSON document of a floor: what it promises, in numbers and words, and what each would do."""
+"""What a floor promises, in numbers and words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
 from steelyard.grammar import number_text
-from steelyard_eval.common.documents.floor import ClaimRecord, QuestionsRecord
-from steelyard_eval.common.documents.results import FloorPoint
 from steelyard_eval.decide.floors import SURE, Bound, Lists
-from steelyard_eval.measures.statistics import exact_interval
+
+
+class ClaimRecord(TypedDict):
+    """One promise: `lost` or `false` at most this share; what was measured, and the bound that keeps it."""
+
+    name: str
+    share: float
+    measured: float
+    bound: float
+    queries: int
+    units: int
+    floor: float | None
 
 
 def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> ClaimRecord:
@@ -60,51 +69,3 @@ def sentence(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists)
         f"The floor {number_text(floor)} {said}; {other}; a question that your memory merely cannot answer is "
         "still answered."
     )
-
-
-def questions(lists: Lists, nothing: Lists, strange: Lists, floor: float) -> list[QuestionsRecord]:
-    """By kind of question: how many, how many are answered, and the shares of hits and of words that are left."""
-    kinds = {"answerable": lists, "their lists without what is relevant": _irrelevant(lists)}
-    kinds |= {"no answer": nothing, "about something else": strange}
-    return [_row(name, kind, floor) for name, kind in kinds.items() if len(kind.unit)]
-
-
-def _row(name: str, lists: Lists, floor: float) -> QuestionsRecord:
-    count, answered = len(lists.unit), lists.answered(floor)
-    low, high = exact_interval(answered, count)
-    return {
-        "questions": name,
-        "count": count,
-        "answered": answered / count,
-        "low": low,
-        "high": high,
-        "hits": float((lists.score >= floor).sum() / count),
-        "words": lists.words_shown(floor),
-    }
-
-
-def _irrelevant(lists: Lists) -> Lists:
-    """The lists without their relevant entries."""
-    keep = ~lists.relevant
-    offsets = np.concatenate([[0], np.cumsum(keep)])[lists.offsets]
-    return replace(
-        lists, offsets=offsets, score=lists.score[keep], relevant=lists.relevant[keep], words=lists.words[keep]
-    )
-
-
-def curve(lists: Lists, nothing: Lists) -> list[FloorPoint]:
-    """For 41 floors: what is lost, and the shares of lists, words and unanswerable questions that are left."""
-    floors = np.quantile(lists.score, np.linspace(0, 1, 41)) if len(lists.score) else np.zeros(0)
-    lost = lists.lost(floors).mean(axis=0) if len(lists.found()) else np.zeros(len(floors))
-    points: list[FloorPoint] = [
-        {
-            "floor": floor,
-            "lost": float(lost[i]),
-            "answered": lists.answered(floor) / len(lists.unit),
-            "words": lists.words_shown(floor),
-        }
-        for i, floor in enumerate(floors.tolist())
-    ]
-    for point in points if len(nothing.unit) else ():
-        point["false"] = nothing.answered(point["floor"]) / len(nothing.unit)
-    return points

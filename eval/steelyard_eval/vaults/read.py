@@ -87,7 +87,6 @@ def open_searcher(
     threshold: float | None = None,
     rewrite: bool = False,
     direct: bool = False,
-    explore: Explored | None = None,
     hnsw: int | None = None,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; `by` says what ranks.
@@ -97,8 +96,7 @@ def open_searcher(
     for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
     tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
     must be, for a system that asks that. With `rewrite` a language model rewrites queries. `direct` bypasses the
-    strategy where the system has such a way. `explore` interleaves another ranking in a share of the searches.
-    `hnsw` is as in `open_vault`, for all of them.
+    strategy where the system has such a way. `hnsw` is as in `open_vault`, for all of them.
     """
     if (by.strategy or by.config) and (threshold is not None or direct):
         raise ConfigError("a strategy has its own weights and thresholds; leave --threshold and --direct out")
@@ -116,7 +114,7 @@ def open_searcher(
         tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
         together = Federation(tiers, rule)  # it refuses bad priorities of a single tier, too
         store = together if len(tiers) > 1 else tiers[0].store
-        yield _searcher(store, config, embedders, _rewriter(store) if rewrite else None, explore)
+        yield _searcher(store, config, embedders, _rewriter(store) if rewrite else None, None)
 
 
 class OpenVault:

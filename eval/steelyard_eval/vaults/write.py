@@ -205,7 +205,8 @@ def _open_all(
         used = ", ".join(shown(embedder.model) for embedder in outside.values())
         raise ConfigError(
             f"{vault.path} was indexed with the model {shown(other[0])}, this run would use {used}; name the "
-            "first one in the environment again, add the other with --embedder api, or run steelyard reindex"
+            "first one in the environment again, add the other with --embedder api, or run "
+            "steelyard index VAULT --rebuild"
         )
     return kinds, outside
 

@@ -39,7 +39,6 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune.floor import FloorFound, find_floor
 from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
@@ -406,32 +405,6 @@ class Workbench:
             workspace=lambda: self.workspace,
         )
         return Judge(session)
-
-    def floor(
-        self,
-        contender: Given | None = None,
-        *,
-        lost: float | None = 0.1,
-        false: float | None = None,
-        on: str | None = None,
-        split: str | None = None,
-        limit: int | None = None,
-    ) -> FloorFound:
-        """Find the score below which nothing should be shown, with a bound on what that loses.
-
-        The parameters are those of `steelyard_eval.tune.floor.find_floor`; labels that are too few are a
-        ConfigError.
-        """
-        return find_floor(
-            self.dataset,
-            contender,
-            lost=lost,
-            false=false,
-            on=on,
-            split=split,
-            limit=limit,
-            workspace=self.workspace,
-        )
 
     def explain(
         self,

@@ -8,9 +8,11 @@ import json
 
 import numpy as np
 import pytest
+from simulation import simulate_log
 
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
 from steelyard_eval.notebook.label.outlook import standings
 
 TIMES = ("{}", "{}?", " {}", "{}...", "({})")
@@ -63,7 +65,7 @@ def folders(tmp_path_factory):
     for name in ("told", "declared"):
         write(root / name, name == "declared")
     log = root / "log.jsonl"
-    run("simulate", root / "told", "--sessions", 3000, "--out", log, "--quiet")
+    simulate_log(load(root / "told"), ["bm25"], sessions=3000).save(log)
     return root / "told", root / "declared", log
 
 

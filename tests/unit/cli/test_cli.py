@@ -118,7 +118,7 @@ def test_a_terminal_escape_in_the_corpus_is_shown_not_obeyed(vault: Path) -> Non
 
 def test_reindex_gives_the_same_results(vault: Path) -> None:
     before = run("search", vault, "vehicles jump across town", "--system", "vector", "--json").stdout
-    assert run("reindex", vault).exit_code == 0
+    assert run("index", vault, "--rebuild").exit_code == 0
 
     assert run("search", vault, "vehicles jump across town", "--system", "vector", "--json").stdout == before
 

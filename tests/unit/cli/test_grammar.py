@@ -11,10 +11,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from simulation import simulate_log
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.commands import COMMANDS, completion, load_command
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
@@ -44,31 +46,25 @@ LINES = {
     "explain --contender": "explain mine q0 soleri --contender {}",
     "explain --against": "explain mine q0 soleri --against {}",
     "export CONFIGURATION": "export {} --to qdrant",
-    "floor CONFIGURATION": "floor mine {} --out f.json",
     "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
     "gate --contender": "gate mine --baseline new.json --update --because new --contender {}",
     "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
-    "interleave --system": "interleave log.jsonl mine.db token --system {}",
-    "interleave --against": "interleave log.jsonl mine.db token --against {}",
     "judge CONTENDER": "judge mine {} --json",
     "learn --current": "learn mine --feedback log.jsonl --current {}",
-    "loop --current": "loop mine --current {}",
     "recommend --current": "recommend mine --current {}",
     "search --system": "search mine.db token --system {}",
     "serve --system": "serve gone.db --system {}",
     "serve --explore": "serve gone.db --log log.jsonl --explore {}",
-    "simulate --policy": "simulate mine --sessions 20 --policy {} --out s.jsonl",
     "tune STRATEGY": "tune mine {}",
     "tune --current": "tune mine 'rrf(fts, bm25)' --weights-only --current {}",
 }
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
-    "floor": "ends of the scale|needs 40 labelled",
     "export": "cannot be expressed",
     "tune": "nothing to tune",
 }
 """Other ends than 0 that a command has for a contender that it has read."""
-SLOW = ("learn", "loop", "recommend", "tune")
+SLOW = ("learn", "recommend", "tune")
 
 
 def declared():
@@ -104,7 +100,7 @@ def place(tmp_path_factory):
     find_system("plain").config(10, "lsa").save(folder / "own.json")
     shutil.copy(folder / "own.json", folder / "own")
     assert run("index", folder / "mine", folder / "mine.db").exit_code == 0
-    assert run("simulate", folder / "mine", "--sessions", 40, "--out", folder / "log.jsonl").exit_code == 0
+    simulate_log(load(folder / "mine"), ["bm25"], sessions=40).save(folder / "log.jsonl")
     return folder
 
 

@@ -31,7 +31,8 @@ def client():
 def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, client) -> None:
     committed = nbformat.read(path, 4)
     (tmp_path / "notebooks").mkdir()
-    shutil.copy(path, tmp_path / "notebooks")
+    for file in (path, ROOT / "notebooks" / "sessions.jsonl.gz"):
+        shutil.copy(file, tmp_path / "notebooks")
     client.nb = fresh = nbformat.from_dict(committed)
     fresh.cells.insert(0, nbformat.v4.new_code_cell(EMPTIED.format(place=str(tmp_path / "notebooks"))))
 

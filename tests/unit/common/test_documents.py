@@ -5,7 +5,6 @@ from typing import NotRequired, TypedDict
 import pytest
 
 import steelyard_eval as sy
-from steelyard_eval.common.documents.floor import FloorDocument
 from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
@@ -41,7 +40,6 @@ JOBS = {
     "compare": (ResultsDocument, compared),
     "recommend": (ResultsDocument, lambda bench: bench.recommend("echovault", target="qdrant", timed=False)),
     "tune": (ResultsDocument, lambda bench: bench.tune("echovault", weights_only=True, timed=False)),
-    "floor": (FloorDocument, lambda bench: bench.floor("echovault", lost=0.2)),
     "learn": (LearnDocument, lambda bench: bench.learn(labels=False)),
 }
 

@@ -114,7 +114,7 @@ class TestVault:
         assert [body["input_type"] for _, _, body in endpoint.requests] == ["query"]
 
     def test_the_key_is_in_no_file(self, openai, indexed, tmp_path):
-        run("reindex", indexed)
+        run("index", indexed, "--rebuild")
         run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
         run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
@@ -153,7 +153,7 @@ class TestVault:
         before = holdings(indexed)
         monkeypatch.setenv("EMBEDDING_MODEL", "other")
         openai.script = [openai.well, openai.status(400, "no")]
-        result = run("reindex", indexed, "--embedder", "api")
+        result = run("index", indexed, "--rebuild", "--embedder", "api")
 
         assert result.exit_code == 2
         assert "of 131 entries were done; run the same command again to go on" in result.stderr
@@ -161,7 +161,7 @@ class TestVault:
         asked = openai.requests[0][2]["input"]
         openai.requests.clear()
 
-        assert run("reindex", indexed, "--embedder", "api").exit_code == 0
+        assert run("index", indexed, "--rebuild", "--embedder", "api").exit_code == 0
         assert not set(asked) & set(openai.texts)
         assert {space.model for space in holdings(indexed)} == {"openai/other"}
         with Vault(indexed) as vault:
@@ -180,13 +180,13 @@ class TestVault:
         assert indexed.read_bytes() == before
 
     def test_reindex_keeps_the_vaults_own_embedder_unless_told(self, openai, indexed):
-        assert run("reindex", indexed).exit_code == 0
+        assert run("index", indexed, "--rebuild").exit_code == 0
         assert {space.model for space in holdings(indexed)} == {"openai/tiny"}
         assert openai.requests == []  # every vector was in the cache
 
-        assert run("reindex", indexed, "--embedder", "lsa").exit_code == 0
+        assert run("index", indexed, "--rebuild", "--embedder", "lsa").exit_code == 0
         assert {space.model.partition(":")[0] for space in holdings(indexed)} == {"lsa"}
-        assert run("reindex", indexed, "--embedder", "none").exit_code == 0
+        assert run("index", indexed, "--rebuild", "--embedder", "none").exit_code == 0
         assert holdings(indexed) == {}
         with Vault(indexed) as vault:
             assert vault.models() == []
@@ -317,10 +317,12 @@ class TestSeveralModels:
         assert "changed entries have no vectors of openai/tiny now" in result.stderr
 
     def test_reindex_rebuilds_all_of_them_or_leaves_one(self, openai, both):
-        result = json.loads(run("reindex", both, "--json").stdout)
+        result = json.loads(run("index", both, "--rebuild", "--json").stdout)
         assert result["models"] == ["openai/tiny", "lsa"]
         assert models_of(both) == {"openai/tiny", "lsa"}
-        assert json.loads(run("reindex", both, "--embedder", "lsa", "--json").stdout)["models"] == ["lsa"]
+        assert json.loads(run("index", both, "--rebuild", "--embedder", "lsa", "--json").stdout)["models"] == [
+            "lsa"
+        ]
         assert models_of(both) == {"lsa"}
 
     def test_a_vault_of_the_version_before_keeps_its_own_model_first(self, tmp_path):
@@ -513,9 +515,8 @@ class TestCommands:
         for name in ("compare", "tune", "record"):
             options = {option.name: option for option in load_command(name).params}
             assert set(options["embedder"].type.choices) == set(EMBEDDERS)
-        for name in ("index", "reindex"):
-            options = {option.name: option for option in load_command(name).params}
-            assert set(options["embedder"].type.choices) == {"lsa", "none", *KINDS}
+        options = {option.name: option for option in load_command("index").params}
+        assert set(options["embedder"].type.choices) == {"lsa", "none", *KINDS}
 
     @pytest.mark.parametrize(
         ("kind", "module", "extra"),

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from simulator import CandidateLists
 
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
@@ -16,7 +17,6 @@ from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import ClickGains
-from steelyard_eval.learn.simulator import CandidateLists
 
 QUERIES, CANDIDATES = 240, 25
 

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 from made_world import cells_of, decided, made, tried, truth
+from simulator import Sessions, simulate
 
 from steelyard_eval.learn.clients import weights
 from steelyard_eval.learn.examination import examine
-from steelyard_eval.learn.simulator import Sessions, simulate
 
 SESSIONS = 4000
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from made_world import cells_of, decided, learned, made, tried, truth
+from simulator import simulate
 
 from steelyard.feedback.team_draft import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
@@ -12,7 +13,6 @@ from steelyard_eval.learn.examination import Examination, examine, from_given, h
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.follows import follows, warning
 from steelyard_eval.learn.interleaving import Duel
-from steelyard_eval.learn.simulator import simulate
 
 
 def cells(rows, acts_of="clicked"):

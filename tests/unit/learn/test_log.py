@@ -8,7 +8,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import policy_of
@@ -20,13 +19,12 @@ from steelyard.memory.filters import Filters, valid_at
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.learn import clients
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi
+from steelyard_eval.learn.log_formats import from_ubi
 from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
 from steelyard_eval.learn.tally import Axes, Seen, Tally
 
@@ -416,33 +414,13 @@ def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, a
 
 
 @pytest.mark.parametrize("time", [1790841600, 1790841600000, "1790841600000", "2026-10-01 08:00:00", 1790841600e6])
-@pytest.mark.parametrize("convert", [from_ubi, from_soleri])
-def test_times_of_others_become_ours(tmp_path, convert, time):
+def test_times_of_others_become_ours(tmp_path, time):
     """`date -u -d @1790841600` is the first of October, eight o'clock."""
     path = tmp_path / "rows.jsonl"
     row = {**UBI_QUERY, "timestamp": time, "created_at": time, "entry_id": "a", "action": "accepted"}
     path.write_text(json.dumps(row) + "\n")
-    (text,) = convert([path], Counter())
+    (text,) = from_ubi([path], Counter())
     assert json.loads(text)["timestamp"] == "2026-10-01T08:00:00Z"
-
-
-def test_the_command_says_what_is_left_out(tmp_path):
-    path = tmp_path / "u.jsonl"
-    path.write_text(json.dumps({**UBI_QUERY, "query_response_hit_ids": []}) + "\n")
-    words = ["feedback", str(path), "--from", "ubi", "--out", str(tmp_path / "log.jsonl"), "--json"]
-    done = CliRunner().invoke(main, words)
-    assert sum(json.loads(done.stdout)["left_out"].values()) == 1
-    assert "1 query" in done.stderr
-
-
-def test_soleri(tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    row = {"query": "one", "entry_id": "c", "action": "accepted", "created_at": "2025-10-01 10:00:00"}
-    rows.write_text(json.dumps(row) + "\n" + json.dumps({**row, "entry_id": None}) + "\n")
-    assert counted(log(tmp_path, list(from_soleri([rows], Counter())))) == {(0, 2, 1): (1, 1)}
-    rows.write_text("[]\n")
-    with pytest.raises(DataError, match=r"rows\.jsonl'?:1: is no object"):
-        list(from_soleri([rows], Counter()))
 
 
 def test_a_line_keeps_letters_beyond_ascii():

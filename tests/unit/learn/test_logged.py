@@ -1,20 +1,16 @@
 """What other weights would have been worth, by the probabilities that a log of our own has."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from made_world import cells_of, made
+from simulator import probabilities, simulate
 
 from steelyard.memory.query import Query
-from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn.acts import POSITIVE
 from steelyard_eval.learn.case import _asked
 from steelyard_eval.learn.logged import Weighed, _rewards, valued
-from steelyard_eval.learn.simulator import probabilities, simulate
 
 SHARE = 0.3
 
@@ -99,27 +95,6 @@ def test_all_three_estimates_are_unbiased_and_the_model_narrows_the_interval():
     error = values.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(np.abs(values.mean(axis=0) - alone.acted.mean()) < 3 * error)
     assert reach[:, 2].mean() < reach[:, 0].mean()
-
-
-def learned(tmp_path, share, sessions):
-    log = tmp_path / f"{share}.jsonl"
-    words = ("--policy", "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)", "--sessions", str(sessions))
-    mixed = ("--explore", "mix", "--share", str(share), "-o", str(log))
-    assert CliRunner().invoke(main, ["simulate", str(starter()), *words, *mixed]).exit_code == 0
-    out = ("--out", str(tmp_path / "weights.json"), "--json")
-    found = CliRunner().invoke(main, ["learn", str(starter()), "--feedback", str(log), "--no-labels", *out])
-    assert found.exit_code == 0, found.stderr
-    return json.loads(found.stdout)["off_policy"]
-
-
-def test_the_command_values_a_log_of_mixed_lists_as_far_as_they_overlap(tmp_path):
-    value = learned(tmp_path, 0.5, 600)
-    assert value["shows"] > 2_000
-    assert value["effective"] > 100
-    assert 0.5 < value["mean_weight"] < 1.25
-    assert value["snips"]["low"] < value["snips"]["value"] < value["snips"]["high"]
-    refused = learned(tmp_path, 0.0, 100)
-    assert refused is None or refused["refusal"]
 
 
 def test_the_acts_expected_are_those_of_relevant_and_other_entries_by_their_chance(monkeypatch):

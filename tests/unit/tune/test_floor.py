@@ -50,28 +50,15 @@ def test_a_promise_that_holds_as_it_is_needs_no_floor():
     )
 
 
-def test_from_labels_to_a_file_that_searches(folder, tmp_path):
+def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(folder, tmp_path):
     found = find_floor(folder, FUSED, embedder="lsa")
-    assert found.record["claims"][0]["queries"] == 50
-    assert found.record["claims"][0]["bound"] <= 0.1
-    found.save_weights(tmp_path / "w.json")
-    again = SearchConfig.load(tmp_path / "w.json")
+    assert found.claims[0]["queries"] == 50
+    assert found.claims[0]["bound"] <= 0.1
+    out = tmp_path / "w.json"
+    found.config.save(out)
+    again = SearchConfig.load(out)
     assert again == found.config
     assert str(again.finish[-1]).startswith("floor(")
-    kinds = {row["questions"]: row for row in found.record["questions"]}
-    assert kinds["answerable"]["answered"] >= 0.9
-    assert kinds["no answer"]["answered"] == 0.0  # no word of theirs is anywhere
-
-
-def test_the_command_writes_the_file_and_compare_counts_what_is_silent(folder, tmp_path, capsys):
-    out = tmp_path / "w.json"
-    out.write_text("mine")
-    assert main(["floor", str(folder), FUSED, "--embedder", "lsa", "--out", str(out)], standalone_mode=False) in (
-        0,
-        None,
-    )
-    assert "loses at most 10% of the relevant entries, 90% sure, from your 50 labels" in capsys.readouterr().out
-    assert (tmp_path / "w.json.bak").read_text() == "mine"
     record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).to_json()
     floored, plain = record["silence"]
     assert (floored["none"], plain["none"]) == (24, 24)
@@ -113,10 +100,10 @@ def test_every_query_is_asked_once(folder):
 
 
 def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
-    record = find_floor(folder, FUSED, lost=0.1, false=0.1, embedder="lsa").record
-    lost, false = record["claims"]
+    found = find_floor(folder, FUSED, lost=0.1, false=0.1, embedder="lsa")
+    lost, false = found.claims
     assert (false["queries"], false["units"], false["measured"]) == (24, 24, 0.0)
-    assert record["floor"] is not None
+    assert found.least is not None
     assert lost["measured"] <= 0.1
 
 
@@ -124,8 +111,7 @@ def test_promises_that_exclude_each_other_are_told(tmp_path):
     """The unanswerable questions score as the others do, so none of 24 is silenced without losing all of these."""
     alike = [f"word{chr(97 + at)}a of it" for at in range(24)]
     found = find_floor(written(tmp_path / "mine", alike), "vector", lost=0.1, false=0.1, embedder="lsa")
-    assert found.record["floor"] is None
-    assert "No floor keeps both" in found.record["sentence"]
+    assert found.least is None
     assert not [stage for stage in found.config.finish if isinstance(stage, Floor)]
     assert set(found.config.retrievers) == {"vector"}  # and not those that the floor would have read
 

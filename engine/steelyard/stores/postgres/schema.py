@@ -103,11 +103,13 @@ def to_binary(vector: Vectors) -> bytes:
 def from_binary(blobs: Sequence[bytes], dim: int) -> Vectors:
     """float32[n, dim] of what pgvector sends; VaultError for vectors of another size or without a direction."""
     if any(len(blob) != 4 * dim + 4 for blob in blobs):
-        raise VaultError(f"the database holds vectors of other sizes than {dim}; run steelyard reindex")
+        raise VaultError(
+            f"the database holds vectors of other sizes than {dim}; run steelyard index VAULT --rebuild"
+        )
     payload = np.frombuffer(b"".join(blobs), dtype=np.uint8).reshape(len(blobs), 4 * dim + 4)[:, 4:]
     vectors = np.ascontiguousarray(payload).view(">f4").astype(np.float32)
     if not (np.isfinite(vectors).all() and vectors.any(axis=1).all()):
-        raise VaultError("the database holds a vector without a direction; run steelyard reindex")
+        raise VaultError("the database holds a vector without a direction; run steelyard index VAULT --rebuild")
     return vectors
 
 

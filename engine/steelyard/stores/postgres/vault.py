@@ -216,7 +216,7 @@ class PostgresVault(HnswSearch):
                 read = STRICT_JSON.decode(received(settings))
             except (ValueError, RecursionError):
                 raise VaultError(
-                    f"{self.path}: the settings of a model cannot be read; run steelyard reindex"
+                    f"{self.path}: the settings of a model cannot be read; run steelyard index VAULT --rebuild"
                 ) from None
             super().save_model(received(name), kind, read, {received(key): data for key, data in arrays})
 

@@ -51,7 +51,8 @@ class KeywordTables(WordTables):
             raise VaultError(
                 f"keyword index {index.name!r} of {self.path} covers {visible(stored[0])} "
                 f"with tokenizer {stored[1]!r}, "
-                f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; run steelyard reindex"
+                f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; "
+                "run steelyard index VAULT --rebuild"
             )
         return stored is not None
 

@@ -213,5 +213,5 @@ class VectorTables(Journal):
         if stored != given:
             raise DimensionMismatchError(
                 f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
-                f"the embedder returned {given}; run steelyard reindex to rebuild them"
+                f"the embedder returned {given}; run steelyard index VAULT --rebuild to rebuild them"
             )

@@ -22,41 +22,30 @@ COMMANDS = {
     "doctor": "Check this machine, and vault files page by page.",
     "explain": "Explain one query, signal by signal.",
     "export": "Translate a search-weights.json for another system.",
-    "feedback": "Convert feedback of another system into a log.",
-    "floor": "Find the score below which nothing should be shown.",
     "gate": "Say whether search got worse since the committed baseline.",
     "get": "Print whole entries by id, including details.",
     "import": "Read the store of another program into a data set.",
     "index": "Build or update a vault: entries, indexes, vectors.",
     "init": "Write a first baseline, and a workflow that gates changes.",
-    "interleave": "Search with two rankings interleaved, to learn the better.",
     "judge": "Label pairs of query and entry, the most telling first.",
     "learn": "Learn weights from a feedback log.",
     "list": "List every entry that passes the filters, newest first.",
-    "loop": "Refresh, read use, learn, recommend, gate: one run for cron.",
     "recommend": "Say which strategy and which weights to use, and why.",
     "record": "Save what retrievers return, to compare and tune on later.",
-    "refresh": "Import again from the store that a folder is from.",
-    "reindex": "Rebuild keyword indexes and vectors.",
     "report": "Write HTML, Markdown, JSON and CSV from a result.",
     "runs": "List what was measured so far, and what changed.",
     "search": "Search a vault, or several as tiers of one memory.",
     "serve": "Serve a vault to agents, as an MCP server.",
-    "simulate": "Simulate a feedback log, with known truth.",
     "tune": "Choose the settings and weights of one strategy.",
 }
 """Every command with its line in `steelyard --help`. A new one stands in the module of its name."""
 _MODULES = {
     "context": "search",
-    "feedback": "learn",
     "get": "search",
     "import": "importing",
     "init": "gate",
     "list": "search",
     "record": "compare",
-    "refresh": "importing",
-    "reindex": "index",
-    "simulate": "learn",
     "tune": "recommend",
 }
 """Modules of the commands that stand beside another one."""
@@ -67,8 +56,12 @@ MEANT = {
     "history": "runs", "label": "judge", "load": "import", "mcp": "serve", "optimise": "recommend",
     "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
     "validate": "check", "why": "explain",
+    "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
+    "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
+    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
+    "reindex": "index VAULT --rebuild", "simulate": "learn FOLDER --from transcripts",
 }  # fmt: skip
-"""What people type who know other programs, and the command that does it."""
+"""What people type who know other programs or an earlier Steelyard, and what does it."""
 
 
 @cache

@@ -57,14 +57,23 @@ def import_(
 ) -> None:
     """Read the store of another program into the folder of a data set, or bring that folder up to date.
 
-    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. The weights file of
-    system-spec-kit (configs/search-weights.json) becomes a weights file OUT.
+    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. A folder alone that an
+    import made is imported again, from the same place. The weights file of system-spec-kit
+    (configs/search-weights.json) becomes a weights file OUT.
     """
     if listing:
         _list(as_json)
         return
-    if source is None or out is None:
-        raise click.UsageError("name the SOURCE and the folder OUT that is written; --list shows the kinds")
+    if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
+        raise click.UsageError(
+            "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
+            "shows the kinds"
+        )
+    if out is None:
+        if kind or columns or sql or headings or corrections:
+            raise click.UsageError(f"{source} remembers how it was imported; name the SOURCE to change that")
+        _tell(extension("importers").refresh(source), as_json)
+        return
     if config := _weights(source):
         told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
         put(config.to_json(), as_json, f"written: {out}\n{config.strategy}{told}")
@@ -72,14 +81,6 @@ def import_(
     importing = extension("importers")
     options = importing.Options(_pairs(columns), sql, headings, unit, corrections)
     _tell(importing.import_store(source, out, kind, options), as_json)
-
-
-@click.command()
-@click.argument("folder", type=click.Path())
-@json_option
-def refresh(folder: str, as_json: bool) -> None:
-    """Import again from the store that FOLDER was imported from; labels, queries and feedback in it stay."""
-    _tell(extension("importers").refresh(folder), as_json)
 
 
 def _tell(done: Import, as_json: bool) -> None:

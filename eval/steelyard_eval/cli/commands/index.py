@@ -1,4 +1,4 @@
-"""The commands index and reindex: what writes vault files."""
+"""The command index, which writes vault files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from steelyard_eval.vaults.arguments import vault_file
 LAYERS = ("none", "extractive", "llm")
 HNSW = "Make HNSW indexes in the database, for search --hnsw, and print what they find and how fast."
 WEIGHTS = "Add the vectors that this weights file searches, unless --embedder names others."
+REBUILD = "Rebuild all keyword indexes and vectors of the vault, which is named alone."
 ABSTRACTS = "Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL."
 
 
 @click.command()
 @click.argument("dataset", type=click.Path())
-@click.argument("vault", type=click.Path())
+@click.argument("vault", required=False, type=click.Path())
 @vault_embedder_option
+@click.option("--rebuild", is_flag=True, help=REBUILD)
 @click.option("--weights", metavar="FILE", type=click.Path(), help=WEIGHTS)
 @click.option("--prune", is_flag=True, help="Remove entries of the vault that are not in the data set.")
 @click.option("--layers", default="none", show_default=True, type=click.Choice(LAYERS), help=ABSTRACTS)
@@ -37,8 +39,9 @@ ABSTRACTS = "Where abstracts and overviews come from that are not written: the t
 @json_option
 def index(
     dataset: str,
-    vault: str,
+    vault: str | None,
     embedder: str | None,
+    rebuild: bool,
     weights: str | None,
     prune: bool,
     layers: str,
@@ -48,8 +51,19 @@ def index(
 ) -> None:
     """Build or update a vault from a data set, or from a store that import reads: entries, indexes, vectors.
 
-    --embedder adds a model to those the vault already has; `steelyard reindex` replaces them.
+    --embedder adds a model to those the vault already has. After a change of model, dimension or tokenizer
+    `steelyard index VAULT --rebuild` makes keyword indexes and vectors anew: of all models of the vault, or with
+    --embedder of that one, which alone is kept.
     """
+    if rebuild:
+        if vault or weights or prune or hnsw or layers != "none":
+            raise click.UsageError("--rebuild takes the vault alone, with --embedder or --tenant")
+        vault = vault_file(dataset, tenant)
+        rebuilt = reindex_vault(vault, embedder)
+        put(rebuilt, as_json, f"{vault}: {_counted(rebuilt)}")
+        return
+    if vault is None:
+        raise click.UsageError("name the DATASET and the VAULT that is written, or a vault alone with --rebuild")
     data = open_dataset(dataset)
     vault = vault_file(vault, tenant)
     embedder = embedder or (_searched_by(weights) if weights else None)
@@ -102,18 +116,3 @@ def _counted(counts: dict[str, object]) -> str:
     return ", ".join(
         f"{value} {words.get(name, name)}" for name, value in told.items() if value or name != "removed"
     )
-
-
-@click.command()
-@click.argument("vault", type=click.Path())
-@vault_embedder_option
-@tenant_option
-@json_option
-def reindex(vault: str, embedder: str | None, tenant: str | None, as_json: bool) -> None:
-    """Rebuild keyword indexes and vectors after a change of model, dimension or tokenizer.
-
-    All models of the vault are rebuilt; with --embedder only that one is kept.
-    """
-    vault = vault_file(vault, tenant)
-    counts = reindex_vault(vault, embedder)
-    put(counts, as_json, f"{vault}: {_counted(counts)}")

@@ -1,47 +1,31 @@
-"""The commands learn, simulate and feedback: weights from logs, and logs to learn from."""
+"""The command learn: weights from logs."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import click
 
-from steelyard.base.files import write_text
 from steelyard_eval.cli.commands import completion
-from steelyard_eval.cli.commands.act import ACTS
 from steelyard_eval.cli.commands.options import (
-    Handed,
-    embedder_option,
     floor_option,
     intents_option,
     json_option,
     put,
-    seed_option,
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
-from steelyard_eval.learn.log_formats import from_soleri, from_ubi, told_of
-from steelyard_eval.learn.simulation import simulate_log
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.tune.floor import floored
 
 RULES = ("labels", "adaptive")
-MODELS = (
-    *("pbm", "noisy", "trust", "cascade", "dbn", "agent", "hetero", "wild"),
-    *("attract", "attract1", "tags"),
-)
-EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
 CURRENT = (
     "What ranked the log, and is used today: a system, a strategy or a weights file. By default the policy that "
 )
 CURRENT += "ranked most of it, else the data set's system."
-TRANSCRIPTS = "Write it as 50 sessions of a coding agent instead, to try learn --from transcripts:FOLDER."
 FROM = "What is read first (transcripts, otel, openinference, langfuse, langsmith, ubi): a file or folder, else "
 FROM += "where its program keeps it."
 
@@ -119,71 +103,3 @@ def learn(
     if result.record["log"]["simulated"]:
         note("this log is simulated: it shows how learning works, and nothing about people")
     put(result.to_json(), as_json, "\n".join([learned(result.record), "", *files]))
-
-
-@click.command()
-@click.argument("dataset", type=click.Path())
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="CONFIGURATION",
-    type=completion.CONFIGURATION,
-    help="What ranks; repeat it for several, one after the other. The data set's system by default.",
-)
-@click.option("--model", default="pbm", show_default=True, type=click.Choice(MODELS), help="How people act.")
-@click.option("--sessions", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
-@click.option("--explore", default="none", show_default=True, type=click.Choice(EXPLORATIONS))
-@click.option("--share", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Of sessions explored.")
-@click.option(
-    "--act",
-    default="clicked",
-    show_default=True,
-    type=click.Choice((*ACTS[:-1], "mixed")),
-    help="What is done.",
-)
-@click.option("--signal", metavar="NAME", help="The signal that attracts (models attract and tags).")
-@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
-@click.option("--transcripts", type=click.Path(), metavar="FOLDER", help=TRANSCRIPTS)
-@embedder_option
-@seed_option
-@json_option
-def simulate(
-    dataset: str,
-    policies: tuple[str, ...],
-    out: str,
-    transcripts: str | None,
-    as_json: bool,
-    **options: Handed,
-) -> None:
-    """Simulate a feedback log over labelled queries, with known truth and marked as simulated."""
-    data = load(dataset)
-    log = simulate_log(data, policies or (data.system or "bm25",), **options)
-    if transcripts:
-        files = extension("usage").write_transcripts(data, log.lines, transcripts)
-        out = f"{transcripts} ({len(files)} files)"
-    else:
-        log.save(out)
-    counts = log.record
-    text = f"{out}: {counts['sessions']} sessions of {counts['queries']} queries, {counts['acts']} acts, simulated"
-    put({**counts, "file": out}, as_json, text)
-
-
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option("--from", "source", required=True, type=click.Choice(["ubi", "soleri"]))
-@click.option("--out", type=click.Path(), default="feedback.jsonl", show_default=True)
-@json_option
-def feedback(files: tuple[str, ...], source: str, out: str, as_json: bool) -> None:
-    """Convert feedback of another system into a log.
-
-    ubi: files of OpenSearch's ubi_queries and ubi_events, a document a line. soleri: rows of brain_feedback, an
-    object a line.
-    """
-    left_out: Counter[str] = Counter()
-    lines = list((from_ubi if source == "ubi" else from_soleri)(files, left_out))
-    write_text(out, "".join(lines))
-    for sentence in told_of(left_out):
-        note(sentence)
-    document = {"file": out, "impressions": len(lines), "left_out": dict(sorted((+left_out).items()))}
-    put(document, as_json, f"{out}: {counted(len(lines), 'impression')}")

@@ -155,7 +155,7 @@ intents_option = click.option(
 floor_option = click.option(
     "--floor",
     metavar="lost=10%",
-    help="Also find the score below which nothing is shown, so that this promise holds (see steelyard floor).",
+    help="Also find the score below which nothing is shown, so that this promise holds: lost, false, or both.",
 )
 seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 

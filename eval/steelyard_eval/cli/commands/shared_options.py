@@ -23,9 +23,9 @@ EXAMPLES = {
         "steelyard import echovault mine",
         "steelyard import notes/ mine --headings",
         "steelyard import memories.csv mine --map text=body --map created_at=day",
+        "steelyard import mine",
         "steelyard import configs/search-weights.json search-weights.json",
     ],
-    "refresh": ["steelyard refresh mine"],
     "check": ["steelyard check mine", "steelyard check mine --json"],
     "record": [
         "steelyard record mine recordings --systems bm25,echovault",
@@ -46,10 +46,6 @@ EXAMPLES = {
         "steelyard tune mine echovault -o search-weights.json",
         'steelyard tune mine "rrf(bm25, vector)" --weights-only',
     ],
-    "floor": [
-        "steelyard floor mine",
-        'steelyard floor mine "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"',
-    ],
     "gate": [
         "steelyard gate mine",
         "steelyard gate mine --weights search-weights.json --strict",
@@ -63,30 +59,14 @@ EXAMPLES = {
         'steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"',
         "steelyard learn mine --feedback prod.jsonl --current soleri --rule adaptive",
     ],
-    "loop": [
-        "steelyard loop mine",
-        "steelyard loop mine --from otel:traces/ --adopt --strict",
-    ],
     "runs": [
         "steelyard runs mine",
         "steelyard runs mine 5 7",
         "steelyard runs mine --trend nDCG@10",
     ],
-    "simulate": [
-        "steelyard simulate mine --policy echovault --transcripts week",
-        "steelyard simulate mine --model pbm --sessions 10000 -o feedback.jsonl",
-        "steelyard simulate mine --policy echovault --policy bm25 --explore interleave",
-    ],
     "act": [
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited",
         "steelyard act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful",
-    ],
-    "interleave": [
-        'steelyard interleave feedback.jsonl memory.db "rotate keys" --against search-weights.try.json',
-        "steelyard interleave feedback.jsonl",
-    ],
-    "feedback": [
-        "steelyard feedback ubi_queries.jsonl ubi_events.jsonl --from ubi -o feedback.jsonl",
     ],
     "report": ["steelyard report results.json -o reports/mine"],
     "explain": [
@@ -108,8 +88,8 @@ EXAMPLES = {
         "steelyard index mine memory.db --prune",
         "steelyard index mine memory.db --embedder minilm-int8",
         "steelyard index mine memory.db --weights search-weights.json",
+        "steelyard index memory.db --rebuild --embedder lsa",
     ],
-    "reindex": ["steelyard reindex memory.db --embedder lsa"],
     "search": [
         'steelyard search memory.db "-incident" --system moltnet --weight w_recency=0.2',
         'steelyard search memory.db "how do we rotate keys" -k 5',

@@ -233,31 +233,3 @@ class LearnDocument(DecidedDocument, CloselyRecord):
     candidates: NotRequired[Count | None]
     interleaved: NotRequired[list[DuelRecord]]
     experiment: NotRequired[ExperimentRecord | None]
-
-
-EvidenceRecord = TypedDict("EvidenceRecord", {"from": str, "verdict": str, "sentence": str})
-"""What use, labels or the gate say."""
-
-
-class RefreshedRecord(TypedDict):
-    """Whether the data set changed when it was imported again, and how much is in it."""
-
-    changed: bool
-    counts: dict[str, int]
-
-
-class LoopDocument(DecidedDocument):
-    """What a run of the loop found and wrote; docs/loop.md tells what it does."""
-
-    schema_version: Literal[1]
-    tool: str
-    kind: Literal["loop"]
-    dataset: LearnedDataset
-    refreshed: RefreshedRecord | None
-    use: list[Mapping[str, object]]
-    evidence: list[EvidenceRecord]
-    adopted: bool
-    exit_code: int
-    notes: list[str]
-    files: list[str]
-    reports: NotRequired[list[str]]

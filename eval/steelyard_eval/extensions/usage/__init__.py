@@ -2,6 +2,5 @@
 
 from steelyard_eval.extensions.usage.gather import Gathered, gather, summary
 from steelyard_eval.extensions.usage.kinds import KINDS
-from steelyard_eval.extensions.usage.simulated_transcripts import write_transcripts
 
-__all__ = ["KINDS", "Gathered", "gather", "summary", "write_transcripts"]
+__all__ = ["KINDS", "Gathered", "gather", "summary"]

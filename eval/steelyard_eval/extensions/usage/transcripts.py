@@ -12,7 +12,6 @@ from steelyard_eval.extensions.usage import claude_code, codex
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.records import Record, records_of
 from steelyard_eval.extensions.usage.session import UseSession
-from steelyard_eval.extensions.usage.simulated_transcripts import MARK
 from steelyard_eval.extensions.usage.tools import Calls
 
 PROGRAMS: tuple[ModuleType, ...] = (claude_code, codex)
@@ -20,6 +19,8 @@ FIRST = 50
 """Lines by which a file is recognised."""
 MOST_THREADS = 1_000
 """Agents of one file that are told apart."""
+SIMULATED = "simulated"
+"""What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
 
 
 def homes(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -47,5 +48,5 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
                 if key in threads or len(threads) < MOST_THREADS:
                     threads.setdefault(key, []).append(record)
         for key, thread in threads.items():
-            simulated = any(record.get("steelyard") == MARK["steelyard"] for record in thread)
+            simulated = any(record.get("steelyard") == SIMULATED for record in thread)
             yield UseSession(key or path.stem, program.events(thread, Calls(system, corpus.names)), simulated)

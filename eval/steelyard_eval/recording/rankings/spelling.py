@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard_eval.datasets import Dataset
 
-EMBED = frozenset("compare recommend tune learn judge floor gate explain loop".split())  # noqa: SIM905 -- one line
+EMBED = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
 """The commands that search a data set, and take the option --embedder."""
 
 

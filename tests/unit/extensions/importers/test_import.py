@@ -139,9 +139,9 @@ def test_a_refresh_says_which_entries_moved(notes, tmp_path):
     (notes / "third.md").write_text("A third note.\n")
     (notes / "keys.md").write_text("Other words.\n")
     (notes / "ops" / "deploy.md").unlink()
-    said = CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    said = CliRunner().invoke(main, ["import", str(mine)]).stdout
     assert "3 entries, from markdown; entries: 1 added, 1 removed, 1 changed\n" in said
-    assert "from markdown; nothing has changed\n" in CliRunner().invoke(main, ["refresh", str(mine)]).stdout
+    assert "from markdown; nothing has changed\n" in CliRunner().invoke(main, ["import", str(mine)]).stdout
     (mine / "corpus.jsonl").write_bytes(b"\xff\n")
     done = refresh(mine)
     assert (done.changed, done.moved, len(load(mine).entries)) == (True, "", 3)

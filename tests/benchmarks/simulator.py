@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest, shown
@@ -20,7 +21,6 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.grid import Block
-from steelyard_eval.learn.clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
 EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")

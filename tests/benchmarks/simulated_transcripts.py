@@ -13,10 +13,11 @@ from steelyard.base.files import write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.extensions.usage.transcripts import SIMULATED
 from steelyard_eval.learn.first_ten import PLACES
 
-MARK = {"steelyard": "simulated"}
-"""In every line: what is learned from them shows how learning works, and nothing about agents."""
+MARK = {"steelyard": SIMULATED}
+"""In every line."""
 OPENED = ("opened", "clicked")
 Line = Mapping[str, Any]
 

@@ -1,13 +1,22 @@
-"""`simulate`: a feedback log over a data set's labelled queries, written in the log's own format."""
+"""A feedback log over a data set's labelled queries, simulated, in the log's own format.
+
+    python tests/benchmarks/simulation.py qrels/starter --policy bm25 --sessions 3000 --out feedback.jsonl
+
+made the logs of the starter and the workshop set (their READMEs have the options) and, with --transcripts, the
+sessions of notebook 08. Nothing simulated is evidence about people.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from simulated_transcripts import write_transcripts
+from simulator import SHARE, CandidateLists, Sessions, probabilities, simulate
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
@@ -17,10 +26,9 @@ from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Given
-from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.simulator import SHARE, CandidateLists, Sessions, probabilities, simulate
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -183,3 +191,32 @@ def _hits(
                 {"object_id": lists.pairs.entries[lists.pairs.entry[row]], "position": place + 1, **team, **chance}
             )
     return hits
+
+
+def main() -> None:
+    """Read the options, and write the log or the sessions."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("dataset")
+    options.add_argument("--policy", action="append", dest="policies")
+    options.add_argument("--model", default="pbm")
+    options.add_argument("--sessions", type=int, default=10_000)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--explore", default="none")
+    options.add_argument("--share", type=float, default=SHARE)
+    options.add_argument("--act", default="clicked")
+    options.add_argument("--signal")
+    options.add_argument("--days", type=float, default=DAYS)
+    options.add_argument("--out", default="feedback.jsonl")
+    options.add_argument("--transcripts", help="write sessions of a coding agent to this folder instead")
+    chosen = vars(options.parse_args())
+    dataset, out, folder = load(chosen.pop("dataset")), chosen.pop("out"), chosen.pop("transcripts")
+    log = simulate_log(dataset, chosen.pop("policies") or [dataset.system or "bm25"], **chosen)
+    if folder:
+        write_transcripts(dataset, log.lines, folder, server="steelyard")
+    else:
+        log.save(out)
+    print(log.record)
+
+
+if __name__ == "__main__":
+    main()
