@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from simulated_transcripts import write_transcripts
-from simulator import SHARE, CandidateLists, Sessions, probabilities, simulate
+from simulator import SHARE, CandidateLists, Sessions, simulate
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
@@ -75,7 +75,7 @@ def simulate_log(
     ----------
     policies : contenders
         What ranks; each gets an equal share of the sessions, one after the other.
-    model, explore, share : see `simulator.simulate`. Under `mix` every hit has the probability that it was shown.
+    model, explore, share : see `simulator.simulate`.
     act : the kind of every act; or `mixed`, acts of several kinds, some of which mean more than others.
     signal : the signal that attracts, where the model has one; the first of the strategy by default.
     days : before the data set's clock, over which the sessions are spread.
@@ -102,8 +102,7 @@ def simulate_log(
         simulated = simulate(lists, grades, 0, model, len(part), rng, explore=explore, share=share, signal=column)
         clicks += int(simulated.acted.sum())
         lines += _policy_lines(lists, simulated)
-        chances = probabilities(lists, simulated, 0, share) if explore == "mix" else None
-        lines += _impressions(queries, lists, simulated, times[part], act, chances, rng)
+        lines += _impressions(queries, lists, simulated, times[part], act, rng)
     record_ = {"sessions": sessions, "queries": len(queries), "acts": clicks, "model": model, "seed": seed}
     return Simulated(tuple(lines), {**record_, "policies": [policy_of(config) for config in configs]})
 
@@ -132,7 +131,6 @@ def _impressions(
     sessions: Sessions,
     times: Floats,
     act: str,
-    chances: Floats | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
     names = {team: policy_of(lists.config(team)) for team in {0, *sessions.team.ravel().tolist()}}
@@ -141,7 +139,7 @@ def _impressions(
         query = queries[int(sessions.query[i])]
         mixed = bool(sessions.explored[i] >= 0)
         teams = [names[team] for team in sessions.team[i].tolist()] if mixed else None
-        hits = _hits(lists, sessions.row[i], teams, None if chances is None else chances[i])
+        hits = _hits(lists, sessions.row[i], teams)
         acts = [
             {"object_id": hit["object_id"], "action_name": kind}
             for hit in hits
@@ -179,17 +177,12 @@ def _kind(act: str, sessions: Sessions, session: int, place: int, rng: np.random
     return str(rng.choice(names, p=weights))
 
 
-def _hits(
-    lists: CandidateLists, rows: Indices, teams: Sequence[str] | None, chances: Floats | None
-) -> list[dict[str, Any]]:
+def _hits(lists: CandidateLists, rows: Indices, teams: Sequence[str] | None) -> list[dict[str, Any]]:
     hits = []
     for place, row in enumerate(rows.tolist()):
         if row >= 0:
             team = {} if teams is None else {"interleaved": teams[place]}
-            chance = {} if chances is None else {"shown_probability": round(float(chances[place]), 9)}
-            hits.append(
-                {"object_id": lists.pairs.entries[lists.pairs.entry[row]], "position": place + 1, **team, **chance}
-            )
+            hits.append({"object_id": lists.pairs.entries[lists.pairs.entry[row]], "position": place + 1, **team})
     return hits
 
 

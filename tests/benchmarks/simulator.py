@@ -23,7 +23,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.grid import Block
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
-EXPLORATIONS = ("none", "swap", "tail", "mix", "interleave")
+EXPLORATIONS = ("none", "swap", "tail", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""
 ZIPF = 1.0
 SHARE = 0.1
@@ -125,15 +125,6 @@ def simulate(
     return Sessions(query, row, acted, none, explored, team, view.worth)
 
 
-def probabilities(lists: CandidateLists, sessions: Sessions, policy: int, share: float) -> Floats:
-    """float64[S, PLACES]: how likely each hit was to be shown there, where `mix` explored a share."""
-    chances = np.empty(sessions.row.shape)
-    for place in range(PLACES):
-        equal = lists.top[:, sessions.query, place] == sessions.row[:, place]
-        chances[:, place] = (1 - share) * equal[policy] + share * equal.mean(axis=0)
-    return chances
-
-
 def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
     """What a reader sees of the rows."""
     worth = np.append(grades, 0.0)[row] / max(float(grades.max(initial=0.0)), 1.0)
@@ -156,8 +147,6 @@ def _shown(
     if explore == "swap":
         first, second = rng.integers(0, PLACES, len(chosen)), rng.integers(0, PLACES, len(chosen))
         row[chosen, first], row[chosen, second] = row[chosen, second].copy(), row[chosen, first].copy()
-    elif explore == "mix":
-        row[chosen], team[chosen] = lists.top[other, query[chosen]], other[:, None]
     else:
         for session, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
             ours, theirs = lists.top[policy, query[session]], lists.top[with_, query[session]]

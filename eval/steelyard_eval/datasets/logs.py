@@ -39,7 +39,6 @@ class LoggedHit(msgspec.Struct, gc=False):
     object_id: Name
     position: Place
     score: float | None = None
-    shown_probability: Share | None = None
     examined_probability: Share | None = None
     interleaved: Text | None = None
 

@@ -18,7 +18,6 @@ from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.learn import ExperimentRecord
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.few_labels import WITH_A_LOG
@@ -26,7 +25,6 @@ from steelyard_eval.decide.grid import Block, Grid, Singles
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.experiment import experiment
 from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, rows_shown, unlabelled
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.policies import AGREES
@@ -198,13 +196,6 @@ class LogDecision:
             return self.config(self.candidate)
         won = self.case.interleaved(preferred=True) if self.recommended is None else []
         return won[0][1] if won else None
-
-    @cached_property
-    def experiment(self) -> ExperimentRecord | None:
-        """What it takes to interleave a try that acts suggest with today's; None for any other verdict."""
-        if self.recommended is not None or self.candidate is None:
-            return None
-        return experiment(self.learned, self.both(self.candidate))
 
     @property
     def verdict(self) -> str:

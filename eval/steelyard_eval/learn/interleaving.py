@@ -33,8 +33,6 @@ POWER = 0.8
 """With what probability the searches that are still needed would tell."""
 WORTH = 0.1
 """Shares of the decided searches beyond a half that are worth telling apart: 60 to 40."""
-MOST_SEARCHES = 1_000_000
-"""Where more are needed, the two are alike."""
 MOST_CLIENTS = 20
 """Clients that are told of."""
 
@@ -135,20 +133,6 @@ class Duel:
         sided = [won - lost for won, _, lost in self.clients.values() if won != lost]
         same = sum((side > 0) == (self.wins > self.losses) for side in sided)
         return f"{same} of {counted(len(sided), 'client')} agree"
-
-
-def searches_needed(wins: float, losses: float) -> int | None:
-    """How many searches tell which ranking is preferred, where these shares of them are won and lost.
-
-    None where the shares are so close that it takes more than `MOST_SEARCHES`.
-
-    >>> searches_needed(0.3, 0.2)  # 194 decided ones at 60%, every second search is decided
-    388
-    """
-    decided = wins + losses
-    beyond = abs(wins / decided - 0.5) if decided else 0.0
-    needed = _decided(beyond) / decided if beyond else MOST_SEARCHES
-    return ceil(needed) if needed < MOST_SEARCHES else None
 
 
 def _decided(beyond: float) -> int:

@@ -24,7 +24,6 @@ from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.follows import follows
 from steelyard_eval.learn.gains import STRENGTHS
 from steelyard_eval.learn.learned_sentence import answer, contradiction, evidence, unlisted
-from steelyard_eval.learn.logged import of_log
 from steelyard_eval.learn.tally import sums
 
 MOST_DUELS = 4
@@ -39,7 +38,7 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
     chosen: LearnedStrategy | None = None if decision.offered is None else {"strategy": named(decision.offered)}
     best: LearnedStrategy = {"strategy": named(case.config if about is None else decision.config(about))}
     cause = follows(case.pairs, case.cells, case.space.dataset.qrels)
-    closely = _closely(decision, lists, best["strategy"])
+    closely = _closely(decision, lists)
     record: LearnDocument = {
         "schema_version": 1,
         "tool": f"steelyard {__version__}",
@@ -65,12 +64,10 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
         "labels": _labels(decision, about),
         "candidates": len(decision.layout.grid),
         "interleaved": [duel.to_json() for duel in case.duels[:MOST_DUELS]],
-        "experiment": decision.experiment,
         "views": closely["views"],
         "pieces": closely["pieces"],
         "unseen": closely["unseen"],
         "flip": closely["flip"],
-        "off_policy": closely["off_policy"],
         "effective_queries": closely["effective_queries"],
     }
     said, outcome = answer(decision).to_json(), _decided(decision)
@@ -131,7 +128,7 @@ def _labels(decision: LogDecision, about: int | None) -> LabelsRecord | None:
     }
 
 
-def _closely(decision: LogDecision, lists: Ints | None, name: str) -> CloselyRecord:
+def _closely(decision: LogDecision, lists: Ints | None) -> CloselyRecord:
     """One candidate closely: its gain by the acts in every view, and by parts of the log."""
     if lists is None:
         return {
@@ -139,7 +136,6 @@ def _closely(decision: LogDecision, lists: Ints | None, name: str) -> CloselyRec
             "pieces": [],
             "unseen": 0.0,
             "flip": None,
-            "off_policy": None,
             "effective_queries": 0.0,
         }
     case, learned = decision.case, decision.learned
@@ -159,7 +155,6 @@ def _closely(decision: LogDecision, lists: Ints | None, name: str) -> CloselyRec
         "pieces": [part for part in parts if part is not None],
         "unseen": learned.unseen(lists[1]),
         "flip": learned.flip(lists),
-        "off_policy": of_log(case, decision.sampled, lists[1], name),
         "effective_queries": _effective(case),
     }
 

@@ -49,7 +49,7 @@ def answer(decision: LogDecision) -> Conclusion:
     gain = float(decision.gains[decision.candidate].mean())
     told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {today}, and may follow something else than worth."
     steps = to_do("try", ask(case, ", and they decide"), case.space.dataset, case.space.model)
-    return Conclusion(told, (*steps, *_turns(decision)), named(decision.config(decision.candidate)))
+    return Conclusion(told, (*steps, _turns(decision)), named(decision.config(decision.candidate)))
 
 
 def _preferred(decision: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:
@@ -62,13 +62,10 @@ def _preferred(decision: LogDecision, duel: Duel, config: SearchConfig) -> Concl
     return Conclusion(told, steps, named(config))
 
 
-def _turns(decision: LogDecision) -> tuple[Step, ...]:
-    """In how many searches a try and what is used today have to take turns, for acts to decide between them."""
-    needed = None if decision.experiment is None else decision.experiment["searches"]
-    if needed is None:
-        return ()
-    told = f"or let both take turns in about {needed:,} searches, which tells what agents prefer"
-    return (Step(told, taking_turns(WEIGHTS, decision.case.space.dataset)),)
+def _turns(decision: LogDecision) -> Step:
+    """To let a try and what is used today take turns, for acts to decide between them."""
+    told = "or let both take turns, which tells what agents prefer"
+    return Step(told, taking_turns(WEIGHTS, decision.case.space.dataset))
 
 
 def evidence(decision: LogDecision) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard.base.escape import visible
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.console import table, wrapped
-from steelyard_eval.common.documents.learn import DuelRecord, LearnDocument, OffPolicyRecord, Turns, estimates
+from steelyard_eval.common.documents.learn import DuelRecord, LearnDocument, Turns
 
 GAIN = "gain, nDCG@10"
 
@@ -29,7 +29,7 @@ def learned(record: LearnDocument) -> str:
     parts += [wrapped(record["warning"], 0), _evidence(record), _parts(record)]
     parts += ["\n".join(wrapped(line, 13) for line in _rests_on(record))]
     parts += [duelled(record["interleaved"]) if record["interleaved"] else ""]
-    parts += [_acts(record), _follows(record), offered(record["off_policy"]), _aside(record)]
+    parts += [_acts(record), _follows(record), _aside(record)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -123,22 +123,6 @@ def _aside(record: LearnDocument) -> str:
             for row in record["log"]["set_aside"]
         ]
     )
-
-
-def offered(found: OffPolicyRecord | None) -> str:
-    """What another policy would have been worth, by logged probabilities."""
-    if found is None:
-        return ""
-    if found["refusal"]:
-        return f"{found['of']}: refused, {found['refusal']}"
-    rows = [
-        {found["of"]: title, "acts per show [95%]": "{value:.5f} [{low:.5f}, {high:.5f}]".format(**estimate)}
-        for title, estimate in estimates(found).items()
-        if estimate
-    ]
-    weights = f"mean weight {found['mean_weight']:.3f}, largest {found['largest']:.1f}"
-    worth = f"{found['shows']:,} shows, worth {found['effective']:.0f}; {weights}"
-    return f"{table(rows)}\n{worth}"
 
 
 def duelled(found: Sequence[DuelRecord]) -> str:

@@ -17,7 +17,7 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, POSITIVE
+from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of
 from steelyard_eval.learn.first_ten import PLACES
@@ -271,13 +271,9 @@ class _Reading:
         weight = np.repeat(np.array(chunk.weights), sizes)[hits]
         entry, place, kind = np.array(chunk.hits, dtype=np.int64).reshape(-1, 3)[hits].T
         key = self.axes.key(per_hit[:, 0], per_hit[:, 1], per_hit[:, 2], entry, place)
-        probability = np.array(chunk.probability, dtype=np.float64)[hits]
 
         def counted(mask: Bools, known: Tally) -> Tally:
-            tally = Tally.of(
-                key[mask], kind[mask], probability[mask], (kind[mask] >= 0) & POSITIVE[kind[mask]], weight[mask]
-            )
-            return Tally.sum([known, tally])
+            return Tally.sum([known, Tally.of(key[mask], kind[mask], weight[mask])])
 
         self.folds = [counted(per_hit[:, 3] == fold, known) for fold, known in enumerate(self.folds)]
         for column, name in enumerate(APART, 4):
@@ -299,7 +295,6 @@ class _Chunk:
         self.sizes: list[int] = []
         self.heads: list[tuple[int, ...]] = []
         self.hits: list[tuple[int, int, int]] = []
-        self.probability: list[float] = []
 
     def add(self, line: LogLine, number: int, policy: int, query: int, reading: _Reading) -> None:
         """One impression: policy, whether mixed, query, fold, what it is apart for; then a row a hit."""
@@ -315,7 +310,6 @@ class _Chunk:
             size += 1
             mixed |= hit.interleaved is not None
             self.hits.append((entries.get(hit.object_id, len(entries)), hit.position - 1, kind))
-            self.probability.append(hit.shown_probability or np.nan)
             if hit.examined_probability is not None:
                 reading.examined[:, hit.position - 1] += hit.examined_probability, 1
         if missed:

@@ -49,43 +49,26 @@ class Tally:
     Attributes
     ----------
     key : int64[M]; shown : float64[M]; acts : float64[M, A]
-    weighed : float64[M, 5]
-        For hits with a logged probability p of having been shown: how many there are, and the sums of 1/p, 1/p^2,
-        y/p and y/p^2, where y is 1 for an act that speaks for the entry.
     """
 
     key: Indices
     shown: Floats
     acts: Floats
-    weighed: Floats
 
     @classmethod
     def empty(cls) -> Tally:
         """No counts."""
         none = np.zeros(0)
-        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))), np.zeros((0, 5)))
+        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))))
 
     @classmethod
-    def of(
-        cls, key: Indices, kind: NDArray[np.integer], probability: Floats, positive: Bools, weight: Floats
-    ) -> Tally:
-        """Count hits: kind is -1 where nothing was done, probability NaN where none was logged.
-
-        `weight` float64[K] is what each counts as; those with a probability count whole.
-        """
+    def of(cls, key: Indices, kind: NDArray[np.integer], weight: Floats) -> Tally:
+        """Count hits: kind is -1 where nothing was done; `weight` float64[K] is what each counts as."""
         known, inverse = np.unique(key, return_inverse=True)
         acts = np.zeros((len(known), len(KINDS)))
         done = kind >= 0
         np.add.at(acts, (inverse[done], kind[done]), WORTH[kind[done]] * weight[done])
-        weighed = np.zeros((len(known), 5))
-        logged = np.isfinite(probability)
-        if logged.any():
-            inverted = 1.0 / probability[logged]
-            reward = positive[logged].astype(float)
-            parts = (np.ones(len(reward)), inverted, inverted**2, reward * inverted, reward * inverted**2)
-            for column, part in enumerate(parts):
-                weighed[:, column] = sums(inverse[logged], part, len(known))
-        return cls(known, sums(inverse, weight, len(known)), acts, weighed)
+        return cls(known, sums(inverse, weight, len(known)), acts)
 
     @classmethod
     def sum(cls, parts: Iterable[Tally]) -> Tally:
@@ -98,7 +81,6 @@ class Tally:
             known,
             sums(inverse, np.concatenate([part.shown for part in filled]), len(known)),
             _summed(inverse, [part.acts for part in filled], len(known)),
-            _summed(inverse, [part.weighed for part in filled], len(known)),
         )
 
 

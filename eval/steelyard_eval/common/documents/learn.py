@@ -126,15 +126,6 @@ class DuelRecord(Turns):
     needed: NotRequired[int | None]
 
 
-class ExperimentRecord(TypedDict, total=False):
-    """How many searches a trial by turns needs, and the shares that the candidate wins, ties and loses."""
-
-    wins: float
-    ties: float
-    losses: float
-    searches: Count | None
-
-
 class ViewRecord(TypedDict):
     """The gain by acts alone, with what was never shown counted at a share of what its signals suggest."""
 
@@ -151,37 +142,6 @@ class PieceRecord(TypedDict):
     queries: Count
     gain: float
     error: float
-
-
-class PolicyValue(TypedDict):
-    """Acts per show, with an interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-class OffPolicyRecord(TypedDict):
-    """What other lists would have been worth by logged probabilities, or why that cannot be told."""
-
-    of: str
-    ips: PolicyValue | None
-    snips: PolicyValue | None
-    dr: PolicyValue | None
-    effective: float
-    mean_weight: NotRequired[float]
-    largest: float
-    shows: Count
-    refusal: str
-
-
-def estimates(found: OffPolicyRecord) -> dict[str, PolicyValue | None]:
-    """The three estimates by their names."""
-    return {
-        "inverse propensity": found["ips"],
-        "self-normalised": found["snips"],
-        "doubly robust": found["dr"],
-    }
 
 
 class LearnedDataset(TypedDict):
@@ -205,7 +165,6 @@ class CloselyRecord(TypedDict):
     pieces: NotRequired[list[PieceRecord]]
     unseen: float
     flip: NotRequired[float | None]
-    off_policy: NotRequired[OffPolicyRecord | None]
     effective_queries: NotRequired[float | None]
 
 
@@ -232,4 +191,3 @@ class LearnDocument(DecidedDocument, CloselyRecord):
     labels: NotRequired[LabelsRecord | None]
     candidates: NotRequired[Count | None]
     interleaved: NotRequired[list[DuelRecord]]
-    experiment: NotRequired[ExperimentRecord | None]

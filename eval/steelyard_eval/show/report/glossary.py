@@ -64,8 +64,6 @@ COLUMNS = {
     "rule": "how weights are chosen.",
     "gain": "the gain that the learner expects of that choice.",
     "would use": "what the rule would choose.",
-    "estimate by": "how shows are weighed by their logged probability.",
-    "acts per show": "how many acts one shown hit would have had, with a 95% interval over shows.",
     "policy": "the configuration that ranked the logged lists.",
     "searches": "how many of them it ranked.",
     "agreement": "the share of places that we can reproduce; below 80% a log is foreign.",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard_eval.common.documents.learn import LearnDocument, PolicyValue, estimates
+from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.statistics import normal_interval
@@ -40,7 +40,6 @@ def learn_page(record: LearnDocument, sha256: str) -> Page:
         Section("acts", "How people act on lists", _acts(record)),
         Section("follows", "What acts follow", _follows(record)),
         Section("parts", "Parts of the log", _parts(record)),
-        Section("propensities", "Value by logged probabilities", _off_policy(record)),
         Section("log", "The log", _log(record)),
     ]
     facts = (
@@ -158,11 +157,8 @@ def _follows(record: LearnDocument) -> tuple[Block, ...]:
 
 
 def _interleaved(record: LearnDocument) -> tuple[Block, ...]:
-    """Which rankings were preferred where two took turns, and how many such searches a try would need."""
+    """Which rankings were preferred where two took turns."""
     told = [row["sentence"] for row in record.get("interleaved", ()) if row["other"]]
-    needed = (record.get("experiment") or {}).get("searches")
-    if needed:
-        told.append(f"About {needed:,} searches in which it takes turns with today's tell what agents prefer.")
     return tuple(Paragraph(sentence) for sentence in told)
 
 
@@ -170,30 +166,6 @@ def _parts(record: LearnDocument) -> tuple[Block, ...]:
     rows = [(f"{row['part']} ({row['queries']})", row["gain"], row["error"]) for row in record.get("pieces", ())]
     note = "The number of distinct queries is in brackets. Each part is learned alone: they should agree."
     return _forest("Gain by acts alone, by part of the log, with 95% intervals", rows, note)
-
-
-def _off_policy(record: LearnDocument) -> tuple[Block, ...]:
-    """What the best weights would have been worth, or why the log cannot tell."""
-    policy = record.get("off_policy")
-    if not policy:
-        return ()
-    if policy["refusal"]:
-        return (Paragraph(f"{policy['of']}: refused, {policy['refusal']}.", "warning"),)
-    rows: Iterator[Row] = (
-        {"estimate by": title, "acts per show": amount(estimate["value"], text=_with_ends(estimate))}
-        for title, estimate in estimates(policy).items()
-        if estimate
-    )
-    facts = (
-        ("shows", number(policy["shows"], 0)),
-        ("worth", f"{number(policy['effective'], 0)} shows of the new lists"),
-        ("largest weight", number(policy["largest"], 1)),
-    )
-    return (*table("Values", f"What {policy['of']} would have been worth.", rows), TermList(facts))
-
-
-def _with_ends(found: PolicyValue) -> str:
-    return f"{number(found['value'])} [{number(found['low'])}, {number(found['high'])}]"
 
 
 def _log(record: LearnDocument) -> tuple[Block, ...]:
