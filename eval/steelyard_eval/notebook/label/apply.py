@@ -11,6 +11,7 @@ from pathlib import Path
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.escape import visible
 from steelyard.base.files import canonical, spares, write_texts
+from steelyard.base.inputs import read_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -106,7 +107,7 @@ def _copies(session: Session, file: Path) -> dict[Path, Path]:
 
 
 def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
+    return read_bytes(path) if path.is_file() else b""
 
 
 def _nothing_to_apply(session: Session) -> str:
