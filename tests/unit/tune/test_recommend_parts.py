@@ -161,7 +161,7 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
 
 def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(space, monkeypatch):
     class Twin(Isr):
-        keyword, shown_as = "twin", "twin"
+        keyword, shown_as, common = "twin", "twin", True
 
     def place(table):
         return Derived((table.entry * 37 % 101).astype(np.float64), "by number")
