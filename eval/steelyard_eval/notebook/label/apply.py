@@ -11,6 +11,7 @@ from pathlib import Path
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.escape import visible
 from steelyard.base.files import canonical, spare, write_texts
+from steelyard.base.inputs import read_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -92,7 +93,7 @@ def apply(session: Session, sure: Callable[[list[Pair]], bool] = lambda removed:
     again = [pair for pair in added if pair in session.merged]
     undo = {path: spare(path) if path.is_file() else None for path in files}
     # the copies first: wherever it is killed, no label is lost
-    held_back: dict[Path, str | bytes] = {copy: path.read_bytes() for path, copy in undo.items() if copy}
+    held_back: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in undo.items() if copy}
     write_texts({**held_back, **files, source: text, session.applied: lines(own)})
     return Applied([*held_back, *files], added, changed, removed, undo, again)
 
