@@ -1229,7 +1229,7 @@ def _use_seeds() -> list[bytes]:
     langsmith = [
         {"id": "1", "trace_id": SPOKEN, "run_type": "retriever", **when, "inputs": asked},
         {"id": "2", "trace_id": SPOKEN, "run_type": "chain", **when, "outputs": {"output": said}},
-        {"id": "3", "run_id": "1", "key": SPOKEN, "score": 0},
+        {"id": "3", "run_id": "1", "key": "helpful", "score": 0},
     ]
     langsmith[0] |= {"outputs": {"documents": documents}, "extra": {"metadata": {"thread_id": SPOKEN}}}
     ubi = [

@@ -23,6 +23,10 @@ from steelyard_eval.recording.disk import load as load_recording
 LINE = "aws_secret_access_key = wJalrXUtnFEMI"
 
 
+ORIGIN = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
+"""Where a workflow installs steelyard from; what is installed here may come from a folder."""
+
+
 @pytest.fixture
 def heard():
     """The paths that a server on the loopback address was asked for, and its address."""
@@ -191,7 +195,7 @@ class TestABaseline:
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
         paths, url = heard
-        assert steelyard("init", folder, "--current", url).exit_code == 0
+        assert steelyard("init", folder, "--current", url, *ORIGIN).exit_code == 0
         assert steelyard("gate", folder).exit_code == 2
         asked = len(paths)
         assert steelyard("gate", folder, url).exit_code == 0
@@ -228,7 +232,7 @@ class TestInit:
     @pytest.mark.parametrize("name", ["--update", "-x"])
     def test_a_folder_named_as_an_option_is_written_as_a_path(self, folder, name):
         folder.rename(name)
-        assert steelyard("init", "--embedder", "none").exit_code == 0
+        assert steelyard("init", "--embedder", "none", *ORIGIN).exit_code == 0
         assert f"steelyard gate ./{name} --baseline" in Path(".github/workflows/relevance.yml").read_text()
 
     @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -41,6 +41,8 @@ def installing(extra: str) -> str:
 
 def _brought(extra: str) -> list[str]:
     """The requirements of an extra, and of those that it consists of; none in a checkout that is not installed."""
+    from importlib import metadata  # it loads the package email, and few ask
+
     try:
         lines = metadata.requires("steelyard") or []
     except metadata.PackageNotFoundError:

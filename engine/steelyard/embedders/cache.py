@@ -69,7 +69,7 @@ class CachedEmbedder:
         if len(sizes) > 1:
             raise EmbedderError(
                 f"{self.path} holds vectors of {self.model} with dimensions {sizes}: the model behind this name "
-                "changed; delete the file, and reindex vaults made with it"
+                "changed; delete the file, and index the vaults made with it with --rebuild"
             )
         return np.array(rows, dtype=np.float32)
 

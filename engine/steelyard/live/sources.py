@@ -235,7 +235,8 @@ class Sources:
         spaces = [space for space, _ in self.vectors("text")]
         if len(spaces) > 1:
             raise ConfigError(
-                f"mmr compares entries by one model, and the tiers have vectors of {len(spaces)}; reindex them"
+                f"mmr compares entries by one model, and the tiers have vectors of {len(spaces)}; "
+                "index them with --rebuild"
             )
         known = self.store.vectors_of(spaces[0], ids)
         none = np.zeros(len(next(iter(known.values()), ())), dtype=np.float32)

@@ -37,9 +37,12 @@ class Vectors:
 
 
 def read_vectors(
-    reader: FolderReader, entries: JsonLines[Entry] | None, queries: JsonLines[Query] | None
+    reader: FolderReader, entries: JsonLines[Entry] | None, queries: JsonLines[Query] | None, imported: bool
 ) -> Vectors:
-    """Open every vector file; the rows of a table that is None are not checked."""
+    """Open every vector file; the rows of a table that is None are not checked.
+
+    In what was imported, a row of zeros stands for an entry that its store has no vector of; else it is a fault.
+    """
     rows = {"corpus": entries.rows if entries else None, "queries": queries.rows if queries else None}
     files = reader.arrays()
     corpus: dict[tuple[str, str], Matrix] = {}
@@ -51,7 +54,8 @@ def read_vectors(
         if named is None or (named[1] == "queries" and named[2]):
             ignored.append(file)
             continue
-        matrix, zeros = _read_matrix(reader, file, rows[named[1]], named[1] == "queries")
+        full = named[1] == "queries" or not (imported or named[2])
+        matrix, zeros = _read_matrix(reader, file, rows[named[1]], full)
         if zeros and not named[2]:
             partial[named[3]] = zeros
         if matrix is not None and named[1] == "corpus":

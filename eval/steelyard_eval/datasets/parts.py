@@ -50,7 +50,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     if feedback is not None and log:
         check_log(reader, feedback)
     entries, queries, manifest = parts.entries, parts.queries, parts.manifest
-    vectors = read_vectors(reader, entries, queries)
+    vectors = read_vectors(reader, entries, queries, bool(manifest.imported))
     notes = list(parts.notices)
     if vectors.ignored:
         notes.append(f"{len(vectors.ignored)} .npy files have no name of the format and are ignored")

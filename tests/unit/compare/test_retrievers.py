@@ -8,7 +8,6 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base import errors
-from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import read
 
@@ -120,7 +119,9 @@ def test_what_is_no_contender_says_how_to_wrap_it(contender, line):
 def test_a_query_without_a_text_is_asked_of_nobody():
     asked = []
     queries = [Query("keys", id="q1"), Query("", id="q2"), Query(" \t", id="q3"), Query(float("nan"), id="q4")]
-    answers = read(lambda query: asked.append(query.text) or ["m1"]).answers(queries, 10, [Entry("m1")])
+    answers = read(lambda query: asked.append(query.text) or ["m1"]).answers(
+        queries, 10, sy.load(CORPUS, {"q1": "keys"}, {"q1": ["m1"]}, embedder="none").dataset
+    )
     assert asked == ["keys"]
     assert [len(places) for places in answers.lists] == [1, 0, 0, 0]
     assert any("3 queries" in notice for notice in answers.notices)

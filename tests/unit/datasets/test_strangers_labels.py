@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -139,7 +140,7 @@ def test_what_is_read_as_text_anywhere_may_have_a_mark(tmp_path):
     query = {"query_id": "s1", "user_query": "plum", "query_response_hit_ids": ["a", "b"]}
     event = {"action_name": "click", "query_id": "s1", "event_attributes": {"object": {"object_id": "b"}}}
     log = marked(tmp_path / "ubi.jsonl", f"{json.dumps(query)}\n{json.dumps(event)}\n")
-    [line] = from_ubi([log])
+    [line] = from_ubi([log], Counter())
     assert json.loads(line)["actions"][0]["object_id"] == "b"
     whole = marked(tmp_path / "spans.json", json.dumps([query, event]))
     assert [list(records_of(path, {})) for path in (log, whole)] == [[query, event]] * 2

@@ -754,8 +754,8 @@ class TestCommand:
         done = " ".join(CliRunner().invoke(main, named[1:]).stdout.split())
         kept = unstated / "qrels.txt.bak"
         assert "labels: 1 added (q1 m2), 0 changed, 0 taken out" in done
-        assert f"decide by these labels: steelyard recommend {unstated}" in done
-        assert done.endswith(f"to undo: cp {kept} {unstated / 'qrels.txt'}")
+        assert f"steelyard recommend {unstated}" in done
+        assert done.endswith(f"cp {kept} {unstated / 'qrels.txt'}")
         assert kept.read_text() == "q1 0 m1 1\n"
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
         assert (unstated / "dataset.json").read_bytes() == before

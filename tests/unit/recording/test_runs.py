@@ -17,7 +17,6 @@ from scipy import stats
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
@@ -228,25 +227,6 @@ def test_the_report_has_the_trend_and_without_runs_the_bytes_that_it_had(folder,
 
 def weights(name):
     return find_system(name).config(10)
-
-
-def test_a_tuning_that_names_nothing_says_what_it_took_and_loses_no_weights(folder, tmp_path):
-    (folder / "corpus.jsonl").write_text("\n".join([*CORPUS, '{"id": "m3", "text": "green tea leaves"}']) + "\n")
-    (folder / "queries.jsonl").write_text('{"id": "q1", "text": "secrets"}\n{"id": "q2", "text": "coffee"}\n')
-    (folder / "qrels.txt").write_text("q1 0 m1 2\nq2 0 m2 1\n")
-    out, attempt = tmp_path / "w.json", tmp_path / "w.try.json"
-    for path in (out, attempt):
-        weights("bm25").save(path)
-    ended = CliRunner().invoke(main, ["tune", str(folder), "--embedder", "lsa", "--out", str(out)])
-    said = f"tuned from rrf(fts, vector, k=60), as what you run today was not named: steelyard tune {folder}"
-    assert said in ended.stderr
-    for copy in (tmp_path / "w.json.bak", tmp_path / "w.try.json.bak"):
-        assert f"to undo: cp {copy}" in ended.stdout
-        assert SearchConfig.load(copy) == weights("bm25")
-    named = CliRunner().invoke(main, ["tune", str(folder), "plain", "--embedder", "lsa", "--out", str(out)])
-    assert (named.exit_code, "tuned from" in named.stderr) == (0, False)
-    same = ", the same search as before\n"  # what is run is plain's, as it was when nothing was named
-    assert (same in ended.stdout, same in named.stdout) == (False, True)
 
 
 def test_the_trend_is_of_runs_that_did_the_same(folder):

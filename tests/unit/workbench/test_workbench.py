@@ -248,8 +248,8 @@ def test_harmful_text_stays_text_in_every_page():
 
 
 def test_chance_begins_at_0_wherever_none_is_asked_for():
-    jobs = [getattr(sy.Workbench, name) for name in ("compare", "recommend", "judge", "gate")]
-    assert [inspect.signature(job).parameters["seed"].default for job in jobs] == [0] * 4
+    jobs = [getattr(sy.Workbench, name) for name in ("compare", "recommend", "judge")]
+    assert [inspect.signature(job).parameters["seed"].default for job in jobs] == [0] * 3
 
 
 def test_what_was_checked_is_told_by_the_name_of_the_set():

@@ -115,7 +115,7 @@ class KeywordTables(WordTables):
         elif not self._has(index):
             raise VaultError(
                 f"{self.path} has no keyword index {index.name!r}, and searching writes nothing; run steelyard "
-                f"reindex {self.path}"
+                f"index {self.path} --rebuild"
             )
 
     def _from_memory(

@@ -45,7 +45,7 @@ from steelyard_eval.recording.workspace import embedder_of
 @click.option(
     "--most", type=click.IntRange(1), metavar="N", default=200, show_default=True, help="Pairs it judges."
 )
-@click.option("--yes", is_flag=True, help="Call the model, or take labels out, without asking first.")
+@click.option("--yes", is_flag=True, help="Call the model, or take labels out, unasked.")
 @click.option("--split", help="train, dev, test, or all, the default.")
 @standing_embedder
 @seed_option
