@@ -61,7 +61,7 @@ def test_the_query_of_a_command_can_be_pasted():
 def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path, missing):
     monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
     needed = ["torch-of-ours>=1; extra == 'minilm'", "small-one; extra == 'onnx'"]
-    monkeypatch.setattr(extras.metadata, "requires", lambda name: needed)
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
     monkeypatch.chdir(tmp_path)
     for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
         read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)

@@ -114,7 +114,7 @@ def test_an_answer_that_is_no_vectors_is_not_kept(path):
 
 def test_a_model_that_changed_its_dimension_behind_its_name_is_told(path):
     CachedEmbedder(Counting(), path).embed(["text 1"])
-    with pytest.raises(EmbedderError, match=r"dimensions \[4, 5\].*delete the file, and reindex"):
+    with pytest.raises(EmbedderError, match=r"dimensions \[4, 5\].*delete the file, and index .* with --rebuild"):
         CachedEmbedder(Counting(dimension=5), path).embed(["text 1", "text 2"])
 
 
