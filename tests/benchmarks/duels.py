@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from pools import CHOSEN, POOL, TWINS
 
-from steelyard_eval.decide.duel import Duels, fitted
-from steelyard_eval.decide.public import DEFAULT, features, reciprocal
+from steelyard_eval.choose.pair_selection import Duels, fitted
+from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 
 AT = POOL.index(DEFAULT)
 

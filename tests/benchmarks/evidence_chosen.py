@@ -13,18 +13,19 @@ import numpy as np
 from evidence_matrices import METRIC
 from evidence_rows import LOSS, Differences, priors_of
 
+from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.layout import Measured, lay_out
+from steelyard_eval.candidates.source import Live
+from steelyard_eval.choose.blockers import Side, refusal
+from steelyard_eval.choose.priors import PriorGains
+from steelyard_eval.choose.rule import decide
+from steelyard_eval.choose.scored import ALL_FAMILIES, ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.priors import PriorGains, key_of
 from steelyard_eval.decide.promise import usual_over
-from steelyard_eval.decide.refusal import Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.workspace import judged
-from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import Measured, lay_out
-from steelyard_eval.tune.source import Live
 
 MOST, LABELLED, PLACES = 400, 30, 10
 ONE = {"bm25": "vector", "vector": "bm25"}
@@ -80,7 +81,7 @@ class Labelling:
 
     def side(self, label, config, at):
         """What a configuration shows on some queries."""
-        key = key_of(config)
+        key = config_key(config)
         if key not in self.sides:
             known = self.layout.recorded(config)
             self.sides[key] = Side.replayed(label, config, known.table, known.judgments, METRIC)
@@ -90,7 +91,7 @@ class Labelling:
 
     def around(self, config):
         """int64[c]: the settings of a configuration's own strategy; none where it is a retriever alone."""
-        own = [at for at, start in enumerate(self.layout.starts) if key_of(start.config) == key_of(config)]
+        own = [at for at, start in enumerate(self.layout.starts) if config_key(start.config) == config_key(config)]
         several = len(config.effective.retrievers()) > 1
         return np.flatnonzero(np.isin(self.layout.owner, own if several else []))
 

@@ -10,14 +10,14 @@ from duels import AT, Pairs, learned, others
 from evidence_rows import GROUPS, USUAL, priors_of
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
-from steelyard_eval.decide.decision import Decision, decide
-from steelyard_eval.decide.duel import ENOUGH
-from steelyard_eval.decide.few_labels import AHEAD, Few, ahead_by, reconsidered
-from steelyard_eval.decide.posterior import WORTH, PriorGains
+from steelyard_eval.choose.few_labels import AHEAD, Few, ahead_by, reconsidered
+from steelyard_eval.choose.pair_selection import ENOUGH
+from steelyard_eval.choose.posterior import WORTH, PriorGains
+from steelyard_eval.choose.public import DEFAULT, PublicGains
+from steelyard_eval.choose.rule import Decision, decide
+from steelyard_eval.choose.scored import ALL_FAMILIES, Evidence
+from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.decide.promise import NO_GAIN
-from steelyard_eval.decide.public import DEFAULT, PublicGains
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.decide.without_labels import Advice
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
 SIZES = (5, 10, 20, 40, 80, 160, 320)
@@ -286,7 +286,7 @@ def _contenders(own, rest):
 
 
 def _keys():
-    from steelyard_eval.decide.public import CONTENDERS, public_table
+    from steelyard_eval.choose.public import CONTENDERS, public_table
 
     return [key for key, label in public_table().rows.items() if label in CONTENDERS]
 

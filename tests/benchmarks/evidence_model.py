@@ -9,8 +9,8 @@ import numpy as np
 from duels import Pairs
 from scipy.stats import t as student
 
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import Evidence
+from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 
 ASKED = 150
 JUDGED = (20, 40, 80)

@@ -10,12 +10,12 @@ import numpy as np
 from evidence_few import ANY, _contenders, _name
 from evidence_rows import USUAL, priors_of, splits
 
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.few_labels import Few, reconsidered
+from steelyard_eval.choose.few_labels import Few, reconsidered
+from steelyard_eval.choose.public import PublicGains
+from steelyard_eval.choose.rule import decide
+from steelyard_eval.choose.scored import ALL_FAMILIES
+from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.decide.promise import OVER_FUSION
-from steelyard_eval.decide.public import PublicGains
-from steelyard_eval.decide.rule import ALL_FAMILIES
-from steelyard_eval.decide.without_labels import Advice
 
 SIZES = (15, 25, 40, 100)
 BINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)

@@ -9,16 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.promise import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
-from steelyard_eval.decide.rule import (
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.rule import decide
+from steelyard_eval.choose.scored import (
     ALL_FAMILIES,
     ONE_STRATEGY,
     Evidence,
     best,
     passed,
 )
+from steelyard_eval.decide.promise import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),

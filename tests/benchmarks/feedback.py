@@ -23,14 +23,14 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.candidates.grid import grid
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.rule import decide
+from steelyard_eval.choose.scored import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, Evidence
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.grid import grid
-from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.promise import OVER_FUSION
-from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, Evidence
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.clients import folds, weights

@@ -32,10 +32,10 @@ from steelyard.base.schemas import Schema
 from steelyard.live.identity import share
 from steelyard.systems import find_system
 from steelyard.table.signal_table import EMBEDDING
+from steelyard_eval.choose.folds import chosen_out_of_fold
+from steelyard_eval.choose.public import DEFAULT
+from steelyard_eval.choose.scored import Evidence
 from steelyard_eval.datasets import LOGGED, load
-from steelyard_eval.decide.out_of_fold import chosen_out_of_fold
-from steelyard_eval.decide.public import DEFAULT
-from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.runs import Ranked, read_run, write_run
 from steelyard_eval.measures.statistics import compare_all, mean_interval

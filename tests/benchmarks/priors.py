@@ -18,7 +18,7 @@ from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.decide import priors, public
+from steelyard_eval.choose import priors, public
 from steelyard_eval.decide.provenance import day
 
 LEFT_OUT = ("locomo",)

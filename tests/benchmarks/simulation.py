@@ -25,6 +25,8 @@ from steelyard.base.files import write_text
 from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
+from steelyard_eval.candidates.current import configured
+from steelyard_eval.candidates.source import Live
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.learn.clients import DAY
@@ -32,8 +34,6 @@ from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import configured
-from steelyard_eval.tune.source import Live
 
 CLIENTS = 40
 DAYS = 90

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from pools import PLACES, POOL, ran
 
+from steelyard_eval.choose.few_labels import Few, leader
+from steelyard_eval.choose.public import DEFAULT, public_table
+from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import load
-from steelyard_eval.decide.few_labels import Few, leader
-from steelyard_eval.decide.public import DEFAULT, public_table
-from steelyard_eval.decide.rule import Evidence
-from steelyard_eval.decide.without_labels import advise, lacked
 from steelyard_eval.recording.workspace import judged
 
 ROOT = Path(__file__).resolve().parents[2]

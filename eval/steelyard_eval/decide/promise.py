@@ -15,8 +15,7 @@ from scipy.special import stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
-from steelyard_eval.decide.posterior import LEAST
-from steelyard_eval.measures.spread import spread
+from steelyard_eval.measures.spread import LEAST, spread
 from steelyard_eval.measures.statistics import Interval
 
 FEWEST = 40

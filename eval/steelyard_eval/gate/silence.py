@@ -16,11 +16,10 @@ from scipy.special import bdtrc, ndtri, stdtr
 
 from steelyard.base.arrays import Indices
 from steelyard_eval.common.documents.gate import FindingRecord
-from steelyard_eval.decide.posterior import LEAST
 from steelyard_eval.gate.rule import ALPHA, BOUND
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.spread import spread
+from steelyard_eval.measures.spread import LEAST, spread
 
 
 def false_answers(

@@ -18,14 +18,16 @@ from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.current import configured
+from steelyard_eval.candidates.source import Live
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.few_labels import WITH_A_LOG
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.decide.drawn import by_drawn
-from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import ClickGains
@@ -35,8 +37,6 @@ from steelyard_eval.learn.reader import Known, Log, read_log
 from steelyard_eval.learn.tally import Tally
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import configured
-from steelyard_eval.tune.source import Live
 
 SIGNALS = ("bm25", "vector", "recency")
 """What acts may follow, beside the signals of the strategy that is used."""

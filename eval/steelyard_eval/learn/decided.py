@@ -18,24 +18,24 @@ from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.grid import Block, Grid, Singles
+from steelyard_eval.candidates.layout import ByLabels, Layout, Measured, laid_over, record_all, serving
+from steelyard_eval.candidates.source import Live
+from steelyard_eval.candidates.written import plain_cuts
+from steelyard_eval.choose.few_labels import WITH_A_LOG
+from steelyard_eval.choose.recommend import METRICS
+from steelyard_eval.choose.recommendation_case import RecommendationCase
+from steelyard_eval.choose.scored import ALL_FAMILIES, FROM_A_LOG
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.grid import Block, Grid, Singles
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, rows_shown, unlabelled
 from steelyard_eval.learn.gains import ClickGains
 from steelyard_eval.learn.policies import AGREES
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
-from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import ByLabels, Layout, Measured, laid_over, record_all, serving
-from steelyard_eval.tune.recommendation import METRICS
-from steelyard_eval.tune.recommendation_case import RecommendationCase
-from steelyard_eval.tune.source import Live
-from steelyard_eval.tune.written import plain_cuts
 
 OBJECTIVE = Measure("nDCG", PLACES)
 CLICKED = 400

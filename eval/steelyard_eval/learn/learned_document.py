@@ -6,6 +6,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.base.arrays import Ints
+from steelyard_eval.choose.decision_document import decided, told
 from steelyard_eval.common.documents.learn import (
     ActsRecord,
     ClientsRecord,
@@ -17,7 +18,6 @@ from steelyard_eval.common.documents.learn import (
     ViewRecord,
 )
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
-from steelyard_eval.decide.provenance import decided, told
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.decided import LogDecision

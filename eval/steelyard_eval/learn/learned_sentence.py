@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.blockers import Refusal
+from steelyard_eval.choose.few_labels import WITH_A_LOG
+from steelyard_eval.choose.second_measurement import FEWEST
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.common.markup import counted
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.prediction_powered import FEWEST
-from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.steps import WEIGHTS, judging, taking_turns, to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase

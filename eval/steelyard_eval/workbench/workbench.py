@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from steelyard.base.extras import require
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
@@ -39,7 +40,6 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer

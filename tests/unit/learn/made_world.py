@@ -10,9 +10,9 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
+from steelyard_eval.choose.rule import decide
+from steelyard_eval.choose.scored import FROM_A_LOG, Evidence
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
 from steelyard_eval.learn.first_ten import PLACES

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from steelyard_eval.choose.answer import sentence
+from steelyard_eval.choose.blockers import Refusal
+from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.compared_answer import answer
-from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import (
     NO_GAIN,
     OVER_FUSION,
@@ -21,8 +23,7 @@ from steelyard_eval.decide.promise import (
     Gain,
     promise,
 )
-from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.decide.wording import in_words, sentence
+from steelyard_eval.decide.wording import in_words
 from steelyard_eval.learn import learned_sentence
 from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval
 

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.choose.pair_selection import ENOUGH, Duels, DuelStanding, fitted, sigmoid
+from steelyard_eval.choose.pairs import DuelPairs, gains_of
+from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.contest import DuelPairs, gains_of
-from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
-from steelyard_eval.decide.public import DEFAULT, features, reciprocal
 from steelyard_eval.decide.steps import rough
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel

@@ -21,13 +21,13 @@ import numpy as np
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.net.chat import Chat
+from steelyard_eval.choose.model_labels import ModelLabels
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.tune.model_labels import ModelLabels
 
 PROMPT = "relevance-1"
 """The version of the prompt: a changed text is another version."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.scored import shrinkage
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import estimate, origin, promised
-from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
 

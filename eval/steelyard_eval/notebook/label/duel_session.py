@@ -11,14 +11,14 @@ from typing import ClassVar, TypedDict
 import numpy as np
 
 from steelyard.base.errors import ConfigError
+from steelyard_eval.choose.pair_selection import DuelStanding
+from steelyard_eval.choose.pairs import contest, gains_of, graded
+from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.contest import contest, gains_of, graded
-from steelyard_eval.decide.duel import DuelStanding
-from steelyard_eval.decide.public import CONTENDERS, DEFAULT
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled
 from steelyard_eval.notebook.label.session import JUDGE, Session

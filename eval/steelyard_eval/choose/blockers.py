@@ -1,0 +1,243 @@
+"""Why labels cannot carry a ship, whatever the figures say: how their queries were drawn, whose lists were judged.
+
+Queries that were chosen because the current configuration fails on them flatter every other one, for it regresses
+to its mean on the rest. Labels that were found in one contender's list flatter whatever ranks like it. A data set
+says how both came about (`datasets.labels`); where it does not, the traces that both leave are looked for. How
+often that finds them: docs/tuning.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.composite import DEEPEST
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
+from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
+from steelyard_eval.recording.replay import replay
+
+SPREAD = 0.75
+"""The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
+samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
+LEAST = 20
+"""Relevant entries from which on it tells something that all of them are in one list."""
+UNSTATED, COVERED = 0.05, 0.5
+"""The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
+current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
+CUTOFF = 10
+"""The first places that have to be judged, for a metric without a cutoff."""
+WAYS = {
+    "words": frozenset({"fts", "bm25", "tfidf"}),
+    "vectors": frozenset({"vector", "cosine", "l0", "l1", "l2"}),
+}
+"""Signals that rank much the same entries first."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing ships, and what would help; `wants_queries` where that is labels of queries drawn at random."""
+
+    reason: str
+    remedy: str
+    wants_queries: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.remedy}"
+
+
+UNREAD = "check that what you use can search the language and the script of your notes"
+"""What to do where nothing is found."""
+BROKEN_OFF = Refusal("the search was broken off", "run it again to prove it")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one contender shows on the Q labelled queries.
+
+    Attributes
+    ----------
+    label, config : its name, and its configuration where it is more than lists.
+    values, bare : float64[Q], the metric, and the same over judged entries alone.
+    judged, found : float64[Q], the share of the first places that is judged, and of relevant entries in them.
+    relevant : int64[Q], how many entries are relevant.
+    negatives : whether any entry was judged and is not relevant.
+    """
+
+    label: str
+    config: SearchConfig | None
+    values: Floats
+    bare: Floats
+    judged: Floats
+    found: Floats
+    relevant: Indices
+    negatives: bool
+
+    @classmethod
+    def replayed(
+        cls, label: str, config: SearchConfig, table: SignalTable, judgments: Judgments, metric: Measure
+    ) -> Side:
+        """Of a configuration over a recording of the labelled queries."""
+        run = replay(table, config.with_limit(max(config.limit, DEEPEST)))
+        return cls.of(label, config, (run.ranking.offsets, run.entry), judgments, metric)
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        config: SearchConfig | None,
+        lists: tuple[Indices, NDArray[np.integer]],
+        judgments: Judgments,
+        metric: Measure,
+    ) -> Side:
+        """From its lists (offsets and entries, as `evaluate` takes them), best deeper than the metric looks."""
+        share, recall = (Measure(family, metric.cutoff or CUTOFF) for family in ("Judged", "R"))
+        seen = evaluate(*lists, judgments, [metric, share, recall])
+        bare = evaluate(*condensed(*lists, judgments), judgments, [metric])
+        negatives = bool((judgments.judged > judgments.relevant).any())
+        return cls(
+            label, config, seen[metric], bare[metric], seen[share], seen[recall], judgments.relevant, negatives
+        )
+
+
+def refusal(
+    dataset: Dataset,
+    metric: Measure,
+    current: Side,
+    chosen: Side,
+    finders: Iterable[Side],
+    doubt: Callable[[Floats], float],
+) -> Refusal | None:
+    """Why the labels cannot carry a ship; None where nothing speaks against it.
+
+    Parameters
+    ----------
+    finders : contenders whose lists may have been all that was judged.
+    doubt : the probability that differences between the two sides, float64[Q], are no gain.
+    """
+    pools = (uncovered(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools)
+    return some_chosen(dataset) or (
+        (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
+        or next(filter(None, pools), None)
+        or _unjudged(dataset, metric, current, chosen, doubt)
+        or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
+    )
+
+
+def some_chosen(dataset: Dataset) -> Refusal | None:
+    """That not all labelled queries were drawn, where the data set says so, of all or of each."""
+    drawn, labelled = len(dataset.drawn), len(dataset.qrels)
+    if not drawn or drawn == labelled:
+        return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
+    reason = f"only {drawn} of the {labelled} labelled queries were drawn at random"
+    return Refusal(reason, "label more queries that are drawn at random or from a log", wants_queries=True)
+
+
+def chosen_queries(sampled: str) -> Refusal | None:
+    """That the queries were chosen, where the data set says so."""
+    if not sampled or sampled in FAIR:
+        return None
+    reason = f"the labelled queries do not stand for the others ({SAMPLED[sampled]})"
+    return Refusal(reason, "label queries that are drawn at random or from a log", wants_queries=True)
+
+
+def _nothing(metric: Measure, current: Side) -> Refusal | None:
+    """That the current one finds nothing relevant at all: it may not be able to read these texts."""
+    if not len(current.found) or current.found.any():
+        return None
+    reason = (
+        f"your {current.label} finds no relevant entry in the first {metric.cutoff or CUTOFF} of any of the "
+        f"{len(current.found)} labelled queries"
+    )
+    return Refusal(reason, UNREAD)
+
+
+def _flat(current: Side, chosen: Side) -> Refusal | None:
+    """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
+    std, other = float(current.values.std()), float(chosen.values.std())
+    if std >= SPREAD * other:
+        return None
+    reason = (
+        f"on the labelled queries the scores of your {current.label} spread over {std:.2f} and those of the other "
+        f"over {other:.2f}, as if they were chosen for failing"
+    )
+    return Refusal(reason, 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random')
+
+
+def uncovered(
+    pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
+) -> Refusal | None:
+    """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
+    if pool is None or pool.complete:
+        return None
+    covered = current in pool.contenders or _finds(current, config) <= _pooled(pool)
+    if covered and pool.depth >= (metric.cutoff or CUTOFF):
+        return None
+    return Refusal(f"{pool} alone was judged", _judge(metric, current, chosen))
+
+
+def _unjudged(
+    dataset: Dataset, metric: Measure, current: Side, chosen: Side, doubt: Callable[[Floats], float]
+) -> Refusal | None:
+    """That the gain is gone where entries that were not judged are taken out."""
+    if not current.negatives or dataset.complete:
+        return None
+    if doubt(chosen.bare - current.bare) <= (COVERED if dataset.pool else UNSTATED):
+        return None
+    reason = (
+        f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "
+        f"{current.label} are judged, and {chosen.judged.mean():.0%} of the other's)"
+    )
+    return Refusal(reason, _judge(metric, current.label, chosen.label))
+
+
+def _one_list(metric: Measure, current: Side, finders: Iterable[Side]) -> Refusal | None:
+    """That every relevant entry is among the first places of one list, and not of the current one's."""
+    some = current.relevant > 0
+    count = int(current.relevant.sum())
+    if count < LEAST or (current.found[some] == 1).all():
+        return None
+    for finder in finders:
+        if (finder.found[some] == 1).all():
+            first = f"the first {metric.cutoff or CUTOFF} of {finder.label}"
+            reason = f"all {count} relevant entries are among {first}, as if nothing else was judged"
+            return Refusal(
+                reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current.label, finder.label)}'
+            )
+    return None
+
+
+def _judge(metric: Measure, current: str, other: str) -> str:
+    return f"judge the first {metric.cutoff or CUTOFF} of your {current} and of {other}"
+
+
+def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
+    """In what ways a contender finds entries: by words, by vectors, in the lists of other engines by name."""
+    if config is None:
+        return frozenset({label})
+    signals = config.effective.signals()
+    return signals if config.system == LISTS else _ways(signals)
+
+
+def _pooled(pool: JudgedPool) -> frozenset[str]:
+    """The same of the contenders of a pool, as far as their names tell; nothing is opened."""
+    ways = frozenset(pool.contenders)
+    for name in pool.contenders:
+        for read in (lambda text: find_system(text).config(CUTOFF).effective, parse_strategy):
+            with suppress(ConfigError):
+                ways |= _ways(read(name).signals())
+    return ways
+
+
+def _ways(signals: frozenset[str]) -> frozenset[str]:
+    return frozenset(way for way, names in WAYS.items() if signals & names)
