@@ -21,7 +21,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
     """The base of all parts: equal by value, and short in a file, where what has its default is left out."""
 
 
-class Interval(Struct, frozen=True):
+class Estimate(Struct, frozen=True):
     """A mean, or a mean difference, with the ends of its 95% interval; None each where nothing is known of them.
 
     The ends are as they are shown: within the range of the metric, or of a difference of two.
@@ -32,7 +32,7 @@ class Interval(Struct, frozen=True):
     high: float | None = None
 
 
-Fact = str | int | float | bool | list[str] | Interval | None
+Fact = str | int | float | bool | list[str] | Estimate | None
 """What a sentence is made of; of None the part of the sentence that names it is left out."""
 
 
@@ -73,7 +73,7 @@ class Paired(Struct, frozen=True):
     one; `why`: a difference is left open whose interval, or p, seems to tell.
     """
 
-    gain: Interval
+    gain: Estimate
     verdict: Verdict
     p: Probability
     p_holm: Probability
@@ -120,7 +120,7 @@ class Row(Struct, frozen=True):
     label: Name
     kind: str
     strategy: Name
-    means: dict[str, Interval] = {}
+    means: dict[str, Estimate] = {}
     system: Name | None = None
     profile: Name | None = None
     family: Name | None = None
@@ -133,7 +133,7 @@ class Row(Struct, frozen=True):
     edited: bool = False
 
 
-Cell = str | int | float | Interval | None
+Cell = str | int | float | Estimate | None
 
 
 class Table(Struct, frozen=True):
@@ -180,7 +180,7 @@ class Decision(Struct, frozen=True):
     """
 
     verdict: Literal["ship", "try", "keep"]
-    gain: Interval | None = None
+    gain: Estimate | None = None
     worse: Probability | None = None
     bound: float | None = None
     stated: bool = False
