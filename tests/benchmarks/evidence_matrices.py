@@ -17,12 +17,12 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
+from steelyard_eval.candidates.candidates import LabelledRecording, LabelScorer, candidates_around
 from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.families import PRESETS, starts
 from steelyard_eval.candidates.grid import grid, measured
-from steelyard_eval.candidates.layout import ByLabels, Measured, laid_out
 from steelyard_eval.candidates.settings import settings
-from steelyard_eval.candidates.source import Live
+from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -69,7 +69,7 @@ class Matrices:
         np.savez(
             draft,
             keys=np.array(self.keys),
-            owner=self.owner,
+            owner=self.start_index,
             labels=np.array(self.labels),
             metric=self.metric,
             composite=self.composite,
@@ -149,7 +149,7 @@ class Collection:
     @property
     def starts(self):
         """Everything that `recommend` lays out here."""
-        return starts(Live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
+        return starts(LiveSource(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
@@ -180,8 +180,8 @@ class Collection:
         """The matrices of one start; None where nothing is left to lay out."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
-            made, _ = laid_out(
-                [Measured(*self.recorded(part[0])) for part in start.parts], start, ByLabels(METRIC)
+            made, _ = candidates_around(
+                [LabelledRecording(*self.recorded(part[0])) for part in start.parts], start, LabelScorer(METRIC)
             )
             if made is None:
                 return None

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import Candidates
 from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for
 from steelyard_eval.candidates.configuration_key import config_key
-from steelyard_eval.candidates.layout import Layout
 from steelyard_eval.candidates.settings import refuse_fixed
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import Named, Setting
@@ -33,12 +33,21 @@ class Current:
     without configuration, and `notices` say what was odd about them.
     """
 
-    label: str
-    config: SearchConfig | None
+    given: Contender | ListContender
     values: dict[Measure, Floats]
     composite: Floats
     lists: ShownLists = NO_LISTS
     notices: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.given.label
+
+    @property
+    def config(self) -> SearchConfig | None:
+        """What it is, where it is more than lists."""
+        return self.given.config if isinstance(self.given, Contender) else None
 
     @property
     def key(self) -> str | None:
@@ -88,10 +97,10 @@ def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list
     return source.usable(Contender(named.label, config, named.kind))
 
 
-def of_config(label: str, config: SearchConfig, layout: Layout, measures: Sequence[Measure]) -> Current:
+def of_config(given: Contender, layout: Candidates, measures: Sequence[Measure]) -> Current:
     """A configuration as the current one, by replay."""
-    _, composite = layout.measured(config, measures[0])
-    return Current(label, config, layout.values(config, measures), composite)
+    _, composite = layout.measured(given.config, measures[0])
+    return Current(given, layout.values(given.config, measures), composite)
 
 
 def of_lists(
@@ -103,6 +112,4 @@ def of_lists(
     deep = answers.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
     ranked = answers.ranked(queries, limit)
     values = ranked.metrics(dataset.qrels, measures)
-    return Current(
-        contender.label, None, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices)
-    )
+    return Current(contender, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices))

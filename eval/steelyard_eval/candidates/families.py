@@ -73,7 +73,7 @@ SAMPLE = 100
 
 
 @dataclass(frozen=True)
-class Start:
+class StartingPoint:
     """A configuration around which settings and weights are laid out, with the settings, its own first.
 
     `preset` is true where people run it as it is: a system, or one retriever alone. `most` is how many weights are
@@ -87,7 +87,7 @@ class Start:
     most: int = 0
 
     @classmethod
-    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> Start:
+    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> StartingPoint:
         """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
         tried = [row.config] if weights_only else settings(row.config)
         if source.space is not None and not weights_only:
@@ -97,7 +97,7 @@ class Start:
     @classmethod
     def around(
         cls, row: Contender, source: Source, others: Sequence[SearchConfig] = (), queries: int = 0
-    ) -> Start:
+    ) -> StartingPoint:
         """Its shapes and depths as far as they can be measured, then others of its kind as they are.
 
         Parameters of retrievers are tried where the search of so many `queries` for each of their values is
@@ -124,35 +124,35 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SearchSpace:
     """The starts; signals that tell no entries apart; notices of what else is not tried, with the reasons."""
 
-    starts: tuple[Start, ...] = ()
+    starts: tuple[StartingPoint, ...] = ()
     idle: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Start]:
+    def __iter__(self) -> Iterator[StartingPoint]:
         return iter(self.starts)
 
-    def with_current(self, source: Source, label: str, config: SearchConfig | None) -> Tried:
+    def with_current(self, source: Source, label: str, config: SearchConfig | None) -> SearchSpace:
         """The same, and a start around the current configuration where there is one and it is none of them."""
         if config is None:
             return self
         current = replace(config, strategy=config.effective, by_intent={})
         if any(start.config == current for start in self.starts):
             return self
-        added = Start.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
+        added = StartingPoint.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
         return replace(self, starts=(*self.starts, added))
 
 
-def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> Tried:
+def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> SearchSpace:
     """One strategy and its settings alone."""
-    start = Start.alone(row, source, queries, weights_only)
+    start = StartingPoint.alone(row, source, queries, weights_only)
     fixed = [] if weights_only else fixed_parameters(row.config, start.settings)
-    return Tried((start,), (), tuple(not_tried([], fixed)))
+    return SearchSpace((start,), (), tuple(not_tried([], fixed)))
 
 
-def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
+def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
     """A start for each family and system, as far as there is what it needs."""
     setting = Setting(limit, source.model, source.lists)
     there, idle, left_out = available(source, queries, setting)
@@ -165,18 +165,18 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> Tried:
         if source.lists is None
         else {name: setting.strategy(name) for name in source.lists}
     )
-    tried: list[Start] = []
+    tried: list[StartingPoint] = []
     for label, kind, configs in [
         *((label, "family", configs) for label, configs in rows.items()),
         *((label, "system", [config]) for label, config in presets.items()),
     ]:
         whole = [row for config in configs if (row := _whole(source, Contender(label, config, kind))) is not None]
         if whole:
-            tried.append(Start.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
+            tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
         elif configs:
             left_out.append(f"{label} (not everything that it reads is there)")
     fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
-    return Tried(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
+    return SearchSpace(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
 
 
 def available(

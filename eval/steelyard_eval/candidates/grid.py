@@ -30,7 +30,7 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay
 
 Singles = NDArray[np.float32]
-Recorded = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
+RecordedSource = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
 
 ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
@@ -117,7 +117,7 @@ class Grid:
         """int64[blocks + 1]: where the candidates of each block begin."""
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
 
-    def again(self, recorded: Recorded, metric: Measure) -> Singles:
+    def again(self, recorded: RecordedSource, metric: Measure) -> Singles:
         """float32[C, Q']: the metric of every candidate on other queries, or by other labels.
 
         `recorded` says which recording serves a configuration, and what labels say of it.

@@ -12,7 +12,7 @@ from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.layout import Layout
+from steelyard_eval.candidates.candidates import Candidates
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.export import TARGETS, Lost, say
@@ -82,7 +82,7 @@ class Restriction:
         }
         return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
 
-    def lost(self, config: SearchConfig) -> str:
+    def rejection_reason(self, config: SearchConfig) -> str:
         """Why the target cannot express a configuration; empty where it can, or where there is no target."""
         try:
             if self.target:
@@ -91,16 +91,18 @@ class Restriction:
             return str(lost)
         return ""
 
-    def barred(self, laid: Layout, space: Workspace | None, queries: Sequence[Query], config: SearchConfig) -> str:
+    def not_allowed(
+        self, laid: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+    ) -> str:
         """Why a configuration may not be chosen; empty where it may."""
-        if why := self.lost(config) or self.costs(laid, config):
+        if why := self.rejection_reason(config) or self.costs(laid, config):
             return why
         if self.latency is None or space is None:
             return ""
         took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
         return f"it takes {took:.1f} ms" if took > self.latency else ""
 
-    def costs(self, laid: Layout, config: SearchConfig) -> str:
+    def costs(self, laid: Candidates, config: SearchConfig) -> str:
         """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
         if self.embedding_calls is None:
             return ""
@@ -114,10 +116,10 @@ class Restriction:
         """Why it cannot be kept without labels, where only one configuration is known; empty where it is."""
         if self.latency is not None or self.embedding_calls is not None:
             return "what a search costs is measured on labelled queries, and there are none"
-        lost = "" if attempt is None else self.lost(attempt)
+        lost = "" if attempt is None else self.rejection_reason(attempt)
         return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
 
-    def allowed(self, laid: Layout, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+    def allowed(self, laid: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
@@ -138,13 +140,13 @@ class Restriction:
     def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
         """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
         some = {configs[i] for i in (0, 1 % len(configs), len(configs) // 2, -1)}
-        if all(self.lost(config()) for config in some):
+        if all(self.rejection_reason(config()) for config in some):
             return [False] * len(configs)
-        return [not self.lost(config()) for config in configs]
+        return [not self.rejection_reason(config()) for config in configs]
 
     def _affordable(
         self,
-        laid: Layout,
+        laid: Candidates,
         space: Workspace | None,
         queries: Sequence[Query],
         config: SearchConfig,

@@ -20,7 +20,7 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveSource:
     """A workspace: whatever is needed is recorded."""
 
     space: Workspace
@@ -73,7 +73,7 @@ class Live:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSource:
     """A recording: only what it holds can be measured, and nothing is searched."""
 
     dataset: Dataset
@@ -131,5 +131,5 @@ class Recorded:
         return only(self.table, [query.id for query in queries])
 
 
-Source = Live | Recorded
+Source = LiveSource | RecordedSource
 """What `recommend` measures on."""

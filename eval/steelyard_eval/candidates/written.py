@@ -13,7 +13,10 @@ from steelyard.finish import Cut
 from steelyard.fusion import Expr, leaves
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.rounding import MOVED
+
+DIGITS = range(2, 17)
+MAX_METRIC_CHANGE = 0.0005
+"""How much shorter writing may move the mean of a metric."""
 
 
 def is_idle(table: SignalTable, values: Floats) -> bool:
@@ -24,7 +27,7 @@ def is_idle(table: SignalTable, values: Floats) -> bool:
     return bool((np.maximum.reduceat(values, begins) == np.minimum.reduceat(values, begins)).all())
 
 
-def idle_signals(table: SignalTable, strategy: Expr) -> list[str]:
+def constant_signals(table: SignalTable, strategy: Expr) -> list[str]:
     """The derived signals in a strategy that are the same for all candidates of every query, by name."""
     every = np.ones(len(table), dtype=bool)
     priors = [leaf for leaf in leaves(strategy) if leaf.name in PRIORS and PRIORS[leaf.name].reads is not None]
@@ -33,25 +36,27 @@ def idle_signals(table: SignalTable, strategy: Expr) -> list[str]:
     return sorted({name for name, _ in columns} - busy)
 
 
-def as_chosen(table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
-    """The configuration with `plain_cuts`, and without such signals where no metric moves more than rounding may.
+def simplify_config(
+    table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]
+) -> SearchConfig:
+    """Without a guarded cut, and without constant signals where no metric moves more than rounding may.
 
     `means` gives the mean of every metric, float64[M]. A signal that is equal for all candidates still moves some
     where scores are compared with a fixed one, as those of Soleri's memories are.
     """
-    config = plain_cuts(config)
-    idle = idle_signals(table, config.strategy)
+    config = without_guarded_cut(config)
+    idle = constant_signals(table, config.strategy)
     if not idle:
         return config
     before = means(config)
     for name in idle:
         left = config.strategy.without({name})
-        if left is not None and np.abs(means(config.with_strategy(left)) - before).max() <= MOVED:
+        if left is not None and np.abs(means(config.with_strategy(left)) - before).max() <= MAX_METRIC_CHANGE:
             config = config.with_strategy(left)
     return config
 
 
-def plain_cuts(config: SearchConfig) -> SearchConfig:
+def without_guarded_cut(config: SearchConfig) -> SearchConfig:
     """The configuration whose lists are never longer than the limit: without Soleri's guard of small vaults."""
     bare = [Cut(stage.limit) if isinstance(stage, Cut) else stage for stage in config.finish]
     return replace(config, finish=tuple(bare))
@@ -66,3 +71,17 @@ def said_of_idle(names: Iterable[str], chosen: SearchConfig | None) -> list[str]
         if told
         else []
     )
+
+
+def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
+    """The configuration with its weights in two significant digits, or the fewest more that move no metric.
+
+    `means` gives the mean of every metric, float64[M]; none may move by more than `MAX_METRIC_CHANGE`.
+    """
+    before = means(config)
+    for digits in DIGITS:
+        weights = [float(f"{weight:.{digits}g}") for weight in config.strategy.weights]
+        shorter = config.with_strategy(config.strategy.with_weights(weights))
+        if shorter == config or np.abs(means(shorter) - before).max() <= MAX_METRIC_CHANGE:
+            return shorter
+    return config

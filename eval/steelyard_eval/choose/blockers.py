@@ -27,17 +27,17 @@ from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
 from steelyard_eval.recording.replay import replay
 
-SPREAD = 0.75
+MIN_SD_RATIO = 0.75
 """The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
-LEAST = 20
+MIN_RELEVANT_ENTRIES = 20
 """Relevant entries from which on it tells something that all of them are in one list."""
-UNSTATED, COVERED = 0.05, 0.5
+MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
 """The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
 current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
 CUTOFF = 10
 """The first places that have to be judged, for a metric without a cutoff."""
-WAYS = {
+SIGNAL_FAMILIES = {
     "words": frozenset({"fts", "bm25", "tfidf"}),
     "vectors": frozenset({"vector", "cosine", "l0", "l1", "l2"}),
 }
@@ -58,11 +58,11 @@ class Refusal:
 
 UNREAD = "check that what you use can search the language and the script of your notes"
 """What to do where nothing is found."""
-BROKEN_OFF = Refusal("the search was broken off", "run it again to prove it")
+INTERRUPTED = Refusal("the search was broken off", "run it again to prove it")
 
 
 @dataclass(frozen=True)
-class Side:
+class ContenderScores:
     """What one contender shows on the Q labelled queries.
 
     Attributes
@@ -86,7 +86,7 @@ class Side:
     @classmethod
     def replayed(
         cls, label: str, config: SearchConfig, table: SignalTable, judgments: Judgments, metric: Measure
-    ) -> Side:
+    ) -> ContenderScores:
         """Of a configuration over a recording of the labelled queries."""
         run = replay(table, config.with_limit(max(config.limit, DEEPEST)))
         return cls.of(label, config, (run.ranking.offsets, run.entry), judgments, metric)
@@ -99,7 +99,7 @@ class Side:
         lists: tuple[Indices, NDArray[np.integer]],
         judgments: Judgments,
         metric: Measure,
-    ) -> Side:
+    ) -> ContenderScores:
         """From its lists (offsets and entries, as `evaluate` takes them), best deeper than the metric looks."""
         share, recall = (Measure(family, metric.cutoff or CUTOFF) for family in ("Judged", "R"))
         seen = evaluate(*lists, judgments, [metric, share, recall])
@@ -110,12 +110,12 @@ class Side:
         )
 
 
-def refusal(
+def find_blocker(
     dataset: Dataset,
     metric: Measure,
-    current: Side,
-    chosen: Side,
-    finders: Iterable[Side],
+    current: ContenderScores,
+    chosen: ContenderScores,
+    finders: Iterable[ContenderScores],
     doubt: Callable[[Floats], float],
 ) -> Refusal | None:
     """Why the labels cannot carry a ship; None where nothing speaks against it.
@@ -125,7 +125,9 @@ def refusal(
     finders : contenders whose lists may have been all that was judged.
     doubt : the probability that differences between the two sides, float64[Q], are no gain.
     """
-    pools = (uncovered(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools)
+    pools = (
+        pool_misses_current(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools
+    )
     return some_chosen(dataset) or (
         (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
         or next(filter(None, pools), None)
@@ -151,7 +153,7 @@ def chosen_queries(sampled: str) -> Refusal | None:
     return Refusal(reason, "label queries that are drawn at random or from a log", wants_queries=True)
 
 
-def _nothing(metric: Measure, current: Side) -> Refusal | None:
+def _nothing(metric: Measure, current: ContenderScores) -> Refusal | None:
     """That the current one finds nothing relevant at all: it may not be able to read these texts."""
     if not len(current.found) or current.found.any():
         return None
@@ -162,10 +164,10 @@ def _nothing(metric: Measure, current: Side) -> Refusal | None:
     return Refusal(reason, UNREAD)
 
 
-def _flat(current: Side, chosen: Side) -> Refusal | None:
+def _flat(current: ContenderScores, chosen: ContenderScores) -> Refusal | None:
     """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
     std, other = float(current.values.std()), float(chosen.values.std())
-    if std >= SPREAD * other:
+    if std >= MIN_SD_RATIO * other:
         return None
     reason = (
         f"on the labelled queries the scores of your {current.label} spread over {std:.2f} and those of the other "
@@ -174,7 +176,7 @@ def _flat(current: Side, chosen: Side) -> Refusal | None:
     return Refusal(reason, 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random')
 
 
-def uncovered(
+def pool_misses_current(
     pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
 ) -> Refusal | None:
     """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
@@ -187,12 +189,18 @@ def uncovered(
 
 
 def _unjudged(
-    dataset: Dataset, metric: Measure, current: Side, chosen: Side, doubt: Callable[[Floats], float]
+    dataset: Dataset,
+    metric: Measure,
+    current: ContenderScores,
+    chosen: ContenderScores,
+    doubt: Callable[[Floats], float],
 ) -> Refusal | None:
     """That the gain is gone where entries that were not judged are taken out."""
     if not current.negatives or dataset.complete:
         return None
-    if doubt(chosen.bare - current.bare) <= (COVERED if dataset.pool else UNSTATED):
+    if doubt(chosen.bare - current.bare) <= (
+        MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
+    ):
         return None
     reason = (
         f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "
@@ -201,11 +209,11 @@ def _unjudged(
     return Refusal(reason, _judge(metric, current.label, chosen.label))
 
 
-def _one_list(metric: Measure, current: Side, finders: Iterable[Side]) -> Refusal | None:
+def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[ContenderScores]) -> Refusal | None:
     """That every relevant entry is among the first places of one list, and not of the current one's."""
     some = current.relevant > 0
     count = int(current.relevant.sum())
-    if count < LEAST or (current.found[some] == 1).all():
+    if count < MIN_RELEVANT_ENTRIES or (current.found[some] == 1).all():
         return None
     for finder in finders:
         if (finder.found[some] == 1).all():
@@ -240,4 +248,4 @@ def _pooled(pool: JudgedPool) -> frozenset[str]:
 
 
 def _ways(signals: frozenset[str]) -> frozenset[str]:
-    return frozenset(way for way, names in WAYS.items() if signals & names)
+    return frozenset(way for way, names in SIGNAL_FAMILIES.items() if signals & names)

@@ -1,6 +1,6 @@
 """The decision where labels are few: a posterior that starts from what public collections showed.
 
-A rule that asks for proof keeps what there is under about 40 labels. What it does not ship is reconsidered: of
+A rule that asks for proof keeps what there is under about 40 labels. What it does not ship is decided again: of
 few contenders, what public collections favour stands until the posterior of another one lies ahead of it. There
 is no step from the table to the labels: the table counts as ten queries, whatever their number. It is no proof,
 so it never ships: docs/start.md.
@@ -8,44 +8,51 @@ so it never ships: docs/start.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.choose.blockers import Refusal, chosen_queries
-from steelyard_eval.choose.folds import folds
-from steelyard_eval.choose.posterior import WORTH, PriorGains, posterior
-from steelyard_eval.choose.public import CONTENDERS, DEFAULT, MINILM, PublicTable, class_of
-from steelyard_eval.choose.rule import Decision, kept, tried
-from steelyard_eval.choose.scored import Evidence, Gates
-from steelyard_eval.choose.without_labels import FEWEST, Advice
-from steelyard_eval.decide.promise import OVER_FUSION, Gain, Usual, promise
+from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_gain
+from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains, posterior
+from steelyard_eval.choose.public import CONTENDERS, DEFAULT, MINILM, PublicGains, PublicTable, class_of
+from steelyard_eval.choose.rule import (
+    Decision,
+    Gates,
+    cross_validated_choices,
+    gains_of_choices,
+    keep_decision,
+    try_decision,
+)
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.measures.spread import Matrix, spread
 
 TOO_FEW = Refusal(
     f"fewer than {FEWEST} labelled queries do not carry a ship", "label more queries", wants_queries=True
 )
-WITH_A_LOG = 15
+MIN_QUERIES_WITH_LOG = 15
 """Labelled questions from which on they decide together with a log."""
-AHEAD = 0.5
+LEAD_SD_CONTENDERS = 0.5
 """Deviations of the posterior by which a contender has to be ahead of what stands."""
-CHOSEN = 2.5
+LEAD_SD_CANDIDATES = 2.5
 """The same for the best of thousands of candidates, of which chance alone lifts some."""
 
 
 @dataclass(frozen=True)
-class Few:
+class FewLabelCandidates:
     """The contenders among the candidates that few labels choose from.
 
     Attributes
     ----------
-    rows : int64[K], where they are.
+    rows : int64[K], where they are, and their `labels`.
     known, variance : float64[K], of their difference to the default on public collections: mean over these, and
         variance between queries.
     default : int, where the default is.
-    labels : their labels.
+    known_current : float, the same difference of what is used today; 0 where nothing is known of it.
+    favoured : bool, whether public collections favour the default over what is used today.
     """
 
     rows: Indices
@@ -53,128 +60,134 @@ class Few:
     variance: Floats
     default: int
     labels: tuple[str, ...] = ()
+    known_current: float = 0.0
+    favoured: bool = False
 
     @classmethod
-    def of(cls, keys: Sequence[str], table: PublicTable, model: str, sha256: str = "") -> Few | None:
-        """From the names of all candidates (`priors.config_key`); None where the default is not among them.
+    def of(
+        cls,
+        keys: Sequence[str],
+        table: PublicTable,
+        model: str,
+        sha256: str = "",
+        shown: PublicGains | None = None,
+        favoured: bool = False,
+    ) -> FewLabelCandidates | None:
+        """From the names of all candidates (`config_key`); None where the default is not among them.
 
-        `sha256` is of the user's own data: a public collection says nothing about itself.
+        `sha256` is of the user's own data: a public collection says nothing about itself. `shown` is what public
+        collections showed of the default over what is used today.
         """
-        candidates = _labels(keys, table.rows)
-        labels = [label for label in CONTENDERS if label in candidates]
+        candidates: dict[str, int] = {}
+        for row, key in enumerate(keys):
+            if key in table.rows:
+                candidates.setdefault(table.rows[key], row)
         if DEFAULT not in candidates:
             return None
-        kind = class_of(model) if class_of(model) in table.variances else MINILM
-        others = table.others(sha256)
+        labels = [label for label in CONTENDERS if label in candidates]
+        kind, others = class_of(model) if class_of(model) in table.variances else MINILM, table.others(sha256)
         known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
         variance = [table.variances[kind][label][others].mean() for label in labels]
-        rows = np.array([candidates[label] for label in labels], dtype=np.int64)
-        return cls(rows, np.array(known), np.array(variance), candidates[DEFAULT], tuple(labels))
+        return cls(
+            np.array([candidates[label] for label in labels], dtype=np.int64),
+            np.array(known),
+            np.array(variance),
+            candidates[DEFAULT],
+            tuple(labels),
+            0.0 if shown is None else -float(shown.gains.mean()),
+            favoured,
+        )
+
+    @property
+    def stands(self) -> int | None:
+        """What public collections favour; None is what is used today."""
+        return self.default if self.favoured else None
+
+    def leader(self, scored: Scored, candidate: int | None = None) -> int | None:
+        """The contender furthest ahead of what stands, else that; None is what is used today.
+
+        Where the default stands, what is used today is a contender like the others. `candidate` is what labels
+        alone would choose among all that is tried.
+        """
+        middle, rows = float(self.variance.mean()), [*self.rows.tolist()]
+        if self.stands is None:
+            base = np.zeros(scored.metric.shape[1])
+            differences = scored.metric[self.rows]
+            known, variance = self.known - self.known_current, self.variance
+        else:
+            rows.append(None)
+            base = np.asarray(scored.metric[self.stands], dtype=np.float64)
+            differences = np.vstack([scored.metric[self.rows] - base, -base])
+            known, variance = np.append(self.known, self.known_current), np.append(self.variance, middle)
+        prior = PriorGains(known, variance, np.full(len(rows), PRIOR_QUERIES))
+        ahead = ahead_by(differences, scored.units, prior, LEAD_SD_CONTENDERS)
+        if candidate is not None:
+            table, of = scored.prior_metric, [candidate]
+            mean, effective_n = table.mean[of], table.effective_n[of]
+            if self.stands is not None:
+                mean = mean - table.mean[self.stands]
+                effective_n = np.minimum(effective_n, table.effective_n[self.stands])
+            prior = PriorGains(mean, np.array([middle]), effective_n)
+            ahead = np.append(ahead, ahead_by(scored.metric[of] - base, scored.units, prior, LEAD_SD_CANDIDATES))
+            rows.append(candidate)
+        top = int(np.argmax(ahead))
+        return rows[top] if ahead[top] > 0 else self.stands
 
 
-def _labels(keys: Sequence[str], rows: Mapping[str, str]) -> dict[str, int]:
-    candidates: dict[str, int] = {}
-    for row, key in enumerate(keys):
-        if key in rows:
-            candidates.setdefault(rows[key], row)
-    return candidates
+def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations: float) -> Floats:
+    """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
+    gains = posterior(spread(differences, units), prior)
+    return np.asarray(gains.mean - deviations * gains.deviation, dtype=np.float64)
 
 
-def reconsidered(
+def decide_with_public_prior(
     decision: Decision,
-    evidence: Evidence,
+    scored: Scored,
     gates: Gates,
-    few: Few | None,
-    advice: Advice,
+    few: FewLabelCandidates | None,
     labelled: int,
-    usual: Usual = OVER_FUSION,
+    prior: GainPrior = OVER_FUSION,
     seed: int = 0,
 ) -> tuple[Decision, bool]:
-    """The decision, and whether it now rests on public collections; `usual` and `seed` as for `decide`.
+    """The decision, and whether it now rests on public collections; `prior` and `seed` as for `decide`.
 
-    Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to `leader`;
+    Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to the leader;
     where nothing is `labelled`, to what public collections favour.
     """
-    if evidence.second is not None and decision.verdict != "keep":
+    if scored.second is not None and decision.verdict != "keep":
         return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
     if decision.verdict == "ship" and labelled < FEWEST:
         decision = replace(decision, verdict="try", refusal=decision.refusal or TOO_FEW)
     proven = decision.verdict == "ship" or (decision.refusal is not None and decision.more is None)
     if few is None or (proven and labelled >= FEWEST):
         return decision, False
-    stands = None if advice.attempt is None else few.default
-    top = leader(evidence, few, advice, decision.candidate) if labelled else stands
-    public = labelled < FEWEST and top == stands
+    top = few.leader(scored, decision.candidate) if labelled else few.stands
+    public = labelled < FEWEST and top == few.stands
     if top is None:
-        return kept(evidence), public
+        return keep_decision(scored), public
     if top == decision.candidate:
         return decision, public
-    gain = _of_row(evidence, top, usual) if public else _of_leader(evidence, few, advice, usual, seed)
-    return tried(evidence, gates, top, decision, gain), public
+    gains = scored.metric[top].astype(np.float64) if public else _gains_of_leader(scored, few, seed)
+    gain = expected_gain(gains, scored.units, prior)
+    return try_decision(scored, gates, top, decision, gain), public
 
 
-def duelled(
-    decision: Decision, evidence: Evidence, gates: Gates, few: Few, top: int, used: bool, usual: Usual
+def decide_from_pairs(
+    decision: Decision, scored: Scored, gates: Gates, row: int | None, prior: GainPrior
 ) -> Decision:
-    """The decision on pairs that were chosen by duel: their own leader, whatever queries say.
+    """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
 
-    `top` is the leader among the rows of `few`; it is worth trying, or kept where it is what is used today.
+    `row` is the leader, which is worth trying; None is what is used today, which is kept.
     """
-    if used:
-        return kept(evidence)
-    row = int(few.rows[top])
-    attempt = tried(evidence, gates, row, decision, _of_row(evidence, row, usual))
+    if row is None:
+        return keep_decision(scored)
+    gain = expected_gain(scored.metric[row].astype(np.float64), scored.units, prior)
+    attempt = try_decision(scored, gates, row, decision, gain)
     return replace(attempt, refusal=attempt.refusal or chosen_queries("duel"))
 
 
-def _of_row(evidence: Evidence, row: int, usual: Usual) -> Gain:
-    """What is expected of a candidate that these labels did not choose."""
-    return promise(evidence.metric[row].astype(np.float64), evidence.groups, usual)
-
-
-def _of_leader(evidence: Evidence, few: Few, advice: Advice, usual: Usual, seed: int) -> Gain:
-    """What is expected of the leader: the gain out of fold of whoever leads without the fold."""
-    part = folds(evidence.groups, seed)
-    gains = np.zeros(len(part))
-    for fold in (part == number for number in np.unique(part)):
-        top = None if fold.all() else leader(evidence.on(~fold), few, advice)
-        gains[fold] = 0.0 if top is None else evidence.metric[top][fold]
-    return promise(gains, evidence.groups, usual)
-
-
-def leader(evidence: Evidence, few: Few, advice: Advice, candidate: int | None = None) -> int | None:
-    """The contender furthest ahead of what public collections favour, else that; None is what is used today.
-
-    They favour the default where it was likely better than what is used today, and then that is a contender like
-    the others. `candidate` is what labels alone would choose among all that is tried.
-    """
-    used = 0.0 if advice.shown is None else -float(advice.shown.gains.mean())
-    spread = float(few.variance.mean())
-    if advice.attempt is None:
-        stands: int | None = None
-        rows: list[int | None] = few.rows.tolist()
-        base = np.zeros(evidence.metric.shape[1])
-        differences, known, variance = evidence.metric[few.rows], few.known - used, few.variance
-    else:
-        stands = few.default
-        rows = [*few.rows.tolist(), None]
-        base = np.asarray(evidence.metric[stands], dtype=np.float64)
-        differences = np.vstack([evidence.metric[few.rows] - base, -base])
-        known, variance = np.append(few.known, used), np.append(few.variance, spread)
-    ahead = ahead_by(differences, evidence.groups, PriorGains(known, variance, np.full(len(rows), WORTH)), AHEAD)
-    if candidate is not None:
-        table, of = evidence.prior_metric, [candidate]
-        mean, worth = table.mean[of], table.worth[of]
-        if stands is not None:
-            mean, worth = mean - table.mean[stands], np.minimum(worth, table.worth[stands])
-        prior = PriorGains(mean, np.array([spread]), worth)
-        ahead = np.append(ahead, ahead_by(evidence.metric[of] - base, evidence.groups, prior, CHOSEN))
-        rows.append(candidate)
-    top = int(np.argmax(ahead))
-    return rows[top] if ahead[top] > 0 else stands
-
-
-def ahead_by(differences: Matrix, groups: Indices, prior: PriorGains, deviations: float) -> Floats:
-    """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
-    gains = posterior(spread(differences, groups), prior)
-    return np.asarray(gains.mean - deviations * gains.deviation, dtype=np.float64)
+def _gains_of_leader(scored: Scored, few: FewLabelCandidates, seed: int) -> Floats:
+    """float64[n]: the gain on every query of whoever leads without its fold."""
+    choices = cross_validated_choices(scored, seed, lambda kept: few.leader(scored.on(kept)))
+    matrix = scored.metric
+    return gains_of_choices(choices, lambda row: matrix[row].astype(np.float64), matrix.shape[1])

@@ -9,9 +9,9 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.candidates.candidates import Candidates
 from steelyard_eval.candidates.current import Current
-from steelyard_eval.candidates.layout import Layout
-from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.documents.results import (
     ComparedRecord,
     ContenderRecord,
@@ -99,18 +99,18 @@ class Board:
 
 
 def leaderboard(
-    layout: Layout,
-    evidence: Evidence,
+    layout: Candidates,
+    scored: Scored,
     current: Current,
     measures: Sequence[Measure],
     picked: int | None,
     written: SearchConfig | None,
 ) -> Board:
     """Replay the best candidate of every family, every preset, and what was decided on, as it is `written`."""
-    mean = evidence.of_composite.mean
+    mean = scored.of_composite.mean
     places: dict[str, Place] = {}
     for owner, start in bar("leaderboard")(list(enumerate(layout.starts))):
-        rows = np.flatnonzero(layout.owner == owner)
+        rows = np.flatnonzero(layout.start_index == owner)
         if start.preset and current.config != start.config:
             _place(places, layout, start.label, start.config, measures, tuned=False)
         best = picked if picked is not None and picked in rows else int(rows[np.argmax(mean[rows])])
@@ -122,12 +122,12 @@ def leaderboard(
     now = Place(current.label, family, current.config, current.values, False, calls)
     first = measures[0]
     ranked = sorted([now, *places.values()], key=lambda place: (-place.values[first].mean(), place.label))
-    return Board(tuple(ranked), now, first, evidence.groups.tolist())
+    return Board(tuple(ranked), now, first, scored.units.tolist())
 
 
 def _place(
     places: dict[str, Place],
-    layout: Layout,
+    layout: Candidates,
     label: str,
     config: SearchConfig,
     measures: Sequence[Measure],

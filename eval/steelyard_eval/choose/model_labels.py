@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.layout import Layout, record_all
+from steelyard_eval.candidates.candidates import Candidates, record_all
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.choose.without_labels import FEWEST
@@ -44,7 +44,12 @@ class ModelLabels:
     sentence: str
 
     def measured(
-        self, source: Source, labelled: Sequence[Query], laid: Layout, used: SearchConfig | None, metric: Measure
+        self,
+        source: Source,
+        labelled: Sequence[Query],
+        laid: Candidates,
+        used: SearchConfig | None,
+        metric: Measure,
     ) -> SecondMeasurement | None:
         """The differences of the candidates to what is used, by these labels; None where they may not count.
 

@@ -23,7 +23,7 @@ DUELLING = 6
 """Contenders that the next pair is to tell apart."""
 STIFF = 1.0
 """Standard deviation of the model's coefficients around those of public collections."""
-ENOUGH = PAIRS
+MIN_PAIRS = PAIRS
 """Judged pairs below which the default stands."""
 SURE = 0.008
 """The verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)."""
@@ -35,7 +35,7 @@ _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
 @dataclass(frozen=True)
-class Duels:
+class PairSelection:
     """C contenders on P pairs of Q queries.
 
     Attributes
@@ -71,12 +71,12 @@ class Duels:
         best = np.where(place < PLACES, _DISCOUNT[np.minimum(place, PLACES - 1)] * relevance[order], 0.0)
         return np.maximum(np.add.reduceat(best, self.starts), 1e-9)
 
-    def standing(self, gains: Floats) -> DuelStanding:
+    def standing(self, gains: Floats) -> PairSelectionState:
         """What judged pairs show; `gains` float64[P] are grades as shares of the highest, NaN where none is."""
         judged = np.isfinite(gains)
         weights = fitted(self.features[judged], gains[judged], self.prior) if judged.any() else self.prior
         relevance = np.where(judged, gains, sigmoid(self.features @ weights))
-        return DuelStanding(self, judged, relevance)
+        return PairSelectionState(self, judged, relevance)
 
     def per_query(self, relevance: Floats) -> Floats:
         """float64[C, Q]: nDCG@10 with relevance in the place of labels; 0 where nothing can be relevant."""
@@ -85,10 +85,10 @@ class Duels:
 
 
 @dataclass(frozen=True)
-class DuelStanding:
+class PairSelectionState:
     """Where contenders stand: `judged` bool[P], `relevance` float64[P], judged or expected."""
 
-    contest: Duels
+    contest: PairSelection
     judged: np.ndarray[tuple[int], np.dtype[np.bool_]]
     relevance: Floats
 
@@ -139,13 +139,13 @@ class DuelStanding:
 
     @property
     def enough(self) -> int:
-        """Judged pairs below which the default stands: `ENOUGH`, or all where there are fewer."""
-        return min(ENOUGH, len(self.judged))
+        """Judged pairs below which the default stands: `MIN_PAIRS`, or all where there are fewer."""
+        return min(MIN_PAIRS, len(self.judged))
 
     @property
     def stands(self) -> bool:
         """Whether the verdict stands: enough was judged, and the rest can hardly move it."""
-        return bool(self.judged.sum() >= ENOUGH and self.error <= SURE) or self._whole
+        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= SURE) or self._whole
 
     @property
     def _whole(self) -> bool:
@@ -162,7 +162,7 @@ class DuelStanding:
         left = self._open.sum(axis=1)[:, None] - np.cumsum(self._open[:, order], axis=1)
         enough = np.sqrt(np.maximum(left, 0.0)).max(axis=0, initial=0.0) <= SURE
         needed = 0 if self.error <= SURE else SLOWER * (int(np.argmax(enough)) + 1)
-        return min(max(ENOUGH - count, round(needed), 1), len(self.judged) - count)
+        return min(max(MIN_PAIRS - count, round(needed), 1), len(self.judged) - count)
 
     def order(self, passed: Container[int] = ()) -> Iterator[int]:
         """The pairs that are neither judged nor passed over, the most telling first."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.memory.query import Query
-from steelyard_eval.choose.pair_selection import PLACES, Duels
+from steelyard_eval.choose.pair_selection import PLACES, PairSelection, PairSelectionState
 from steelyard_eval.choose.public import class_of, features, public_table, reciprocal
 from steelyard_eval.datasets import Dataset
 
@@ -23,7 +23,7 @@ Lists = Mapping[str, Sequence[Sequence[str]]]
 class DuelPairs:
     """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
 
-    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `Duels`.
+    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `PairSelection`.
     """
 
     labels: tuple[str, ...]
@@ -46,7 +46,9 @@ class DuelPairs:
         return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
 
 
-def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str) -> Duels:
+def build_pair_selection(
+    labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str
+) -> PairSelection:
     """The contest of contenders by label over pairs.
 
     The embedder's class decides what is known beforehand. `sha256` is that of the data set: a public collection
@@ -59,7 +61,7 @@ def contest(labels: Sequence[str], worth: Floats, query: Indices, model: str, sh
     means = table.means[kind]
     known = np.array([float(means[label][others].mean()) if label in means else np.nan for label in labels])
     _, numbers = np.unique(query, return_inverse=True)  # queries without any pair have no number
-    return Duels(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
+    return PairSelection(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
 
 
 def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: Dataset) -> Indices:
@@ -80,3 +82,12 @@ def gains_of(grades: Indices) -> Floats:
     """float64[P]: grades as shares of the highest, NaN for -1."""
     top = max(TOP, float(grades.max(initial=0)))
     return np.where(grades >= 0, grades / top, np.nan)
+
+
+def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, model: str) -> PairSelectionState:
+    """Where contenders stand by the labels of a data set that were chosen one by one, over these queries."""
+    pairs = DuelPairs.of(lists)
+    known = [dataset.qrels.get(query.id, {}) for query in queries]
+    grades = [known[q].get(entry, -1) for q, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
+    made = build_pair_selection(pairs.labels, pairs.worth, pairs.query, model, dataset.sha256)
+    return made.standing(gains_of(graded(np.array(grades), pairs.query, queries, dataset)))

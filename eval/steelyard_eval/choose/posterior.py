@@ -14,7 +14,7 @@ from scipy.special import stdtr
 from steelyard.base.arrays import Floats
 from steelyard_eval.measures.spread import LEAST, Matrix, Spread
 
-WORTH = 10.0
+PRIOR_QUERIES = 10.0
 """Queries that the table of other collections counts as at most, for the mean and for the variance."""
 
 
@@ -28,13 +28,13 @@ class PriorGains:
         Mean over the collections of the mean difference; 0 where nothing is known.
     variance : float64[C]
         Mean over the collections of the variance between queries.
-    worth : float64[C]
+    effective_n : float64[C]
         How many queries that counts as; 0 where nothing is known.
     """
 
     mean: Floats
     variance: Floats
-    worth: Floats
+    effective_n: Floats
 
     @classmethod
     def none(cls, count: int) -> PriorGains:
@@ -50,7 +50,7 @@ class PriorGains:
         mean = np.where(seen, means, 0.0).sum(axis=0) * share
         variance = np.where(seen, variances, 0.0).sum(axis=0) * share
         # The table itself is only a mean of so many collections.
-        return cls(mean, variance, WORTH * count / (count + 1))
+        return cls(mean, variance, PRIOR_QUERIES * count / (count + 1))
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,26 @@ class Posterior:
     deviation: Floats
     degrees: Floats
 
-    def harm(self) -> Floats:
+    def p_loss(self) -> Floats:
         """float64[C]: the probability that the candidate is worse than the current configuration."""
         return np.asarray(stdtr(self.degrees, -self.mean / self.deviation), dtype=np.float64)
 
 
-def posterior(sample: Spread, prior: PriorGains, beyond: Floats | float = 0.0) -> Posterior:
+def posterior(sample: Spread, prior: PriorGains, extra: Floats | float = 0.0) -> Posterior:
     """The posterior of every candidate's mean difference.
 
-    ``mean = (n * sample + worth * known) / (n + worth)``; its variance is that between queries, for a mean of
-    n + worth. Where queries come in groups, it is that of the mean over groups, times n. `beyond`, float64[C], is
-    the variance of the sample's mean that these queries do not show.
+    ``mean = (n * sample + effective_n * known) / (n + effective_n)``; its variance is that between queries, for a
+    mean of n + effective_n. Where queries come in groups, it is that of the mean over groups, times n. `extra`,
+    float64[C], is the variance of the sample's mean that these queries do not show.
     """
     n = sample.queries
     between = n * sample.error**2
-    pooled = np.where(prior.worth > 0, (n * between + WORTH * prior.variance) / (n + WORTH), between)
-    weight = n / (n + prior.worth)
-    deviation = np.maximum(np.sqrt(pooled / (n + prior.worth) + weight**2 * beyond), LEAST)
-    mean = (n * sample.mean + prior.worth * prior.mean) / (n + prior.worth)
+    pooled = np.where(
+        prior.effective_n > 0, (n * between + PRIOR_QUERIES * prior.variance) / (n + PRIOR_QUERIES), between
+    )
+    weight = n / (n + prior.effective_n)
+    deviation = np.maximum(np.sqrt(pooled / (n + prior.effective_n) + weight**2 * extra), LEAST)
+    mean = (n * sample.mean + prior.effective_n * prior.mean) / (n + prior.effective_n)
     independent = sample.units == n
-    degrees = np.where((prior.worth > 0) & independent, np.inf, max(sample.units - 1, 1))
+    degrees = np.where((prior.effective_n > 0) & independent, np.inf, max(sample.units - 1, 1))
     return Posterior(mean, deviation, degrees)

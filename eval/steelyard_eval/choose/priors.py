@@ -19,7 +19,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.choose.posterior import WORTH, PriorGains
+from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains
 
 FILE = "priors.npz"
 
@@ -62,7 +62,7 @@ class PriorTable:
         """What is known of configurations by name, of the metric and the composite, against a current one."""
         k = self.currents[current]
         row = np.array([self.at.get(key, -1) for key in keys], dtype=np.int64)
-        worth = np.where(row >= 0, WORTH * self.collections / (self.collections + 1), 0.0)
+        worth = np.where(row >= 0, PRIOR_QUERIES * self.collections / (self.collections + 1), 0.0)
 
         def of(means: Floats, variances: Floats, base: float) -> PriorGains:
             known = row >= 0
@@ -109,20 +109,20 @@ def _text(words: str) -> Any:  # noqa: ANN401 -- bytes as numpy keeps them
 
 
 @cache
-def shipped() -> PriorTable | None:
+def load_priors() -> PriorTable | None:
     """The table in the package."""
     file = resources.files("steelyard_eval.choose").joinpath(FILE)
     return PriorTable.from_bytes(file.read_bytes()) if file.is_file() else None
 
 
-def known(
+def lookup_priors(
     keys: Callable[[Container[str]], Sequence[str]], current: str | None, model: str, metric: str, sha256: str
 ) -> tuple[PriorGains, PriorGains] | None:
     """What the shipped table knows of the candidates; None where it may not be used or knows no such current.
 
     `keys` names the candidates in a table whose names it is given (`Grid.keys`).
     """
-    table = shipped()
+    table = load_priors()
     if table is None or current is None or current not in table.currents or not table.fits(model, metric, sha256):
         return None
     return table.priors(keys(table.at), current)

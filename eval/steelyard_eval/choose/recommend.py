@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import LAYERS
-from steelyard_eval.candidates.current import read_current, read_only
+from steelyard_eval.candidates.candidates import build_candidates
+from steelyard_eval.candidates.current import of_config, of_lists, read_current, read_only
 from steelyard_eval.candidates.families import one_start, starts
-from steelyard_eval.candidates.layout import lay_out
 from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.settings import untuned
-from steelyard_eval.candidates.source import Live, Recorded, Source
-from steelyard_eval.candidates.written import idle_signals, said_of_idle
+from steelyard_eval.candidates.source import LiveSource, RecordedSource, Source
+from steelyard_eval.candidates.written import constant_signals, said_of_idle
+from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.chosen_weights import ChosenWeights
 from steelyard_eval.choose.drawn import by_drawn
 from steelyard_eval.choose.model_labels import ModelLabels
-from steelyard_eval.choose.recommendation_case import RecommendationCase
 from steelyard_eval.choose.recommendation_document import document, in_sight, said_of_layers
-from steelyard_eval.choose.scored import ALL_FAMILIES, ONE_STRATEGY
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.unlabelled import without_labels
 from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.common.documents.parts import StepRecord
@@ -122,9 +122,9 @@ def recommend(
     restriction = Restriction(target, latency, embedding_calls)
     source: Source
     if recording is None:
-        source = Live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
+        source = LiveSource((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
     else:
-        source = Recorded(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
+        source = RecordedSource(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
     one = None if only is None else read_only(only, size, source, weights_only)
@@ -143,23 +143,29 @@ def recommend(
             tried = starts(source, queries, size).with_current(source, used.label, config)
         else:
             tried = one_start(one.row, source, len(queries), weights_only)
-        laid = lay_out(source, queries, tried.starts, measures[0], beside=[config] if one and config else [])
+        laid = build_candidates(
+            source, queries, tried.starts, measures[0], beside=[config] if one and config else []
+        )
     if one:
-        idle = idle_signals(laid.recorded(one.row.config).table, one.row.config.strategy)
+        idle = constant_signals(laid.recorded(one.row.config).table, one.row.config.strategy)
         tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
     second = None
     if model_labels is not None:
         second = model_labels.measured(source, queries, laid, config, measures[0])
     gates = ALL_FAMILIES if one is None else ONE_STRATEGY
-    case = RecommendationCase(
-        source, queries, measures, laid, used, size, seed, now, tried, second, gates, model_labels, one
+    if isinstance(used, Contender):
+        today = of_config(used, laid, measures)
+    else:
+        today = of_lists(used, dataset, queries, size, measures)
+    case = Choice(
+        source, queries, measures, laid, today, size, seed, second, gates, one, tried=tried, model=model_labels
     ).restricted(restriction)
-    record, chosen, attempt = document(case, timed)
+    record, chosen, attempt = document(case, timed, now)
     seen = in_sight(case)
     aside = [] if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
     aside += [] if seen & {*LAYERS} else said_of_layers(case)
     aside += untuned(tried.left_out)
-    return Recommendation(record, chosen, attempt, not laid.whole, tuple(aside))
+    return Recommendation(record, chosen, attempt, not laid.complete, tuple(aside))
 
 
 @contextmanager

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.candidates.restriction import Restriction
-from steelyard_eval.choose.folds import gains_out_of_fold
-from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
+from steelyard_eval.choose.rule import gains_out_of_fold
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.documents.parts import ExpectedGain, FavouriteRecord, RestrictionRecord
 from steelyard_eval.common.markup import in_range, number
-from steelyard_eval.decide.promise import Gain, Usual, promise
+from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.measures.spread import spread
 
 
 @dataclass(frozen=True)
-class Favourite:
+class BestCandidate:
     """The best of some candidates: as it is written, and what it gains out of fold, float64[n]."""
 
     formula: str
@@ -29,15 +30,15 @@ class Favourite:
     def of(
         cls,
         formula: str,
-        evidence: Evidence,
+        scored: Scored,
         seed: int,
         row: Callable[[int], Floats],
-        usual: Usual,
+        prior: GainPrior,
         always: bool = False,
-    ) -> Favourite:
+    ) -> BestCandidate:
         """By the estimator of every promise; `always` where what is used today cannot be kept."""
-        gains = gains_out_of_fold(evidence, seed, row, always)
-        return cls(formula, gains, promise(gains, evidence.groups, usual))
+        gains = gains_out_of_fold(scored, seed, row, always)
+        return cls(formula, gains, expected_gain(gains, scored.units, prior))
 
     def to_json(self) -> FavouriteRecord:
         """For the document."""
@@ -48,13 +49,13 @@ class Favourite:
 
 
 @dataclass(frozen=True)
-class Toll:
+class RestrictionCost:
     """What a restriction costs: the best without it beside the best with it, by the same estimator."""
 
     restriction: Restriction
-    without: Favourite
-    within: Favourite
-    evidence: Evidence = field(repr=False)
+    without: BestCandidate
+    within: BestCandidate
+    units: Indices
     metric: str
     counts: tuple[int, int]
     lost: str
@@ -64,7 +65,7 @@ class Toll:
     def change(self) -> Gain:
         """The gain that is given up: the difference of the two, as sure as the paired differences are."""
         apart = self.without.gains - self.within.gains
-        error = float(spread(apart, self.evidence.groups).error)
+        error = float(spread(apart, self.units).error)
         return Gain.of(self.without.expected.mean - self.within.expected.mean, error)
 
     def sentence(self) -> str:

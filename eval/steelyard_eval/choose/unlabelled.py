@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from steelyard import __version__
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.families import Start
-from steelyard_eval.candidates.layout import record_all, serving
+from steelyard_eval.candidates.candidates import record_all, recording_for
+from steelyard_eval.candidates.families import StartingPoint
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.without_labels import Advice
@@ -21,7 +21,12 @@ NOTHING: AgreementPart = {"agreement": [], "disagreement": None}
 
 
 def without_labels(
-    source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
+    source: Source,
+    starts: Sequence[StartingPoint],
+    queries: Sequence[Query],
+    label: str,
+    advice: Advice,
+    limit: int,
 ) -> ResultsDocument:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
     agreed = agreement(_lists(source, queries, starts)) if queries else NOTHING
@@ -56,9 +61,9 @@ def without_labels(
     return {**record, **answer.to_json(), **agreed}
 
 
-def _lists(source: Source, queries: Sequence[Query], starts: Sequence[Start]) -> Lists:
+def _lists(source: Source, queries: Sequence[Query], starts: Sequence[StartingPoint]) -> Lists:
     recordings = record_all(source, queries, starts)
     return {
-        start.label: replay(serving(recordings, start.config).table, start.config).ranked.lists()
+        start.label: replay(recording_for(recordings, start.config).table, start.config).ranked.lists()
         for start in starts
     }

@@ -19,9 +19,9 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.current import configured
-from steelyard_eval.candidates.source import Live
+from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.choose.drawn import by_drawn
-from steelyard_eval.choose.few_labels import WITH_A_LOG
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
@@ -113,7 +113,7 @@ def prepare(
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
     """
-    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=WITH_A_LOG))
+    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=MIN_QUERIES_WITH_LOG))
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
     if not log.census.impressions:
@@ -173,7 +173,7 @@ def _recorded(
     """The lists of what is used today, of logged configurations that find entries alike, of words and vectors."""
     mixed = Contender("", Setting(config.limit, space.model).strategy("rrf(bm25, vector)"), "strategy")
     try:
-        beside = [Live(space).usable(mixed)[0].config]
+        beside = [LiveSource(space).usable(mixed)[0].config]
     except ConfigError:
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
@@ -240,7 +240,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = configured(space.dataset.today if given is None else given, PLACES, Live(space))
+    used = configured(space.dataset.today if given is None else given, PLACES, LiveSource(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 

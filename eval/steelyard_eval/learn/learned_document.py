@@ -114,7 +114,7 @@ def _labels(decision: LogDecision, about: int | None) -> LabelsRecord | None:
     case = decision.recommended
     if case is None or about is None:
         return None
-    alone, both = case.labels_alone.of_metric, case.evidence.of_metric
+    alone, both = case.scored_with(None).of_metric, case.scored.of_metric
     return {
         "queries": len(case.queries),
         "logged": len(decision.logged),

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.candidates import restriction
-from steelyard_eval.candidates.current import read_current
+from steelyard_eval.candidates.candidates import build_candidates
+from steelyard_eval.candidates.current import of_config, read_current
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.layout import lay_out
 from steelyard_eval.candidates.restriction import Restriction
-from steelyard_eval.candidates.source import Live, Recorded
+from steelyard_eval.candidates.source import LiveSource, RecordedSource
+from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.recommend import METRICS, recommend
-from steelyard_eval.choose.recommendation_case import RecommendationCase
 from steelyard_eval.choose.recommendation_document import document
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.answer import below_in_markdown, in_html, in_terminal
@@ -37,31 +37,31 @@ def space():
 @pytest.fixture(scope="module")
 def case(space):
     """Everything laid out once, against echovault, which few targets express."""
-    source, measures = Live(space), parse_measures(["nDCG@10", *METRICS])
+    source, measures = LiveSource(space), parse_measures(["nDCG@10", *METRICS])
     queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
     used = read_current("echovault", 10, source)
     tried = starts(source, queries, 10).with_current(source, used.label, used.config)
-    laid = lay_out(source, queries, tried.starts, measures[0])
-    return RecommendationCase(source, queries, measures, laid, used, 10, 0, lambda: 0.0, tried)
+    laid = build_candidates(source, queries, tried.starts, measures[0])
+    return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10, tried=tried)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_recommended_for_a_target_exports_to_it(case, target):
     own = case.restricted(Restriction(target))
-    chosen = own.picked or own.instead or own.config
+    chosen = own.picked or own.instead or own.current.config
 
     export(chosen, target)  # ConfigError for what it cannot express
-    assert own.toll.counts == (len(own.layout.grid), len(case.layout.grid))
-    for candidate in np.random.default_rng(0).integers(len(own.layout.grid), size=5).tolist():
-        export(own.layout.grid.config(candidate), target)
+    assert own.restriction_cost.counts == (len(own.candidates.grid), len(case.candidates.grid))
+    for candidate in np.random.default_rng(0).integers(len(own.candidates.grid), size=5).tolist():
+        export(own.candidates.grid.config(candidate), target)
 
 
 def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
-    record, _, attempt = document(case.restricted(Restriction("cortex_mem")), timed=False)
+    record, _, attempt = document(case.restricted(Restriction("cortex_mem")), timed=False, now=lambda: 0.0)
     found = record["restriction"]
     cost = found["without"]["gain"]["value"] - found["with"]["gain"]["value"]
 
-    assert found["candidates"] < found["of"] == len(case.layout.grid)
+    assert found["candidates"] < found["of"] == len(case.candidates.grid)
     assert found["cost"]["value"] == pytest.approx(cost, abs=1e-12)
     assert found["cost"]["low"] < cost < found["cost"]["high"]
     assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
@@ -75,7 +75,7 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
 
 
 def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(case):
-    toll = case.restricted(Restriction("elasticsearch")).toll
+    toll = case.restricted(Restriction("elasticsearch")).restriction_cost
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
     free = replace(toll, without=worse, within=better).sentence()
@@ -84,7 +84,7 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
 
 
 def test_without_a_restriction_nothing_is_said_of_one(case):
-    record, _, _ = document(case.restricted(Restriction()), timed=False)
+    record, _, _ = document(case.restricted(Restriction()), timed=False, now=lambda: 0.0)
     assert "restriction" not in record
     assert "beside" not in record
 
@@ -92,13 +92,15 @@ def test_without_a_restriction_nothing_is_said_of_one(case):
 def test_no_calls_leave_only_what_reads_no_vectors(case):
     """EchoVault's second tier has vectors, which a query that words find nothing for would need."""
     own = case.restricted(Restriction(embedding_calls=0))
-    labels = {start.label for start in own.layout.starts}
+    labels = {start.label for start in own.candidates.starts}
 
     assert {"bm25", "fts"} <= labels
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
-    assert len(most.layout.grid) == len(case.layout.grid)
-    assert most.toll.sentence().endswith("The restriction costs nothing: the same would be chosen without it.")
+    assert len(most.candidates.grid) == len(case.candidates.grid)
+    assert most.restriction_cost.sentence().endswith(
+        "The restriction costs nothing: the same would be chosen without it."
+    )
 
 
 def test_slow_searches_are_no_candidates(case, space, monkeypatch):
@@ -109,11 +111,11 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
 
     monkeypatch.setattr(restriction, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
-    assert {start.label for start in own.layout.starts} == {"bm25", "fts"}
-    assert own.toll.sentence().startswith("Only what takes at most 5 ms was a candidate")
+    assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
+    assert own.restriction_cost.sentence().startswith("Only what takes at most 5 ms was a candidate")
     with pytest.raises(ConfigError, match=r"nothing that was tried is what takes at most 1 ms; allow more"):
         case.restricted(Restriction(latency=1))
-    over = replace(case, source=Recorded(space.dataset, case.layout.recordings[0].table, starter()))
+    over = replace(case, source=RecordedSource(space.dataset, case.candidates.recordings[0].table, starter()))
     with pytest.raises(ConfigError, match=r"over a recording nothing can be timed; leave --latency out"):
         over.restricted(Restriction(latency=5))
 

@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.rounding import in_two_digits
+from steelyard_eval.candidates.written import round_weights
 from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -38,7 +38,7 @@ def test_weights_have_two_digits_or_as_many_as_metrics_need(moves, written):
     def means(config):
         return np.array([0.5 if moves == "nothing" else config.strategy.weights[0]])
 
-    assert str(in_two_digits(long, means).strategy) == written
+    assert str(round_weights(long, means).strategy) == written
 
 
 def test_a_half_life_in_four_digits_ranks_alike(space):

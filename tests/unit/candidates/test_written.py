@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.written import as_chosen, said_of_idle
+from steelyard_eval.candidates.written import said_of_idle, simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -39,7 +39,7 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     table = record(space, judged(space.dataset, space.dataset.queries), [usual])
     config = find_system("soleri").config(10).with_strategy(usual.strategy)
 
-    left = as_chosen(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
+    left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
     assert "severity" in left.strategy.signals()
     assert "domain" not in left.strategy.signals()
     assert said_of_idle(["domain", "severity"], left)[0].endswith(": domain")

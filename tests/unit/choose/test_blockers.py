@@ -5,12 +5,12 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
-from steelyard_eval.choose.blockers import Refusal, Side, refusal
+from steelyard_eval.choose.blockers import ContenderScores, Refusal, find_blocker
 from steelyard_eval.choose.drawn import by_drawn
-from steelyard_eval.choose.rule import decide
-from steelyard_eval.choose.scored import ALL_FAMILIES, Evidence, doubt
+from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
+from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.decide.promise import Usual, promise
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
 
 METRIC = Measure("nDCG", 10)
@@ -24,13 +24,13 @@ def side(label, values, found=0.5, judged=0.5, bare=None, negatives=False):
     values = np.asarray(values, dtype=float)
     full = np.full(len(values), 1.0)
     relevant = np.full(len(values), 2)
-    return Side(
+    return ContenderScores(
         label, None, values, values if bare is None else bare, judged * full, found * full, relevant, negatives
     )
 
 
 def refused(dataset, current, chosen, finders=(), doubt=0.0):
-    found = refusal(dataset, METRIC, current, chosen, finders, lambda gain: doubt)
+    found = find_blocker(dataset, METRIC, current, chosen, finders, lambda gain: doubt)
     return found.reason if found else None
 
 
@@ -151,7 +151,7 @@ def test_a_gain_among_judged_entries_has_to_be_surer_where_no_pool_is_stated():
 def test_doubt_is_the_tail_of_students_t():
     # Gains 0, .1, .2: mean .1, error .1 / sqrt(3), so t = sqrt(3) = 1.732 of 2 degrees: .1127 by tables.
     zeros = np.zeros((1, 3))
-    assert doubt(Evidence.of(zeros, zeros), 0, np.array([0.0, 0.1, 0.2])) == pytest.approx(0.1127, abs=1e-4)
+    assert Scored.of(zeros, zeros).p_no_gain(0, np.array([0.0, 0.1, 0.2])) == pytest.approx(0.1127, abs=1e-4)
 
 
 def test_labels_that_are_all_in_one_list_are_a_trace_only_where_no_pool_is_stated():
@@ -171,7 +171,7 @@ def test_a_promise_is_the_mean_of_a_posterior():
     # Mean .1 and standard error .05 (deviation .1 of four), prior 0 and .05: precisions are equal, so .05.
     gains = np.array([0.0, 0.0, 0.2, 0.2])
     error = np.std(gains, ddof=1) / 2
-    found = promise(gains, np.arange(4), Usual(0.0, error, 40))
+    found = expected_gain(gains, np.arange(4), GainPrior(0.0, error, 40))
     assert found.mean == pytest.approx(0.05)
     assert found.high - found.mean == pytest.approx(1.959964 * error / 2**0.5, rel=1e-6)
 
@@ -179,9 +179,9 @@ def test_a_promise_is_the_mean_of_a_posterior():
 def test_what_is_refused_is_worth_a_try_with_the_reason():
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
     why = Refusal("labels were chosen", "label others")
-    found = decide(Evidence.of(metric, metric), ALL_FAMILIES, refuse=lambda candidate: why)
+    found = decide(Scored.of(metric, metric), ALL_FAMILIES, find_blocker=lambda candidate: why)
     assert (found.verdict, found.candidate, found.refusal) == ("try", 0, why)
-    assert decide(Evidence.of(metric, metric), ALL_FAMILIES).verdict == "ship"
+    assert decide(Scored.of(metric, metric), ALL_FAMILIES).verdict == "ship"
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,20 @@ import pytest
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.choose.few_labels import TOO_FEW, Few, ahead_by, duelled, leader, reconsidered
+from steelyard_eval.choose.few_labels import (
+    TOO_FEW,
+    FewLabelCandidates,
+    ahead_by,
+    decide_from_pairs,
+    decide_with_public_prior,
+)
+from steelyard_eval.choose.gain_prior import OVER_FUSION
 from steelyard_eval.choose.posterior import PriorGains
 from steelyard_eval.choose.public import DEFAULT, PublicGains, as_good, public_table
-from steelyard_eval.choose.rule import decide
-from steelyard_eval.choose.scored import ALL_FAMILIES, Evidence
-from steelyard_eval.choose.without_labels import Advice, advise, lacked
+from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.common.answer import LONGEST
-from steelyard_eval.decide.promise import OVER_FUSION
 
 
 def config_of(text, system="plain"):
@@ -183,39 +189,39 @@ def evidence(current, default, third, n):
     """Of three candidates' gains on n queries, a little apart."""
     wave = 0.01 * np.cos(np.arange(n))
     rows = np.array([[current], [default], [third]]) + np.array([wave * 0, wave, -wave])
-    return Evidence.of(rows.astype(np.float32), rows.astype(np.float32))
+    return Scored.of(rows.astype(np.float32), rows.astype(np.float32))
 
 
-FEW = Few(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
-TRY = Advice("try", "", attempt=object(), shown=PublicGains(np.array([0.1])))
-KEEP = Advice("keep", "")
+KEEP = FewLabelCandidates(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
+"""Nothing is known of what is used today; what is kept stands."""
+TRY = replace(KEEP, known_current=-0.1, favoured=True)
+"""The default gained .1 over it on public collections."""
 
 
 def test_the_default_stands_until_the_posterior_of_another_one_is_ahead():
-    assert leader(evidence(0, 0.1, 0.1, 20), FEW, TRY) == 1
-    assert leader(evidence(0, 0.1, 0.2, 20), FEW, TRY) == 2
+    assert TRY.leader(evidence(0, 0.1, 0.1, 20)) == 1
+    assert TRY.leader(evidence(0, 0.1, 0.2, 20)) == 2
 
 
 def test_what_is_used_stands_where_nothing_is_known_to_be_better():
-    assert leader(evidence(0, -0.1, 0.0, 20), FEW, KEEP) is None
-    assert leader(evidence(0, -0.1, 0.2, 20), FEW, KEEP) == 2
+    assert KEEP.leader(evidence(0, -0.1, 0.0, 20)) is None
+    assert KEEP.leader(evidence(0, -0.1, 0.2, 20)) == 2
 
 
 def test_labels_outweigh_the_table_when_they_are_more_than_its_ten_queries():
     """The default lost by .1 here and gained .1 elsewhere: (n * .1 - 10 * .1) / (n + 10) changes sign at ten."""
-    assert leader(evidence(0, -0.1, -0.2, 8), FEW, TRY) == 1
-    assert leader(evidence(0, -0.1, -0.2, 14), FEW, TRY) is None
+    assert TRY.leader(evidence(0, -0.1, -0.2, 8)) == 1
+    assert TRY.leader(evidence(0, -0.1, -0.2, 14)) is None
 
 
 def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
     wave = np.tile([0.0, 0.2], 10)
     rows = np.array([wave * 0, wave * 0, wave * 0 - 1, wave]).astype(np.float32)
     # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Twice the spread: 2.2.
-    assert leader(Evidence.of(rows, rows), FEW, TRY, 3) == 3
+    assert TRY.leader(Scored.of(rows, rows), 3) == 3
     rows[3] = 0.1 + 2 * (rows[3] - 0.1)
-    assert leader(Evidence.of(rows, rows), FEW, TRY, 3) == 1
-    few = Few(np.array([1, 3]), np.zeros(2), np.zeros(2), 1)
-    assert leader(Evidence.of(rows, rows), few, TRY) == 3
+    assert TRY.leader(Scored.of(rows, rows), 3) == 1
+    assert replace(TRY, rows=np.array([1, 3])).leader(Scored.of(rows, rows)) == 3
 
 
 @pytest.mark.parametrize(
@@ -231,7 +237,7 @@ def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     own = evidence(0, -0.1, third, n)
     kept = replace(decide(own, ALL_FAMILIES), verdict="keep", candidate=None)
 
-    found, rests = reconsidered(kept, own, ALL_FAMILIES, FEW, advice, n)
+    found, rests = decide_with_public_prior(kept, own, ALL_FAMILIES, advice, n)
 
     assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
@@ -240,7 +246,7 @@ def test_without_labels_only_public_collections_speak():
     own = evidence(0, -0.1, 0.3, 20)
     shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
 
-    found, rests = reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, 0)
+    found, rests = decide_with_public_prior(shipped, own, ALL_FAMILIES, TRY, 0)
     assert (found.verdict, found.candidate, rests) == ("try", 1, True)
 
 
@@ -249,21 +255,21 @@ def test_below_twenty_labels_nothing_ships(n, verdict):
     own = evidence(0, 0.2, 0.3, n)
     shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
 
-    found, _ = reconsidered(shipped, own, ALL_FAMILIES, FEW, TRY, n)
+    found, _ = decide_with_public_prior(shipped, own, ALL_FAMILIES, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
     assert (found.refusal is None) is (verdict == "ship")
-    assert reconsidered(shipped, own, ALL_FAMILIES, None, TRY, n)[0].verdict == verdict
+    assert decide_with_public_prior(shipped, own, ALL_FAMILIES, None, n)[0].verdict == verdict
 
 
 def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
     own = evidence(0, 0.2, 0.1, 20)
     refused = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2, more=None, refusal=TOO_FEW)
 
-    assert reconsidered(refused, own, ALL_FAMILIES, FEW, TRY, 20) == (refused, False)
+    assert decide_with_public_prior(refused, own, ALL_FAMILIES, TRY, 20) == (refused, False)
 
 
 def test_a_duel_led_by_what_is_used_keeps_it():
     own = evidence(0, 0.2, 0.3, 20)
     shipped = decide(own, ALL_FAMILIES)
-    assert duelled(shipped, own, ALL_FAMILIES, FEW, 1, False, OVER_FUSION).candidate == 2
-    assert duelled(shipped, own, ALL_FAMILIES, FEW, 1, True, OVER_FUSION).verdict == "keep"
+    assert decide_from_pairs(shipped, own, ALL_FAMILIES, 2, OVER_FUSION).candidate == 2
+    assert decide_from_pairs(shipped, own, ALL_FAMILIES, None, OVER_FUSION).verdict == "keep"

@@ -16,17 +16,18 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.memory.text import content, terms
 from steelyard.systems import find_system
-from steelyard_eval.candidates import layout
+from steelyard_eval.candidates import candidates as layout
+from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.composite import PARTS, composite, smoothing
 from steelyard_eval.candidates.configuration_key import config_key
-from steelyard_eval.candidates.families import Start, starts
+from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LINE, grid, measured
-from steelyard_eval.candidates.layout import lay_out
 from steelyard_eval.candidates.settings import settings
-from steelyard_eval.candidates.source import Live
+from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.choose.answer import is_stated, sentence
 from steelyard_eval.choose.blockers import Refusal
-from steelyard_eval.choose.priors import PriorTable, shipped
+from steelyard_eval.choose.gain_prior import gain_prior_over
+from steelyard_eval.choose.priors import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.cli.main import main
@@ -36,7 +37,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.promise import NO_GAIN, Gain, usual_over
+from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
@@ -166,9 +167,9 @@ def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, qu
 
 @pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
 def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
-    source = Live(space)
-    start = Start.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
-    made = lay_out(source, queries, [start], NDCG)
+    source = LiveSource(space)
+    start = StartingPoint.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
+    made = build_candidates(source, queries, [start], NDCG)
 
     assert made.skipped == ()
     tried = [re.search(r"default=layered\((.*?)\)", str(config.strategy))[1] for config in start.settings]
@@ -181,33 +182,35 @@ def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, 
 def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, queries):
     """A layer has a value for every entry, so that a recording with one has a row for every query and entry."""
     words, layers = config_of("weighted_sum(1*bm25, 1*fts)"), config_of("layered(0.2*l0, 0.3*l1, 0.5*l2)")
-    tried = [Start("words", words, (words,)), Start("layers", layers, (layers,))]
-    narrow, wide = layout.record_all(Live(space), queries, tried)
+    tried = [StartingPoint("words", words, (words,)), StartingPoint("layers", layers, (layers,))]
+    narrow, wide = layout.record_all(LiveSource(space), queries, tried)
     together = record(space, queries, [words, layers])
 
     assert narrow.table.columns.keys() == {"bm25", "fts"}
     assert len(narrow.table) < len(wide.table) == len(together)
     for config, own in ((words, narrow), (layers, wide)):
-        assert layout.serving((narrow, wide), config) is own
+        assert layout.recording_for((narrow, wide), config) is own
         assert replay(own.table, config).ranked.lists() == replay(together, config).ranked.lists()
 
 
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):
-    tried = [start.config.strategy.keyword for start in starts(Live(space), queries, 10)]
+    tried = [start.config.strategy.keyword for start in starts(LiveSource(space), queries, 10)]
     # ranx's other fusions gained nothing on public collections; the sigmoid of gated suits one scale of BM25
     left = {name for name in FAMILIES if name.startswith("comb_")} | {"isr", "log_isr", "borda", "rbc", "gated"}
     assert set(FAMILIES) - left <= set(tried)
     assert left.isdisjoint(tried)
     shuffled = replace(space.dataset, qrels={})
-    other = Live(replace(space, dataset=shuffled))
-    assert [s.config for s in starts(other, queries, 10)] == [s.config for s in starts(Live(space), queries, 10)]
+    other = LiveSource(replace(space, dataset=shuffled))
+    assert [s.config for s in starts(other, queries, 10)] == [
+        s.config for s in starts(LiveSource(space), queries, 10)
+    ]
 
 
 def test_all_five_systems_are_tried_unless_their_layers_are_missing(space, queries):
-    names = {start.label for start in starts(Live(space), queries, 10) if start.preset}
+    names = {start.label for start in starts(LiveSource(space), queries, 10) if start.preset}
     assert names == {"fts", "bm25", "vector", "echovault", "soleri", "moltnet", "spec_kit", "cortex_mem"}
     flat = {key: rows for key, rows in space.dataset.vectors.items() if key[1] == "text"}
-    without = Live(replace(space, dataset=replace(space.dataset, vectors=flat)))
+    without = LiveSource(replace(space, dataset=replace(space.dataset, vectors=flat)))
     assert names - {start.label for start in starts(without, queries, 10)} == {"cortex_mem"}
 
 
@@ -221,7 +224,7 @@ def test_names_do_not_depend_on_the_scale_of_weights():
 
 
 def test_the_shipped_table_names_its_collections_and_fits_what_it_may():
-    table = shipped()
+    table = load_priors()
     names = {one["name"] for one in table.about["collections"]}
 
     assert "cosqa" in names
@@ -245,7 +248,7 @@ def test_a_table_reads_back_and_gives_differences_to_a_current_configuration():
     assert metric.mean.tolist() == [0.0, 0.0, 0.25]
     assert steady.mean.tolist() == [0.25, 0.0, 0.0]
     assert steady.variance.tolist() == [0.0625, 0.0, 0.5]
-    assert metric.worth == pytest.approx([20 / 3, 0, 20 / 3])  # ten queries times 2 of 3
+    assert metric.effective_n == pytest.approx([20 / 3, 0, 20 / 3])  # ten queries times 2 of 3
 
 
 # The answer
@@ -330,7 +333,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
 INTERRUPTED = """
 import os, signal, sys
 from steelyard_eval.cli.main import main
-from steelyard_eval.candidates import layout
+from steelyard_eval.candidates import candidates as layout
 
 made, calls = layout.grid, []
 
@@ -469,7 +472,7 @@ def test_the_three_sentences():
 def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
     ship = Decision("ship", 3, Gain.of(0.06, 0.02), 0.1, None)
     fewest = [
-        usual_over(config).stated
+        gain_prior_over(config).stated
         for config in (
             find_system("echovault").config(10),
             config_of("bm25"),

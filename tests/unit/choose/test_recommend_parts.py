@@ -18,12 +18,12 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
-from steelyard_eval.candidates.source import Live, Recorded
+from steelyard_eval.candidates.source import LiveSource, RecordedSource
 from steelyard_eval.choose.costs import _mark_front
-from steelyard_eval.choose.folds import chosen_out_of_fold
 from steelyard_eval.choose.posterior import PriorGains
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.rule import best, cross_validated_choices
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import distinct, read_all
@@ -114,8 +114,11 @@ def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
 
 def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none():
     gains = np.array([[0.5, 0.4, 0.1, 0.2], [0.1, 0.2, 0.5, 0.4]])  # each candidate is better on one unit
-    two = chosen_out_of_fold(Evidence.of(gains, gains, groups=np.array([0, 0, 1, 1])), 0)
-    one = chosen_out_of_fold(Evidence.of(gains, gains, groups=np.zeros(4, dtype=int)), 0)
+    two, one = (
+        cross_validated_choices(made, 0, lambda kept, made=made: best(made.of_composite_on(kept)))
+        for units in ([0, 0, 1, 1], [0, 0, 0, 0])
+        for made in [Scored.of(gains, gains, units=np.array(units))]
+    )
 
     assert {(tuple(part), chosen) for part, chosen in two} == {((1, 1, 0, 0), 1), ((0, 0, 1, 1), 0)}
     assert [(part.tolist(), chosen) for part, chosen in one] == [([True] * 4, None)]
@@ -131,13 +134,13 @@ def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
     table, _ = record_lists(space.dataset, listed, "all")
     queries = space.dataset.queries
     place = Path("lists")
-    tried = starts(Recorded(space.dataset, table, place), queries, 10)
+    tried = starts(RecordedSource(space.dataset, table, place), queries, 10)
     both = {start.label: str(start.config.strategy) for start in tried}
     alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
 
     assert both["mine first"].startswith("tiered(mine, min_results=10")
     assert both["theirs first"].startswith("tiered(theirs, min_results=10")
-    assert [start.label for start in starts(Recorded(space.dataset, alone, place), queries, 10)] == [
+    assert [start.label for start in starts(RecordedSource(space.dataset, alone, place), queries, 10)] == [
         "all signals",
         "mine",
     ]
@@ -147,14 +150,14 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     """Every entry has the same severity, no relation, and a date, of which one signal is enough."""
     entries = tuple(replace(e, severity="high", **BARE) for e in space.dataset.entries)
     bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
-    there, idle, left_out = available(Live(bare), bare.dataset.queries, Setting(10, "lsa"))
+    there, idle, left_out = available(LiveSource(bare), bare.dataset.queries, Setting(10, "lsa"))
 
     assert set(there.facts) == {"recency(half_life=90d)"}
     assert any(text.startswith("decay (it orders candidates nearly as recency") for text in left_out)
     assert {"severity", "importance", "tags"} <= set(idle)
     assert "one" not in idle  # it reads no facts
     assert "graph (it finds nothing here)" in left_out
-    found = starts(Live(bare), bare.dataset.queries, 10)
+    found = starts(LiveSource(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
     assert any("bm25.b, bm25.k1" in text for text in found.left_out)
 
@@ -168,7 +171,7 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
 
     monkeypatch.setitem(PRIORS, "place", Prior(place))
     monkeypatch.setitem(FAMILIES, "twin", Twin)
-    found = {start.label: start for start in starts(Live(space), space.dataset.queries, 10)}
+    found = {start.label: start for start in starts(LiveSource(space), space.dataset.queries, 10)}
 
     assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
     assert any("place" in config.strategy.signals() for config in found["all signals"].settings)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from steelyard_eval.choose.scored import Evidence
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 
 
@@ -12,7 +12,7 @@ def joined(labels, every, at=None):
     """The first n of the N queries are labelled; every query is a group of its own."""
     at = np.arange(labels.shape[1]) if at is None else at
     second = SecondMeasurement.of(every, at, np.arange(len(at)), np.arange(every.shape[1]))
-    return Evidence.of(labels, labels, second=second)
+    return Scored.of(labels, labels, second=second)
 
 
 def test_one_worked_by_hand():
@@ -32,7 +32,7 @@ def test_one_worked_by_hand():
 
 def test_what_says_nothing_or_the_opposite_leaves_the_labels_alone():
     labels = np.random.default_rng(2).normal(0.1, 0.3, (3, 30))
-    alone = Evidence.of(labels, labels)
+    alone = Scored.of(labels, labels)
     for every in (np.zeros((3, 90)), np.concatenate([-labels, np.zeros((3, 60))], axis=1)):
         found = joined(labels, every)
         assert found.share == 0
@@ -55,11 +55,11 @@ def test_queries_that_were_not_measured_count_as_they_are():
     groups = np.arange(60)
     groups[10:15] = 3
     second = SecondMeasurement.of(every, np.arange(20, 30), np.arange(10), groups)
-    found = Evidence.of(labels, labels, second=second)
+    found = Scored.of(labels, labels, second=second)
     assert second.others == 45
     assert second.mean == pytest.approx(every[:, 15:].mean(axis=1))
     assert (found.metric[:, :20] == labels[:, :20]).all()
-    assert found.moved(1, labels[1]) == pytest.approx(found.metric[1])
+    assert found.adjusted(1, labels[1]) == pytest.approx(found.metric[1])
 
 
 def test_too_little_beside_the_labels_is_no_measurement():

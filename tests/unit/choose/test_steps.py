@@ -7,7 +7,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base import extras
-from steelyard_eval.choose.pair_selection import Duels
+from steelyard_eval.choose.pair_selection import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.decide.steps import asking, installed_first, labelling
@@ -47,7 +47,7 @@ def test_no_more_pairs_are_asked_for_than_there_are():
     assert labelled(0).first_pairs == "judge 60 pairs, and they count"  # 30 queries by 2 entries
     assert labelled(0, 50).first_pairs == "judge 80 pairs, and they count"
     worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
-    duels = Duels(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
+    duels = PairSelection(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
     assert duels.standing(np.full(3, np.nan)).enough == 3
 
 

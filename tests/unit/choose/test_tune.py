@@ -212,7 +212,7 @@ def test_under_keep_the_file_has_the_strategy_as_it_is_written(space):
 
 
 def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(space, tmp_path):
-    # Few judged queries prove nothing, however large the gain.
+    # FewLabelCandidates judged queries prove nothing, however large the gain.
     kept = [q.id for q in space.dataset.queries][:6]
     few = replace(space.dataset, qrels={name: space.dataset.qrels[name] for name in kept})
     out = tmp_path / "w.json"

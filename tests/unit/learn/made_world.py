@@ -10,8 +10,8 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.choose.rule import decide
-from steelyard_eval.choose.scored import FROM_A_LOG, Evidence
+from steelyard_eval.choose.rule import FROM_A_LOG, decide
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import Cells
@@ -64,7 +64,7 @@ def decided(lists, grades, cells, queries):
     rows = np.flatnonzero(np.isin(cells.queries, queries))
     at = np.searchsorted(queries, cells.queries[rows])
     second = SecondMeasurement.of(gains, at, rows, cells.queries)
-    found = decide(Evidence.of(labels, labels, second=second), FROM_A_LOG)
+    found = decide(Scored.of(labels, labels, second=second), FROM_A_LOG)
     return found.verdict, found.candidate or 0
 
 

@@ -11,18 +11,12 @@ import scipy.stats
 
 from steelyard_eval.choose.answer import sentence
 from steelyard_eval.choose.blockers import Refusal
+from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.compared_answer import answer
-from steelyard_eval.decide.promise import (
-    NO_GAIN,
-    OVER_FUSION,
-    OVER_RETRIEVER,
-    OVER_SYSTEM,
-    Gain,
-    promise,
-)
+from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.learn import learned_sentence
 from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval
@@ -42,19 +36,19 @@ def differences(rng):
 
 def of_recommend(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
+    gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
     return gain, sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
 
 
 def of_tune(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, OVER_FUSION)
+    gain = expected_gain(values, groups, OVER_FUSION)
     return gain, sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
 
 
 def of_learn(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, OVER_RETRIEVER)
+    gain = expected_gain(values, groups, OVER_RETRIEVER)
     case = SimpleNamespace(answer=Conclusion(sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
     told = learned_sentence.answer(SimpleNamespace(case=None, recommended=case)).sentence
     return gain, told, np.inf

@@ -32,7 +32,7 @@ def movable(form: Form) -> list[Indices]:
 
 
 def on_simplices(weights: Floats, form: Form, branches: list[Indices]) -> Floats:
-    """Scale the weights of each searchable branch to the sum 1, in equal parts where all are 0.
+    """CandidateScorer the weights of each searchable branch to the sum 1, in equal parts where all are 0.
 
     Raises ConfigError for another number of weights than columns, and for one below 0.
     """

@@ -112,14 +112,14 @@ class Exploration:
         return self.measured()
 
     def begin(self, label: str) -> Record:
-        """Start from another system, or from where it all began."""
+        """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
         self._begin(label, self.bench.config(self._starts[label]))
         return self.opened()
 
     def write(self, text: str) -> Record:
-        """Start from a strategy that was typed, under the settings of the system at hand."""
+        """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.setting.lists or ())
         self._begin(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)

@@ -14,10 +14,10 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS, SignalTable
-from steelyard_eval.candidates.families import Start
+from steelyard_eval.candidates.families import StartingPoint
 from steelyard_eval.candidates.grid import Grid, alone, grid, measured
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.candidates.written import as_chosen
+from steelyard_eval.candidates.written import simplify_config
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, replay
@@ -27,86 +27,86 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class LabelledRecording:
     """A recording with the judgments of its queries."""
 
     table: SignalTable
     judgments: Judgments
 
     @classmethod
-    def of(cls, qrels: Qrels, table: SignalTable) -> Measured:
+    def of(cls, qrels: Qrels, table: SignalTable) -> LabelledRecording:
         """The recording with what labels say of it."""
         return cls(table, Judgments.of(qrels, table.queries, table.entries))
 
-    def only(self, queries: Sequence[Query], qrels: Qrels) -> Measured:
+    def only(self, queries: Sequence[Query], qrels: Qrels) -> LabelledRecording:
         """The part of some of its queries."""
-        return Measured.of(qrels, only(self.table, [query.id for query in queries]))
+        return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
 
 
-class Scale(Protocol):
+class CandidateScorer(Protocol):
     """What measures candidates: labels, or what acts say."""
 
-    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
         """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
 
-    def alone(self, known: Measured, config: SearchConfig) -> Grid:
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
         """One configuration as it is."""
 
 
 @dataclass(frozen=True)
-class ByLabels:
+class LabelScorer:
     """A metric of the labels."""
 
     metric: Measure
 
-    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
-        """See `Scale`."""
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """See `CandidateScorer`."""
         return grid(known.table, settings, known.judgments, self.metric, columns)
 
-    def alone(self, known: Measured, config: SearchConfig) -> Grid:
-        """See `Scale`."""
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
+        """See `CandidateScorer`."""
         return alone(known.table, config, known.judgments, self.metric)
 
 
 @dataclass(frozen=True)
-class Layout:
+class Candidates:
     """Every candidate on every query.
 
     Attributes
     ----------
     starts : tuple of the families and systems that were laid out.
     grid : the candidates of all of them.
-    owner : int64[C], the start that each candidate belongs to.
+    start_index : int64[C], the start that each candidate belongs to.
     recordings : each with the systems that share it.
     skipped : what could not be searched, and why.
-    whole : whether nothing was left out because the search was broken off.
+    complete : whether nothing was left out because the search was broken off.
     """
 
-    starts: tuple[Start, ...]
+    starts: tuple[StartingPoint, ...]
     grid: Grid
-    owner: np.ndarray[tuple[int], np.dtype[np.int64]]
-    recordings: tuple[Measured, ...]
+    start_index: np.ndarray[tuple[int], np.dtype[np.int64]]
+    recordings: tuple[LabelledRecording, ...]
     skipped: tuple[str, ...]
-    whole: bool
+    complete: bool
 
-    def only(self, kept: Bools) -> Layout:
+    def only(self, kept: Bools) -> Candidates:
         """The candidates where bool[C] is true, with the starts that still have some."""
-        left, owner = np.unique(self.owner[kept], return_inverse=True)
+        left, start_index = np.unique(self.start_index[kept], return_inverse=True)
         starts = tuple(self.starts[start] for start in left)
-        return replace(self, starts=starts, grid=self.grid.only(kept), owner=owner.astype(np.int64))
+        return replace(self, starts=starts, grid=self.grid.only(kept), start_index=start_index.astype(np.int64))
 
     def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:
         """The configuration of a candidate, without signals whose facts the data does not have."""
         config = self.grid.config(candidate)
-        return as_chosen(self.recorded(config).table, config, lambda other: self.means(other, measures))
+        return simplify_config(self.recorded(config).table, config, lambda other: self.means(other, measures))
 
     def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
         """float64[M]: the mean of every metric, by replay."""
         return np.array([values.mean() for values in self.values(config, measures).values()])
 
-    def recorded(self, config: SearchConfig) -> Measured:
+    def recorded(self, config: SearchConfig) -> LabelledRecording:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
-        return serving(self.recordings, config)
+        return recording_for(self.recordings, config)
 
     def served(self, config: SearchConfig) -> tuple[SignalTable, Judgments]:
         """That recording, and what labels say of it."""
@@ -127,72 +127,81 @@ class Layout:
         return measured(known.table, config, known.judgments, metric)
 
 
-def lay_out(
+def build_candidates(
     source: Source,
     queries: Sequence[Query],
-    starts: Sequence[Start],
+    starts: Sequence[StartingPoint],
     metric: Measure,
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
-) -> Layout:
+) -> Candidates:
     """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
 
     `qrels` are the labels of these queries; the data set's by default. What is `beside` is recorded and no
     candidate. Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
-    return laid_over(record_all(source, queries, starts, qrels, beside), starts, ByLabels(metric))
+    return build_candidates_on(record_all(source, queries, starts, qrels, beside), starts, LabelScorer(metric))
 
 
-def laid_over(recordings: tuple[Measured, ...], starts: Sequence[Start], scale: Scale) -> Layout:
-    """`lay_out` over what was recorded already."""
-    grids: list[tuple[Start, Grid]] = []
+def build_candidates_on(
+    recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
+) -> Candidates:
+    """`build_candidates` over what was recorded already."""
+    grids: list[tuple[StartingPoint, Grid]] = []
     skipped: list[str] = []
-    whole = True
+    complete = True
     try:
         for start in starts:
-            made, fault = laid_out(recordings, start, scale)
+            made, fault = candidates_around(recordings, start, scale)
             grids += [] if made is None else [(start, made)]
             skipped += [fault] if fault else []
     except KeyboardInterrupt:
         if not grids:
             raise
-        whole = False
+        complete = False
     if not grids:
         raise ConfigError("; ".join(skipped))
-    owner = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
+    start_index = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
     joined = Grid.joined([part for _, part in grids])
-    return Layout(tuple(start for start, _ in grids), joined, owner, recordings, tuple(skipped), whole)
+    return Candidates(
+        tuple(start for start, _ in grids), joined, start_index, recordings, tuple(skipped), complete
+    )
 
 
-def laid_out(recordings: Sequence[Measured], start: Start, scale: Scale) -> tuple[Grid | None, str]:
+def candidates_around(
+    recordings: Sequence[LabelledRecording], start: StartingPoint, scale: CandidateScorer
+) -> tuple[Grid | None, str]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
     try:
         return grid_over(recordings, start.parts, scale, start.columns), ""
     except ConfigError as error:
-        only = scale.alone(serving(recordings, start.config), start.config) if start.preset else None
+        only = scale.alone(recording_for(recordings, start.config), start.config) if start.preset else None
         return only, f"{start.label} was not tuned: {error}"
 
 
 def grid_over(
-    recordings: Sequence[Measured], parts: Sequence[Sequence[SearchConfig]], scale: Scale, columns: int
+    recordings: Sequence[LabelledRecording],
+    parts: Sequence[Sequence[SearchConfig]],
+    scale: CandidateScorer,
+    columns: int,
 ) -> Grid:
     """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
     every = sum(map(len, parts))
-    served = [(serving(recordings, part[0]), part) for part in parts]
+    served = [(recording_for(recordings, part[0]), part) for part in parts]
     return Grid.joined([scale.grid(known, part, columns * len(part) // every) for known, part in served])
 
 
 def record_all(
     source: Source,
     queries: Sequence[Query],
-    starts: Sequence[Start],
+    starts: Sequence[StartingPoint],
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
-) -> tuple[Measured, ...]:
+) -> tuple[LabelledRecording, ...]:
     """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
     set's labels, or others; `beside` the starts also for these.
     """
-    recordings: list[Measured] = []
+    recordings: list[LabelledRecording] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]
     parts += [(config,) for config in beside]
     known = source.dataset.qrels if qrels is None else qrels
@@ -201,7 +210,9 @@ def record_all(
         wide = [config for part in alike if _wide(part) for config in part]
         others = [config for part in alike if not _wide(part) for config in part]
         # Layers are indexed for their recording, and what was found before another index is not used again.
-        made = [Measured.of(known, source.record(queries, configs)) for configs in (wide, others) if configs]
+        made = [
+            LabelledRecording.of(known, source.record(queries, configs)) for configs in (wide, others) if configs
+        ]
         recordings += made[::-1]
     return tuple(recordings)
 
@@ -211,7 +222,7 @@ def _wide(configs: Sequence[SearchConfig]) -> bool:
     return not set(LAYERS).isdisjoint(needed(configs))
 
 
-def serving(recordings: Sequence[Measured], config: SearchConfig) -> Measured:
+def recording_for(recordings: Sequence[LabelledRecording], config: SearchConfig) -> LabelledRecording:
     """The recording whose lists are those that a configuration would find."""
     *others, last = recordings
     for known in others:
