@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy.special import stdtr, stdtrit
 
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.paired import Interval
 
 UPPER = 0.975
 

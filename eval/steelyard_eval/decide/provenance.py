@@ -20,7 +20,7 @@ from steelyard_eval.common.documents.parts import (
 from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
 
 FOLDS = 5
