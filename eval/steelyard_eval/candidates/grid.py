@@ -19,10 +19,11 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
+from steelyard.fusion import Expr
 from steelyard.fusion.base import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for, smoothing
-from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.configuration_key import config_key, setting_key, with_shares
 from steelyard_eval.candidates.curve.simplex import movable, on_simplices
 from steelyard_eval.candidates.kernel import Form, Kernel, forms
 from steelyard_eval.common.progress_bar import bar
@@ -30,7 +31,7 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay
 
 Singles = NDArray[np.float32]
-RecordedSource = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
+RecordingFor = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
 
 ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
@@ -79,10 +80,21 @@ class Block:
 
     def written(self, row: int) -> SearchConfig:
         """The configuration with the weights of one row, in four decimals."""
+        return self.config.with_strategy(self._strategy(row))
+
+    def _strategy(self, row: int) -> Expr:
         whole = np.array(self.config.strategy.weights, dtype=np.float64)
         moved = self.slot >= 0
         whole[self.slot[moved]] = self.weights[row][moved]
-        return self.config.with_strategy(self.config.strategy.with_weights(np.round(whole, DIGITS)))
+        return self.config.strategy.with_weights(np.round(whole, DIGITS))
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The name of every row in tables of other collections."""
+        if self.config.by_intent:
+            return [config_key(self.written(row)) for row in range(len(self.weights))]
+        setting = setting_key(self.config)
+        return [f"{setting} {with_shares(self._strategy(row))}" for row in range(len(self.weights))]
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class Grid:
         """int64[blocks + 1]: where the candidates of each block begin."""
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
 
-    def again(self, recorded: RecordedSource, metric: Measure) -> Singles:
+    def again(self, recorded: RecordingFor, metric: Measure) -> Singles:
         """float32[C, Q']: the metric of every candidate on other queries, or by other labels.
 
         `recorded` says which recording serves a configuration, and what labels say of it.
@@ -142,9 +154,8 @@ class Grid:
         """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
         names: list[str] = []
         for block in self.blocks:
-            rows = range(len(block.weights))
             there = config_key(block.written(0)) in known
-            names += [config_key(block.written(row)) if there else "" for row in rows]
+            names += block.keys if there else [""] * len(block.weights)
         return names
 
 

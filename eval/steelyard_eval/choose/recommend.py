@@ -93,7 +93,7 @@ def recommend(
     embedder: str = "auto",
     jobs: int | Executor = 1,
     seed: int = 0,
-    timed: bool = True,
+    timed: bool = False,
     recording: str | Path | None = None,
     model_labels: ModelLabels | None = None,
     target: str = "",

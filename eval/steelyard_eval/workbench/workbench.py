@@ -174,7 +174,7 @@ class Workbench:
         recording: str | Path | None = None,
         model_labels: str | Path | None = None,
         seed: int = 0,
-        timed: bool = True,
+        timed: bool = False,
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
@@ -202,7 +202,7 @@ class Workbench:
         seed : int
             Of the folds.
         timed : bool
-            Whether live search is timed.
+            Whether live search is timed in every row, which takes a second or more.
         target : str
             Choose only what this export target expresses, such as elasticsearch or echovault.
         latency : float
