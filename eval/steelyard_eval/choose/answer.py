@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, Conclusion, Step, name_of
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.steps import drawing, labelling, to_do
 from steelyard_eval.decide.wording import in_words, odds
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 PERHAPS = 0.3
 """Odds of a loss from which on a gain is no longer called likely."""
@@ -34,8 +37,9 @@ def answer_of(
 
 def _last(decision: Decision, dataset: Dataset) -> Step:
     """What would settle the rest."""
-    if why := decision.refusal:
-        return drawing(dataset, why.remedy) if why.wants_queries else Step(why.remedy)
+    if why := decision.blocker:
+        remedy = say(Said(why.remedy, why.facts))
+        return drawing(dataset, remedy) if why.remedy in DRAWN else Step(remedy)
     return labelling(dataset, decision.more, " to settle it" if decision.verdict == "try" else " to halve that")
 
 
@@ -52,8 +56,8 @@ def sentence(decision: Decision, current: str, metric: str, asked: int = 0, fewe
     if decision.verdict == "ship":
         likely = f"better than {name} ({odds(decision.gain)})"
         return f"Ship: {likely}; it takes {fewest} different labelled queries to say by how much ({asked} now)."
-    if decision.verdict == "try" and decision.refusal:
-        reason = f"Try: not proven, because {decision.refusal.reason}."
+    if decision.verdict == "try" and decision.blocker:
+        reason = f"Try: not proven, because {say(decision.blocker)}."
         return reason if len(reason) <= LONGEST else "Try: not proven, because these labels cannot carry it."
     if decision.verdict == "try" and (decision.gain.worse or 0) > 0.5:
         lost = f"though it did worse on queries kept aside (by those, {odds(decision.gain)})"

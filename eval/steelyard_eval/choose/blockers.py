@@ -26,6 +26,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.result.structs import Blocker, Fact
 
 MIN_SD_RATIO = 0.75
 """The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
@@ -44,21 +45,9 @@ SIGNAL_FAMILIES = {
 """Signals that rank much the same entries first."""
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Why nothing ships, and what would help; `wants_queries` where that is labels of queries drawn at random."""
-
-    reason: str
-    remedy: str
-    wants_queries: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.remedy}"
-
-
-UNREAD = "check that what you use can search the language and the script of your notes"
-"""What to do where nothing is found."""
-INTERRUPTED = Refusal("the search was broken off", "run it again to prove it")
+INTERRUPTED = Blocker("interrupted", remedy="search_again")
+DRAWN = frozenset({"label_queries", "draw_more", "draw"})
+"""Remedies that are labels of queries drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +106,7 @@ def find_blocker(
     chosen: ContenderScores,
     finders: Iterable[ContenderScores],
     doubt: Callable[[Floats], float],
-) -> Refusal | None:
+) -> Blocker | None:
     """Why the labels cannot carry a ship; None where nothing speaks against it.
 
     Parameters
@@ -136,56 +125,51 @@ def find_blocker(
     )
 
 
-def some_chosen(dataset: Dataset) -> Refusal | None:
+def some_chosen(dataset: Dataset) -> Blocker | None:
     """That not all labelled queries were drawn, where the data set says so, of all or of each."""
     drawn, labelled = len(dataset.drawn), len(dataset.qrels)
     if not drawn or drawn == labelled:
         return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
-    reason = f"only {drawn} of the {labelled} labelled queries were drawn at random"
-    return Refusal(reason, "label more queries that are drawn at random or from a log", wants_queries=True)
+    return Blocker("some_chosen", {"drawn": drawn, "labelled": labelled}, "draw_more")
 
 
-def chosen_queries(sampled: str) -> Refusal | None:
+def chosen_queries(sampled: str) -> Blocker | None:
     """That the queries were chosen, where the data set says so."""
     if not sampled or sampled in FAIR:
         return None
-    reason = f"the labelled queries do not stand for the others ({SAMPLED[sampled]})"
-    return Refusal(reason, "label queries that are drawn at random or from a log", wants_queries=True)
+    return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")
 
 
-def _nothing(metric: Measure, current: ContenderScores) -> Refusal | None:
+def _nothing(metric: Measure, current: ContenderScores) -> Blocker | None:
     """That the current one finds nothing relevant at all: it may not be able to read these texts."""
     if not len(current.found) or current.found.any():
         return None
-    reason = (
-        f"your {current.label} finds no relevant entry in the first {metric.cutoff or CUTOFF} of any of the "
-        f"{len(current.found)} labelled queries"
-    )
-    return Refusal(reason, UNREAD)
+    facts: dict[str, Fact] = {
+        "current": current.label,
+        "cutoff": metric.cutoff or CUTOFF,
+        "queries": len(current.found),
+    }
+    return Blocker("nothing_found", facts, "check_language")
 
 
-def _flat(current: ContenderScores, chosen: ContenderScores) -> Refusal | None:
+def _flat(current: ContenderScores, chosen: ContenderScores) -> Blocker | None:
     """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
     std, other = float(current.values.std()), float(chosen.values.std())
     if std >= MIN_SD_RATIO * other:
         return None
-    reason = (
-        f"on the labelled queries the scores of your {current.label} spread over {std:.2f} and those of the other "
-        f"over {other:.2f}, as if they were chosen for failing"
-    )
-    return Refusal(reason, 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random')
+    return Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
 
 
 def pool_misses_current(
     pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
-) -> Refusal | None:
+) -> Blocker | None:
     """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
     if pool is None or pool.complete:
         return None
     covered = current in pool.contenders or _finds(current, config) <= _pooled(pool)
     if covered and pool.depth >= (metric.cutoff or CUTOFF):
         return None
-    return Refusal(f"{pool} alone was judged", _judge(metric, current, chosen))
+    return Blocker("pool_misses", {"pool": str(pool), **_both(metric, current, chosen)}, "judge_both")
 
 
 def _unjudged(
@@ -194,22 +178,18 @@ def _unjudged(
     current: ContenderScores,
     chosen: ContenderScores,
     doubt: Callable[[Floats], float],
-) -> Refusal | None:
+) -> Blocker | None:
     """That the gain is gone where entries that were not judged are taken out."""
     if not current.negatives or dataset.complete:
         return None
-    if doubt(chosen.bare - current.bare) <= (
-        MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
-    ):
+    most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
+    if doubt(chosen.bare - current.bare) <= most:
         return None
-    reason = (
-        f"it does not hold among judged entries ({current.judged.mean():.0%} of the first places of your "
-        f"{current.label} are judged, and {chosen.judged.mean():.0%} of the other's)"
-    )
-    return Refusal(reason, _judge(metric, current.label, chosen.label))
+    shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
+    return Blocker("unjudged_gain", {**_both(metric, current.label, chosen.label), **shares}, "judge_both")
 
 
-def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[ContenderScores]) -> Refusal | None:
+def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[ContenderScores]) -> Blocker | None:
     """That every relevant entry is among the first places of one list, and not of the current one's."""
     some = current.relevant > 0
     count = int(current.relevant.sum())
@@ -217,16 +197,18 @@ def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[Conte
         return None
     for finder in finders:
         if (finder.found[some] == 1).all():
-            first = f"the first {metric.cutoff or CUTOFF} of {finder.label}"
-            reason = f"all {count} relevant entries are among {first}, as if nothing else was judged"
-            return Refusal(
-                reason, f'say what was ("pool" in dataset.json), or {_judge(metric, current.label, finder.label)}'
-            )
+            facts: dict[str, Fact] = {
+                "count": count,
+                "finder": finder.label,
+                **_both(metric, current.label, finder.label),
+            }
+            return Blocker("one_list", facts, "say_the_pool")
     return None
 
 
-def _judge(metric: Measure, current: str, other: str) -> str:
-    return f"judge the first {metric.cutoff or CUTOFF} of your {current} and of {other}"
+def _both(metric: Measure, current: str, other: str) -> dict[str, Fact]:
+    """Whose first places are to be judged."""
+    return {"cutoff": metric.cutoff or CUTOFF, "current": current, "other": other}
 
 
 def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:

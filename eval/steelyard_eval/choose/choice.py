@@ -19,7 +19,7 @@ from steelyard_eval.candidates.restriction import NONE, Restriction
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.candidates.written import round_weights
 from steelyard_eval.choose.answer import answer_of
-from steelyard_eval.choose.blockers import INTERRUPTED, UNREAD, ContenderScores, Refusal, find_blocker
+from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_from_pairs, decide_with_public_prior
 from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT, GainPrior, gain_prior_over
 from steelyard_eval.choose.leaderboard import Board, leaderboard
@@ -37,6 +37,8 @@ from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.wording import named
 from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Blocker, Said
 
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
@@ -199,7 +201,7 @@ class Choice:
         label, asked = self.current.label, self.labelled
         return advise(label, config, self.limit, model, dataset.sha256, asked, pairs, facts)
 
-    def _blocker(self, candidate: int) -> Refusal | None:
+    def _blocker(self, candidate: int) -> Blocker | None:
         """Why a candidate cannot ship, whatever the figures say."""
         if not self.candidates.complete:
             return INTERRUPTED
@@ -290,7 +292,7 @@ class Choice:
             keeps = self.decision.verdict == "keep"
             if keeps and not any(place.values[self.metric].any() for place in self.board.places):
                 told = f"Keep {name_of(label)}: nothing that was tried finds a relevant entry for any query."
-                conclusion = replace(conclusion, sentence=told, steps=(Step(UNREAD),))
+                conclusion = replace(conclusion, sentence=told, steps=(Step(say(Said("check_language"))),))
         cost = self.restriction_cost
         return conclusion if cost is None else cost.beside(conclusion, self.decision.verdict)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from steelyard_eval.choose.blockers import Refusal
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
 from steelyard_eval.decide.provenance import promised
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Blocker, Said
 
 
-def told(refusal: Refusal) -> RefusalRecord:
-    """A refusal, for a document."""
-    return {"reason": refusal.reason, "remedy": refusal.remedy}
+def told(blocker: Blocker) -> RefusalRecord:
+    """A blocker, for a document."""
+    return {"reason": say(blocker), "remedy": say(Said(blocker.remedy, blocker.facts))}
 
 
 def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
@@ -19,7 +20,7 @@ def decided(decision: Decision, metric: str, queries: int, stated: bool) -> Deci
         "verdict": decision.verdict,
         "promise": promised(decision.gain, metric, queries),
         "promise_stated": stated,
-        "refusal": None if decision.refusal is None else told(decision.refusal),
+        "refusal": None if decision.blocker is None else told(decision.blocker),
         "bound": decision.bound,
         "labels_needed": decision.more,
     }

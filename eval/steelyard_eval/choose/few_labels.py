@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.choose.blockers import Refusal, chosen_queries
+from steelyard_eval.choose.blockers import chosen_queries
 from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_gain
 from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains, posterior
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT, MINILM, PublicGains, PublicTable, class_of
@@ -29,10 +29,9 @@ from steelyard_eval.choose.rule import (
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.measures.spread import Matrix, spread
+from steelyard_eval.result.structs import Blocker
 
-TOO_FEW = Refusal(
-    f"fewer than {FEWEST} labelled queries do not carry a ship", "label more queries", wants_queries=True
-)
+TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
 MIN_QUERIES_WITH_LOG = 15
 """Labelled questions from which on they decide together with a log."""
 LEAD_SD_CONTENDERS = 0.5
@@ -157,8 +156,8 @@ def decide_with_public_prior(
     if scored.second is not None and decision.verdict != "keep":
         return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
     if decision.verdict == "ship" and labelled < FEWEST:
-        decision = replace(decision, verdict="try", refusal=decision.refusal or TOO_FEW)
-    proven = decision.verdict == "ship" or (decision.refusal is not None and decision.more is None)
+        decision = replace(decision, verdict="try", blocker=decision.blocker or TOO_FEW)
+    proven = decision.verdict == "ship" or (decision.blocker is not None and decision.more is None)
     if few is None or (proven and labelled >= FEWEST):
         return decision, False
     top = few.leader(scored, decision.candidate) if labelled else few.stands
@@ -183,7 +182,7 @@ def decide_from_pairs(
         return keep_decision(scored)
     gain = expected_gain(scored.metric[row].astype(np.float64), scored.units, prior)
     attempt = try_decision(scored, gates, row, decision, gain)
-    return replace(attempt, refusal=attempt.refusal or chosen_queries("duel"))
+    return replace(attempt, blocker=attempt.blocker or chosen_queries("duel"))
 
 
 def _gains_of_leader(scored: Scored, few: FewLabelCandidates, seed: int) -> Floats:

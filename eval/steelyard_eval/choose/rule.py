@@ -16,13 +16,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.choose.blockers import Refusal
 from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_gain
 from steelyard_eval.choose.posterior import Posterior
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.provenance import FOLDS
 from steelyard_eval.measures.spread import LEAST, spread
+from steelyard_eval.result.structs import Blocker
 
 BOUND_CONFIDENCE = 0.95
 """Of the bound on what any candidate could gain."""
@@ -71,7 +71,7 @@ class Decision:
     more : int or None
         Labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
         seems, under keep to halve the bound. None under ship.
-    refusal : Refusal or None
+    blocker : Blocker or None
         Under try, why no figures could make it ship.
     """
 
@@ -80,7 +80,7 @@ class Decision:
     gain: Gain
     bound: float
     more: int | None
-    refusal: Refusal | None = None
+    blocker: Blocker | None = None
 
 
 def decide(
@@ -89,7 +89,7 @@ def decide(
     seed: int = 0,
     exact: Callable[[int], Floats] | None = None,
     prior: GainPrior = OVER_FUSION,
-    find_blocker: Callable[[int], Refusal | None] = lambda candidate: None,
+    find_blocker: Callable[[int], Blocker | None] = lambda candidate: None,
 ) -> Decision:
     """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
 
@@ -107,8 +107,8 @@ def decide(
     if gainful and passing.any() and (not gates.require_cv_gain or shrinkage_factor(gains, scored.units) > 0):
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
         if shrinkage_factor(row(chosen), scored.units) > 0:
-            refusal = find_blocker(chosen)
-            return Decision("try" if refusal else "ship", chosen, expected, bound(scored), None, refusal)
+            blocker = find_blocker(chosen)
+            return Decision("try" if blocker else "ship", chosen, expected, bound(scored), None, blocker)
     top = best(composite)
     if gainful and top is not None and max(composite.p_loss()[top], metric.p_loss()[top]) <= MAX_P_LOSS_TO_TRY:
         more = queries_to_prove(scored, gates, top)

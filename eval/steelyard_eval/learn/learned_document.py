@@ -75,10 +75,11 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
 
 
 def _refusal(decision: LogDecision) -> RefusalRecord | None:
-    refusal = None if decision.recommended is None else decision.recommended.decision.refusal
+    blocker = None if decision.recommended is None else decision.recommended.decision.blocker
     if decision.case.listless and decision.recommended is None:
         refusal = unlisted(decision.case)
-    return None if refusal is None else told(refusal)
+        return {"reason": refusal.reason, "remedy": refusal.remedy}
+    return None if blocker is None else told(blocker)
 
 
 def _decided(decision: LogDecision) -> DecidedDocument:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.choose.blockers import Refusal
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
 from steelyard_eval.common.answer import Conclusion, Step, name_of
@@ -22,6 +22,14 @@ WANTED = 30
 """Labelled queries that are asked for, where the log has so many."""
 SURE = 2.0
 """Errors by which labels contradict acts."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing can be said, and what would help."""
+
+    reason: str
+    remedy: str
 
 
 def ask(case: LogCase, purpose: str = "") -> Step:

@@ -5,13 +5,14 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
-from steelyard_eval.choose.blockers import ContenderScores, Refusal, find_blocker
+from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.drawn import by_drawn
 from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
 from steelyard_eval.choose.rule import ALL_FAMILIES, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
+from steelyard_eval.result.structs import Blocker
 
 METRIC = Measure("nDCG", 10)
 
@@ -31,7 +32,7 @@ def side(label, values, found=0.5, judged=0.5, bare=None, negatives=False):
 
 def refused(dataset, current, chosen, finders=(), doubt=0.0):
     found = find_blocker(dataset, METRIC, current, chosen, finders, lambda gain: doubt)
-    return found.reason if found else None
+    return found and (found.key, found.facts)
 
 
 WIDE = np.tile([0.0, 1.0], 10)
@@ -41,7 +42,7 @@ WIDE = np.tile([0.0, 1.0], 10)
 def test_queries_that_were_chosen_ship_nothing_and_those_drawn_fairly_do():
     sides = side("mine", WIDE), side("other", WIDE)
     for sampled in ("failing", "duel", "by hand"):
-        assert "do not stand for the others" in refused(load(sampled=sampled, pool="complete"), *sides)
+        assert refused(load(sampled=sampled, pool="complete"), *sides)[0] == "chosen_queries"
     for sampled in ("all", "random", "log"):
         assert refused(load(sampled=sampled, pool="complete"), *sides) is None
 
@@ -90,7 +91,7 @@ def test_each_pool_has_to_hold_what_the_current_one_finds():
     batches = [{"sampled": "random", "labels": ids, "pool": pool} for ids, pool in zip(labels, pools, strict=True)]
     data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
     sides = side("mine", WIDE), side("other", WIDE)
-    assert "first 10 of other" in refused(by_drawn(data), *sides)
+    assert refused(by_drawn(data), *sides)[0] == "pool_misses"
     batches[1]["pool"] = pools[0]
     data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
     assert refused(by_drawn(data), *sides) is None
@@ -117,7 +118,8 @@ def test_provenance_that_cannot_be_read_is_a_fault(wrong):
 
 def test_scores_that_hardly_spread_are_a_trace_only_where_nothing_is_said():
     low = side("mine", np.tile([0.0, 0.2], 10))  # 0.1, and the other has 0.5
-    assert "spread over 0.10" in refused(load(), low, side("other", WIDE))
+    key, facts = refused(load(), low, side("other", WIDE))
+    assert (key, facts["spread"], facts["wider"]) == ("flat", pytest.approx(0.1), 0.5)
     assert refused(load(sampled="random"), low, side("other", WIDE)) is None
 
 
@@ -128,15 +130,16 @@ def test_a_pool_has_to_hold_what_the_current_one_finds_to_the_depth_of_the_metri
         return load(sampled="random", pool={"contenders": names, "depth": depth})
 
     assert refused(of(["mine", "other"]), *sides) is None
-    assert "the first 10 of other alone was judged" in refused(of(["other"]), *sides)
-    assert "the first 5 of mine" in refused(of(["mine"], 5), *sides)
+    assert refused(of(["other"]), *sides)[0] == "pool_misses"
+    assert refused(of(["mine"], 5), *sides)[0] == "pool_misses"
 
 
 def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
     sides = side("mine", WIDE, judged=0.3, negatives=True), side("other", WIDE, judged=0.9, negatives=True)
     stated = load(sampled="random", pool={"contenders": ["mine"], "depth": 10})
 
-    assert "30% of the first places of your mine" in refused(stated, *sides, doubt=0.51)
+    key, facts = refused(stated, *sides, doubt=0.51)
+    assert (key, facts["judged"]) == ("unjudged_gain", pytest.approx(0.3))
     assert refused(stated, *sides, doubt=0.5) is None
     assert refused(load(sampled="random", pool="complete"), *sides, doubt=1.0) is None
     assert refused(stated, side("mine", WIDE), side("other", WIDE), doubt=1.0) is None  # only positive labels
@@ -144,7 +147,7 @@ def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
 
 def test_a_gain_among_judged_entries_has_to_be_surer_where_no_pool_is_stated():
     sides = side("mine", WIDE, negatives=True), side("other", WIDE, negatives=True)
-    assert "it does not hold among judged entries" in refused(load(), *sides, doubt=0.06)
+    assert refused(load(), *sides, doubt=0.06)[0] == "unjudged_gain"
     assert refused(load(), *sides, doubt=0.05) is None
 
 
@@ -156,7 +159,8 @@ def test_doubt_is_the_tail_of_students_t():
 
 def test_labels_that_are_all_in_one_list_are_a_trace_only_where_no_pool_is_stated():
     sides, engine = (side("mine", WIDE), side("other", WIDE)), side("engine", WIDE, found=1.0)
-    assert "all 40 relevant entries are among the first 10 of engine" in refused(load(), *sides, [engine])
+    key, facts = refused(load(), *sides, [engine])
+    assert (key, facts["count"], facts["finder"]) == ("one_list", 40, "engine")
     assert refused(load(pool="complete"), *sides, [engine]) is None
     assert refused(load(), side("mine", WIDE, found=1.0), sides[1], [engine]) is None
 
@@ -178,9 +182,9 @@ def test_a_promise_is_the_mean_of_a_posterior():
 
 def test_what_is_refused_is_worth_a_try_with_the_reason():
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
-    why = Refusal("labels were chosen", "label others")
+    why = Blocker("too_few", {"fewest": 20}, "label_queries")
     found = decide(Scored.of(metric, metric), ALL_FAMILIES, find_blocker=lambda candidate: why)
-    assert (found.verdict, found.candidate, found.refusal) == ("try", 0, why)
+    assert (found.verdict, found.candidate, found.blocker) == ("try", 0, why)
     assert decide(Scored.of(metric, metric), ALL_FAMILIES).verdict == "ship"
 
 

@@ -257,13 +257,13 @@ def test_below_twenty_labels_nothing_ships(n, verdict):
 
     found, _ = decide_with_public_prior(shipped, own, ALL_FAMILIES, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
-    assert (found.refusal is None) is (verdict == "ship")
+    assert (found.blocker is None) is (verdict == "ship")
     assert decide_with_public_prior(shipped, own, ALL_FAMILIES, None, n)[0].verdict == verdict
 
 
 def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
     own = evidence(0, 0.2, 0.1, 20)
-    refused = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2, more=None, refusal=TOO_FEW)
+    refused = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW)
 
     assert decide_with_public_prior(refused, own, ALL_FAMILIES, TRY, 20) == (refused, False)
 

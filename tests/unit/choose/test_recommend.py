@@ -24,8 +24,8 @@ from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LINE, grid, measured
 from steelyard_eval.candidates.settings import settings
 from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import is_stated, sentence
-from steelyard_eval.choose.blockers import Refusal
 from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
@@ -462,7 +462,7 @@ def test_the_three_sentences():
         "Ship: better than your mine (1 in 50 that it is worse); it takes 100 different "
         "labelled queries to say by how much (60 now)."
     )
-    refused = replace(attempt, refusal=Refusal("the search was broken off", "run it again"))
+    refused = replace(attempt, blocker=blockers.INTERRUPTED)
     assert sentence(refused, "bm25", "nDCG@10") == "Try: not proven, because the search was broken off."
     assert sentence(keep, "echovault", "nDCG@10") == (
         "Keep your echovault: nothing that was tried beats it by more than 0.055 nDCG@10 (95% sure)."
@@ -472,7 +472,7 @@ def test_the_three_sentences():
 def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
     ship = Decision("ship", 3, Gain.of(0.06, 0.02), 0.1, None)
     fewest = [
-        gain_prior_over(config).stated
+        gain_prior_over(config).min_queries_to_report
         for config in (
             find_system("echovault").config(10),
             config_of("bm25"),

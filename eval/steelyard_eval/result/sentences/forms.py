@@ -61,5 +61,6 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "percent": "{:.0%}".format,
     "count": "{:,}".format,
     "names": listed,
+    "hundredths": "{:.2f}".format,
     "strategy": brief,
 }
