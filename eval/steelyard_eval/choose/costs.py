@@ -40,6 +40,7 @@ def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) 
                 lists = (place.config.name, frozenset(place.config.effective.retrievers()))
                 entry.update(latencies(source.space, place.config, queries, TIMED, lists in warm).record())
                 warm.add(lists)
+    if source.space is not None:
         _mark_front(board, records)
     return records
 
@@ -85,10 +86,10 @@ def _mark_front(board: Board, records: list[TimingRecord]) -> None:
     points = {
         row: (
             -float(place.values[board.metric].mean()),
-            *(float(cost or 0) for cost in (entry["p50_ms"], entry["embedding_calls"], _size(entry))),
+            *(float(cost or 0) for cost in (entry.get("p50_ms"), entry["embedding_calls"], _size(entry))),
         )
         for row, (place, entry) in enumerate(zip(board.places, records, strict=True))
-        if "p50_ms" in entry
+        if place.config is not None
     }
     for row, point in points.items():
         records[row]["pareto"] = not any(_dominates(other, point) for other in points.values())

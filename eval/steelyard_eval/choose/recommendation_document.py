@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from steelyard import __version__
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
 from steelyard.retrievers.vector import without_layer
-from steelyard_eval.candidates.free_weights import candidate_of
-from steelyard_eval.candidates.weight_curve import curve_of
+from steelyard_eval.candidates.weight_curve import FreeWeights
 from steelyard_eval.candidates.written import said_of_idle
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.costs import timing
@@ -20,7 +20,7 @@ from steelyard_eval.choose.leaderboard import Place
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.common.configurations import LIMIT
-from steelyard_eval.common.documents.parts import RankingsRecord
+from steelyard_eval.common.documents.parts import CurveRecord, RankingsRecord
 from steelyard_eval.common.documents.results import (
     ChosenRecord,
     ComparedRecord,
@@ -101,11 +101,11 @@ def _chosen(case: Choice) -> ChosenRecord | None:
         return None
     values = case.candidates.values(case.picked, [case.metric])[case.metric]
     known = case.candidates.recorded(case.picked)
-    candidate = candidate_of(known.table, case.picked, known.judgments, case.metric)
+    free = FreeWeights.of(known.table, case.picked, known.judgments, case.metric)
     today, dropped = None, []
     if case.only and case.current.config:
         of = case.candidates.recorded(case.current.config)
-        today = candidate_of(of.table, case.current.config, of.judgments, case.metric)
+        today = FreeWeights.of(of.table, case.current.config, of.judgments, case.metric)
         dropped = [
             change for change in changes(case.current.config.effective, case.picked.strategy) if change.dropped
         ]
@@ -115,9 +115,9 @@ def _chosen(case: Choice) -> ChosenRecord | None:
         "strategy": str(case.picked.effective),
         "depths": depths_read(case.picked),
         "in_sample": estimate(mean_interval(values, case.scored.units.tolist()), len(values)),
-        "plateau": list(candidate.plateau()),
+        "plateau": list(free.plateau()),
         **({"dropped": [str(change) for change in dropped]} if dropped else {}),
-        **curve_of(candidate, today),
+        **_curve(free, today),
     }
 
 
@@ -306,3 +306,12 @@ def model_labels_note(case: Choice) -> str:
         else "they are unrelated to your labels of these queries, and were not used"
     )
     return f"labels of a model on {count}: {case.model.sentence} By queries, {used}."
+
+
+def _curve(free: FreeWeights, today: FreeWeights | None) -> CurveRecord:
+    """The curve of its first weight."""
+    for table in free.table(today):
+        axis = {name: table.facts[name] for name in ("signal", "others", "chosen", "current")}
+        steps = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        return cast("CurveRecord", {"curve": steps, "axis": axis})
+    return {"curve": [], "axis": None}

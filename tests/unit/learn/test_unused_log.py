@@ -17,7 +17,7 @@ def decision(logged, second=None, listless=False, few=0):
     cells = SimpleNamespace(queries=np.arange(len(logged)))
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
     case = SimpleNamespace(queries=logged, cells=cells, log=log, listless=listless)
-    made = None if few else SimpleNamespace(second=second, evidence=SimpleNamespace(share=0.0))
+    made = None if few else SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
     labelled = () if few else LABELLED
     return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
 
