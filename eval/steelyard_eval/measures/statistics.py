@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.measures.spread import Spread, by_unit, spread
+from steelyard_eval.result import structs
+from steelyard_eval.result.structs import Paired, Said, Verdict
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
 ALPHA = 0.05
 MARGIN = 0.02
-TOO_FEW = "too few queries to tell"
 UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
@@ -54,48 +55,6 @@ class Interval:
 def normal_interval(mean: float, error: float) -> Interval:
     """The 95% interval of a mean whose standard error is known: 1.96 errors on either side."""
     return Interval(mean, mean - 1.96 * error, mean + 1.96 * error)
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """The comparison of a challenger with a baseline on the same queries; differences are challenger - baseline.
-
-    Attributes
-    ----------
-    delta, low, high : float
-        Mean difference over queries and its 95% interval.
-    p, p_holm : float
-        Two-sided sign-flip p-value, alone and corrected for all challengers of the comparison.
-    wins, ties, losses : int
-        Numbers of queries; a tie is a difference within 1e-12.
-    mde : float or None
-        Smallest difference detected with 80% power at two-sided 5%. None with fewer than two units.
-    queries_needed : int or None
-        Queries that detect `delta` with that power. None when delta is 0, with fewer than two units, and where it
-        would be more than `LABELLED_AT_MOST`.
-    verdict : str
-        better, worse, no difference, or that the queries are `TOO_FEW`; see `verdict`.
-    why : str
-        Why a difference is not told whose interval is without 0, or whose p is below 0.05; else empty.
-    """
-
-    delta: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    wins: int
-    ties: int
-    losses: int
-    mde: float | None
-    queries_needed: int | None
-    verdict: str
-    why: str = ""
-
-    @property
-    def interval(self) -> Interval:
-        """The mean difference with its interval."""
-        return Interval(self.delta, self.low, self.high)
 
 
 def _codes(groups: Sequence[object] | None, size: int) -> Indices:
@@ -228,7 +187,8 @@ def compare_paired(
 ) -> Paired:
     """Compare the values of two systems query by query; `p_holm` equals `p`.
 
-    The interval is `difference_interval` of the differences. The test flips the signs of the differences, or of
+    The interval is `difference_interval` of the differences, and `worse` of the same distribution. The
+    test flips the signs of the differences, or of
     whole groups, and is exact when there are at most `draws` sign patterns
     (Smucker, Allan & Carterette, CIKM 2007).
 
@@ -257,10 +217,21 @@ def compare_paired(
     interval = _difference(difference, unit, 1 - ALPHA)
     p = _flip_p(by_unit(difference, unit)[0], draws, np.random.default_rng([seed, 1]))
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
-    mde, needed = _power(spread(difference, unit))
-    ties = difference.size - wins - losses
-    paired = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
+    found = spread(difference, unit)
+    detectable, needed = _power(found)
+    low, high = interval.stated(-1.0)
+    paired = Paired(
+        structs.Interval(interval.mean, low, high), "open", p, p, wins, difference.size - wins - losses, losses,
+        worse=_worse(interval, found.units), detectable=detectable, needed=needed,
+    )  # fmt: skip
     return _told(paired, margin, 1)
+
+
+def _worse(interval: Interval, units: int) -> float | None:
+    """The probability of a loss by the distribution of the interval; None where nothing varies."""
+    degrees = max(units - 1, 1)
+    error = (interval.high - interval.low) / 2 / float(stdtrit(degrees, 1 - ALPHA / 2))
+    return float(stdtr(degrees, -interval.mean / error)) if error > 0 else None
 
 
 def _power(found: Spread) -> tuple[float | None, int | None]:
@@ -279,30 +250,34 @@ def _power(found: Spread) -> tuple[float | None, int | None]:
     return detectable, needed if needed <= LABELLED_AT_MOST else None
 
 
-def verdict(comparison: Paired, margin: float = MARGIN) -> str:
-    """Return better or worse where p_holm < 0.05 and 0 is outside the interval; no difference within +-margin.
+def verdict(paired: Paired, margin: float = MARGIN) -> Verdict:
+    """Return better or worse where p_holm < 0.05 and 0 is outside the interval; the same within +-margin.
 
     For everything else the queries are too few, and so they are on a single unit, whose interval is a point. The
     test alone calls too much better where differences are few and skewed (`make coverage`).
     """
-    if comparison.p_holm < ALPHA and (comparison.low > 0 or comparison.high < 0):
-        return "better" if comparison.delta > 0 else "worse"
-    inside = -margin <= comparison.low and comparison.high <= margin
-    return "no difference" if inside and comparison.mde is not None else TOO_FEW
+    if paired.p_holm < ALPHA and _apart(paired.gain):
+        return "better" if paired.gain.mean > 0 else "worse"
+    low, high = paired.gain.low, paired.gain.high
+    return "same" if low is not None and high is not None and -margin <= low and high <= margin else "open"
+
+
+def _apart(gain: structs.Interval) -> bool:
+    """Whether 0 lies outside the interval."""
+    return gain.low is not None and gain.high is not None and (gain.low > 0 or gain.high < 0)
 
 
 def _told(paired: Paired, margin: float, count: int) -> Paired:
     """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
-    told, why = verdict(paired, margin), ""
-    if told == TOO_FEW and paired.mde is not None:
-        counts = f"with {count} tried, its p of {paired.p:.3f} counts as {paired.p_holm:.3f} (Holm's correction)"
-        counts = counts if count > 1 else f"its p is {paired.p:.3f}"
+    told, why = verdict(paired, margin), None
+    if told == "open" and paired.detectable is not None:
+        facts: dict[str, structs.Fact] = {"least": ALPHA}
+        facts |= {"tried": count, "p": paired.p, "p_holm": paired.p_holm} if count > 1 else {"alone": paired.p}
         if paired.p_holm < ALPHA:
-            why = f"{counts}, but the interval holds 0, too"
-        elif paired.low > 0 or paired.high < 0:
-            alone = "; interval and odds are of it alone" if count > 1 else ""
-            why = f"{counts}, and {ALPHA} or more proves nothing{alone}"
-    return replace(paired, verdict=told, why=why)
+            why = Said("why_interval", facts)
+        elif _apart(paired.gain):
+            why = Said("why_p", facts)
+    return structs.replace(paired, verdict=told, why=why)
 
 
 def compare_all(
@@ -324,7 +299,9 @@ def compare_all(
         for name, values in challengers.items()
     }
     corrected = holm([c.p for c in alone.values()])
-    joint = {name: replace(c, p_holm=float(p)) for (name, c), p in zip(alone.items(), corrected, strict=True)}
+    joint = {
+        name: structs.replace(c, p_holm=float(p)) for (name, c), p in zip(alone.items(), corrected, strict=True)
+    }
     return {name: _told(c, margin, len(joint)) for name, c in joint.items()}
 
 

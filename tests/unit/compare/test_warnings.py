@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 
 import steelyard_eval as sy
 from steelyard.base import extras
@@ -18,7 +19,6 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.proposed_groups import propose_groups
-from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.provenance import vouched

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.stats
+from steelyard_eval.compare.compared_answer import answer
 
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
-from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import (
     NO_GAIN,
