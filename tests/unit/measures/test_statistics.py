@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard_eval.measures.statistics import (
-    TOO_FEW,
     Interval,
     _coins,
     _told,
@@ -23,6 +21,8 @@ from steelyard_eval.measures.statistics import (
     mean_interval,
     verdict,
 )
+from steelyard_eval.result import structs
+from steelyard_eval.result.structs import Said, replace
 
 # In 2**-20ths, so that sums are exact: scipy counts ties with the mean without tolerance.
 SKEWED = np.round(np.random.default_rng(7).beta(0.4, 1.6, size=60) * 2**20) / 2**20
@@ -65,7 +65,7 @@ def test_the_more_queries_differ_the_less_an_unseen_one_counts():
     found = difference_interval([0.5, -0.5, 0.5, -0.5])
     assert found.high == pytest.approx(3.182446 * math.sqrt((1 + 0.4225 / math.sqrt(5)) / 12), rel=1e-6)
     assert difference_interval(SKEWED).high == pytest.approx(mean_interval(SKEWED).high, rel=5e-3)
-    assert compare_paired(SKEWED, np.zeros(60)).high == difference_interval(SKEWED).high
+    assert compare_paired(SKEWED, np.zeros(60)).gain.high == difference_interval(SKEWED).high
 
 
 def test_groups_that_differ_are_counted():
@@ -184,20 +184,20 @@ def test_sampled_test_keeps_its_level():
 def test_wins_ties_and_losses_count_queries():
     found = compare_paired([0.5, 0.3 + 1e-13, 0.2, 0.9], [0.1, 0.3, 0.4, 0.8], ["a", "a", "b", "b"])
     assert (found.wins, found.ties, found.losses) == (2, 1, 1)
-    assert found.delta == pytest.approx(0.3 / 4)
+    assert found.gain.mean == pytest.approx(0.3 / 4)
 
 
 def test_smallest_effect_and_queries_needed():
     # Differences -1, 0, 1, 2: mean 0.5, sd sqrt(5/3), z sum 1.959964 + 0.841621 = 2.801585.
     found = compare_paired([-1, 0, 1, 2], [0, 0, 0, 0])
-    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
-    assert found.queries_needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
+    assert found.detectable == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
 
 
 def test_a_number_of_queries_that_nobody_labels_is_not_told():
     # Differences -1, 0, 1, 2, whose mean is 0.5, less 0.499 and 0.48: 13.08 / 0.001**2 is 13 million.
-    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.499, np.zeros(4)).queries_needed is None
-    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).queries_needed == math.ceil(
+    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.499, np.zeros(4)).needed is None
+    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).needed == math.ceil(
         2.801585**2 * (5 / 3) / 0.02**2
     )
 
@@ -205,20 +205,20 @@ def test_a_number_of_queries_that_nobody_labels_is_not_told():
 def test_one_query_is_enough_for_an_effect_far_above_its_spread():
     # sd 0.01 / sqrt(2) around 0.5: (2.801585 * 0.00707 / 0.5)**2 is far below 1, and no number of queries is.
     found = compare_paired([0.495, 0.505], [0, 0])
-    assert found.queries_needed == 1
+    assert found.needed == 1
 
 
 def test_power_counts_groups():
     # Each difference twice in a group: the same units, twice the queries.
     found = compare_paired(np.repeat([-1, 0, 1, 2], 2), np.zeros(8), list("aabbccdd"))
-    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
-    assert found.queries_needed == 106
+    assert found.detectable == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.needed == 106
 
 
 def test_detectable_effect_is_detected_four_times_in_five():
     rng = np.random.default_rng(5)
     pilot = rng.normal(size=50)
-    effect = compare_paired((pilot - pilot.mean()) / pilot.std(ddof=1), np.zeros(50)).mde  # for sd 1
+    effect = compare_paired((pilot - pilot.mean()) / pilot.std(ddof=1), np.zeros(50)).detectable  # for sd 1
     samples = rng.normal(effect, 1.0, size=(300, 50))
     found = sum(compare_paired(row, np.zeros(50), draws=499).p <= 0.05 for row in samples)
     assert 216 <= found <= 264  # 240 expected, binomial sd 6.9
@@ -227,14 +227,14 @@ def test_detectable_effect_is_detected_four_times_in_five():
 def test_equal_systems_do_not_differ():
     many = np.tile(SKEWED, 2)
     found = compare_paired(many, many)
-    assert (found.delta, found.low, found.p, found.ties) == (0, -found.high, 1, 120)
-    assert (found.mde, found.queries_needed, found.verdict) == (0, None, "no difference")
+    assert (found.gain.mean, found.gain.low, found.p, found.ties) == (0, -found.gain.high, 1, 120)
+    assert (found.detectable, found.needed, found.verdict) == (0, None, "same")
 
 
 def test_one_unit_resolves_nothing():
     found = compare_paired([0.5, 0.5], [0.5, 0.49], ["a", "a"])
-    assert (found.low, found.high, found.p) == (found.delta, found.delta, 1)
-    assert (found.mde, found.queries_needed, found.verdict) == (None, None, TOO_FEW)
+    assert (found.gain.low, found.gain.high, found.p) == (None, None, 1)
+    assert (found.detectable, found.needed, found.verdict) == (None, None, "open")
 
 
 def test_verdicts():
@@ -242,15 +242,17 @@ def test_verdicts():
     cases = [
         ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.049}, "better"),
         ({"delta": -0.1, "low": -0.2, "high": -0.02, "p_holm": 0.01}, "worse"),
-        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, TOO_FEW),
-        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, TOO_FEW),
-        ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "no difference"),
-        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, TOO_FEW),
+        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, "open"),
+        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, "open"),
+        ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "same"),
+        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, "open"),
         ({"delta": 0.01, "low": 0.005, "high": 0.015, "p_holm": 0.01}, "better"),  # small, but there
     ]
     for fields, expected in cases:
-        assert verdict(replace(base, **fields)) == expected
-    assert verdict(replace(base, delta=0.0, low=-0.03, high=0.03, p_holm=0.9), margin=0.03) == "no difference"
+        p_holm = fields.pop("p_holm")
+        gain = structs.Interval(fields["delta"], fields["low"], fields["high"])
+        assert verdict(replace(base, gain=gain, p_holm=p_holm)) == expected
+    assert verdict(replace(base, gain=structs.Interval(0.0, -0.03, 0.03), p_holm=0.9), margin=0.03) == "same"
 
 
 def test_holm_on_the_textbook_example():
@@ -290,7 +292,7 @@ def test_correction_can_take_a_verdict_back():
     wins = np.array([0.2, 0.3, 0.25, 0.4, 0.35, 0.3])
     found = compare_all({"good": wins, "copy": wins}, np.zeros(6))
     assert compare_paired(wins, np.zeros(6)).verdict == "better"
-    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, TOO_FEW)] * 2
+    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, "open")] * 2
 
 
 def test_same_seed_same_bytes():
@@ -310,9 +312,8 @@ def test_a_difference_that_holm_leaves_open_says_why():
     one = [0.5, 0.6, 0.4, 0.5, 0.6, 0.4]
     found = compare_all({"a": one, "b": one}, [0.0] * 6)["a"]
 
-    assert (found.verdict, found.low > 0) == (TOO_FEW, True)
-    counts = "with 2 tried, its p of 0.031 counts as 0.062 (Holm's correction)"
-    assert found.why == f"{counts}, and 0.05 or more proves nothing; interval and odds are of it alone"
-    assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""
-    across = _told(replace(found, low=-0.001, p=0.04, p_holm=0.04), 0.02, 1)
-    assert across.why == "its p is 0.040, but the interval holds 0, too"
+    assert (found.verdict, found.gain.low > 0) == ("open", True)
+    assert found.why == Said("why_p", {"least": 0.05, "tried": 2, "p": 2 / 64, "p_holm": 4 / 64})
+    assert compare_all({"a": one}, [0.0] * 6)["a"].why is None
+    across = _told(replace(found, gain=structs.Interval(0.5, -0.001, 1), p=0.04, p_holm=0.04), 0.02, 1)
+    assert across.why == Said("why_interval", {"least": 0.05, "alone": 0.04})

@@ -93,6 +93,6 @@ SENTENCES: dict[str, str] = {
     **LISTS,
     **VALUES,
     "why_interval": f"{_COUNTS}, but the interval holds 0, too",
-    "why_p": f"{_COUNTS}, and {{least}} or more proves nothing<<; interval and odds are of it alone ({{tried}} tried)>>",
+    "why_p": f"{_COUNTS}, and {{least}} or more proves nothing<<?tried:; interval and odds are of it alone>>",
     **STEPS,
 }
