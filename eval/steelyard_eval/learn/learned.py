@@ -14,7 +14,6 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.chosen_weights import ChosenWeights
 from steelyard_eval.common.answer import Conclusion, name_of
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.renderers import drawn
@@ -26,6 +25,7 @@ from steelyard_eval.decide.steps import to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase, prepare
+from steelyard_eval.learn.chosen_weights import ChosenWeights
 from steelyard_eval.learn.decided import LogDecision, decided
 from steelyard_eval.learn.learned_document import document
 from steelyard_eval.learn.learned_sentence import ask

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.base.arrays import Ints
-from steelyard_eval.choose.decision_document import decided, told
+from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.documents.learn import (
     ActsRecord,
     ClientsRecord,
@@ -18,6 +18,7 @@ from steelyard_eval.common.documents.learn import (
     ViewRecord,
 )
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
+from steelyard_eval.decide.provenance import promised
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.decided import LogDecision
@@ -25,6 +26,8 @@ from steelyard_eval.learn.follows import follows
 from steelyard_eval.learn.gains import STRENGTHS
 from steelyard_eval.learn.learned_sentence import answer, contradiction, evidence, unlisted
 from steelyard_eval.learn.tally import sums
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Blocker, Said
 
 MOST_DUELS = 4
 """Interleaved rankings that are told of, all of them together being one."""
@@ -172,3 +175,20 @@ def _effective(case: LogCase) -> float:
     """How many equally frequent queries the searches are worth: (sum of shows)^2 over the sum of their squares."""
     shows = sums(case.cells.query, case.cells.shown)
     return float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
+
+
+def told(blocker: Blocker) -> RefusalRecord:
+    """A blocker, for a document."""
+    return {"reason": say(blocker), "remedy": say(Said(blocker.remedy, blocker.facts))}
+
+
+def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
+    """The part of a document that is the decision; `stated` says whether its gain is printed."""
+    return {
+        "verdict": decision.verdict,
+        "promise": promised(decision.gain, metric, queries),
+        "promise_stated": stated,
+        "refusal": None if decision.blocker is None else told(decision.blocker),
+        "bound": decision.bound,
+        "labels_needed": decision.more,
+    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
 from steelyard_eval.common.answer import Conclusion, Step, name_of
@@ -17,6 +19,8 @@ from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.follows import Follows, warning
 from steelyard_eval.learn.interleaving import Duel
 from steelyard_eval.measures.paired import exact_interval
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Answer
 
 WANTED = 30
 """Labelled queries that are asked for, where the log has so many."""
@@ -43,7 +47,7 @@ def answer(decision: LogDecision) -> Conclusion:
     """What to do: by labels where they decide, else what acts suggest."""
     case = decision.case
     if decision.recommended is not None:
-        return decision.recommended.answer
+        return _concluded(answer_of(decision.recommended))
     today = name_of(case.label)
     if case.listless:
         refusal = unlisted(case)
@@ -58,6 +62,11 @@ def answer(decision: LogDecision) -> Conclusion:
     told = f"Try: acts in {seen} say {gain:+.3f} nDCG@10 over {today}, and may follow something else than worth."
     steps = to_do("try", ask(case, ", and they decide"), case.space.dataset, case.space.model)
     return Conclusion(told, (*steps, _turns(decision)), named(decision.config(decision.candidate)))
+
+
+def _concluded(made: Answer) -> Conclusion:
+    steps = tuple(Step(say(step), shlex.join(step.command)) for step in made.steps)
+    return Conclusion(say(made), steps, made.formula, " ".join(map(say, made.because)))
 
 
 def _preferred(decision: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:

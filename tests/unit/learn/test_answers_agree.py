@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.stats
+from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.compare.comparison_document import tested as rows_of
 
 from steelyard_eval.choose.answer import sentence
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
-from steelyard_eval.compare.compared_answer import answer
-from steelyard_eval.compare.comparison_document import tested as rows_of
 from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.learn import learned_sentence
-from steelyard_eval.measures.paired import Interval, difference_interval, paired
+from steelyard_eval.measures.paired import Estimate, difference_interval, paired
 from steelyard_eval.result.structs import Blocker
 
 RESULTS = 2_000  # of each of the five commands
@@ -64,7 +64,7 @@ def of_gate(rng):
 def of_compare(rng):
     values, _ = differences(rng)
     own = paired({"mine": 0.5 + values / 2}, np.full(len(values), 0.5))["mine"]
-    gain = Gain.within(Interval(own.gain.mean, own.gain.low, own.gain.high), len(values))
+    gain = Gain.within(Estimate(own.gain.mean, own.gain.low, own.gain.high), len(values))
     (row,) = rows_of({"mine": own}, "bm25", "nDCG@10")
     shown = [{"label": "mine", "strategy": "rrf(fts, bm25)"}]
     record = {"primary": "nDCG@10", "baseline": "bm25", "comparisons": [row], "configurations": shown}

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import in_range, listed, number, tells
+from steelyard_eval.common.console import brief, cut
+from steelyard_eval.common.markup import counted, in_range, listed, number, tells
 from steelyard_eval.result.structs import Estimate
 
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
+NAMED = 40
+"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+SOME = 4
+"""Contenders that are named in one warning."""
+BRIEF = 24
+"""Characters of the name of what is best; a longer one stands in the formula alone."""
 
 
 def one_in(probability: float) -> str:
@@ -38,6 +45,42 @@ def odds(worse: float) -> str:
     return f"{one_in(min(worse, 1 - worse))} that it is {'worse' if worse <= 0.5 else 'better'}"
 
 
+def yours(label: str) -> str:
+    """What is used today, by its name, unless that is long.
+
+    >>> yours("bm25")
+    'your bm25'
+    """
+    return f"your {label}" if len(label) <= NAMED else "what you use today"
+
+
+def some(labels: Sequence[str]) -> str:
+    """The first few labels.
+
+    >>> some(["a", "b"]), some(list("abcdef"))
+    ('a; b', 'a; b; c; d and 2 others')
+    """
+    left = len(labels) - SOME
+    return "; ".join(labels[:SOME]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+
+
+def best_one(label: str) -> str:
+    """What is best, by its name, unless that is long."""
+    return label if len(label) <= BRIEF else "the best one"
+
+
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_words(count: int) -> str:
+    """A small number in words.
+
+    >>> in_words(2), in_words(13)
+    ('two', '13')
+    """
+    return WORDS[count] if count < len(WORDS) else str(count)
+
+
 def signed(value: float) -> str:
     """A difference in three decimals, with its sign."""
     return number(value, signed=True)
@@ -61,6 +104,24 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "percent": "{:.0%}".format,
     "count": "{:,}".format,
     "names": listed,
+    "and": ", ".join,
+    "either": " or ".join,
+    "semicolons": "; ".join,
+    "some": some,
+    "command": shlex.join,
     "hundredths": "{:.2f}".format,
+    "whole": "{:.0f}".format,
+    "plus": "{:+.3f}".format,
+    "in_words": in_words,
+    "undrawn": lambda count: counted(
+        count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
+    ),
+    "asks": lambda count: counted(count, "query asks", "queries ask"),
+    "pairs": lambda count: counted(count, "pair"),
+    "queries": lambda count: counted(count, "query", "queries"),
+    "more_queries": lambda count: counted(count, "more query", "more queries"),
     "strategy": brief,
+    "yours": yours,
+    "best_one": best_one,
+    "brief": lambda label: cut(label, BRIEF),
 }

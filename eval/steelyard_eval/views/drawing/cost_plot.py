@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.show.canvas import AXIS, drawing, fitted, inches, thin_ticks
-from steelyard_eval.show.colours import INK, LINE, MARKS, SOFT
+from steelyard_eval.views.drawing.canvas import AXIS, drawing, fitted, inches, thin_ticks
+from steelyard_eval.views.drawing.colours import INK, LINE, MARKS, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

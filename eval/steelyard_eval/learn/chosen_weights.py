@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.choose.weights_files import holds, write_and_log, write_weights
+from steelyard_eval.choose.weights_files import contains_config, write_and_log, write_weights
 from steelyard_eval.common.documents.parts import DecidedDocument, StepRecord
 from steelyard_eval.common.results import Reported
 from steelyard_eval.datasets import Dataset
@@ -78,7 +78,11 @@ class ChosenWeights(Reported[DecidedT]):
         ]
         content = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
         files = _files(target, self.config, self.attempt)
-        same = {file for file, config in files.items() if config is not None and holds(file, config.to_json())}
+        same = {
+            file
+            for file, config in files.items()
+            if config is not None and contains_config(file, config.to_json())
+        }
         before = write_weights(files, dataset)
         written = [file for file, config in files.items() if config is not None]
         other = (

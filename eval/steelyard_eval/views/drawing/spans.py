@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.documents.parts import Ends
 from steelyard_eval.common.markup import TOO_FEW, interval, legible, number
-from steelyard_eval.show.canvas import AXIS, SMALL, WIDTH, drawing, fitted, inches, thin_ticks
-from steelyard_eval.show.colours import BAND, FAINT, INK, LINE, MARKS, PAPER
+from steelyard_eval.views.drawing.canvas import AXIS, SMALL, WIDTH, drawing, fitted, inches, thin_ticks
+from steelyard_eval.views.drawing.colours import BAND, FAINT, INK, LINE, MARKS, PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -50,7 +50,7 @@ def styled() -> Iterator[None]:
 def _style() -> Any:  # noqa: ANN401 -- settings by name, for which matplotlib has a type of its own
     from matplotlib import rc_params_from_file
 
-    file = str(resources.files("steelyard_eval.show").joinpath("steelyard.mplstyle"))
+    file = str(resources.files("steelyard_eval.views.drawing").joinpath("steelyard.mplstyle"))
     return dict(rc_params_from_file(file, use_default_template=False))
 
 

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.documents.parts import CurveAxis, CurvePoint
-from steelyard_eval.common.documents.results import FloorPoint
-from steelyard_eval.show.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
-from steelyard_eval.show.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
-from steelyard_eval.show.spans import Span
+from steelyard_eval.views.drawing.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
+from steelyard_eval.views.drawing.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
+from steelyard_eval.views.drawing.spans import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,21 +59,12 @@ def trend(lines: Mapping[str, Sequence[Span | None]], values: str) -> Figure:
     return figure
 
 
-def floors(rows: Sequence[FloorPoint], chosen: float | None) -> Figure:
-    """Plot what each floor loses and shows; `rows` have floor, lost, answered, words, and perhaps false."""
-    series = {
-        "relevant entries lost": [row["lost"] for row in rows],
-        "questions answered": [row["answered"] for row in rows],
-        "words shown": [row["words"] for row in rows],
-    }
-    if rows and "false" in rows[0]:
-        series["questions without an answer answered"] = [row["false"] for row in rows]
+def floors(floor: Sequence[float], shares: Mapping[str, Sequence[float]], axis: str) -> Figure:
+    """Plot what each floor loses and shows: shares by their names."""
     with drawing(3.0, below=1.15) as (figure, axes):
-        for (label, shares), style in zip(series.items(), ("-", "--", ":", "-."), strict=False):
-            axes.plot([row["floor"] for row in rows], shares, style, label=label)
-        if chosen is not None:
-            axes.axvline(chosen, color=SOFT, linewidth=1)
-        axes.set_xlabel(fitted("floor", AXIS))
+        for (label, heights), style in zip(shares.items(), ("-", "--", ":", "-."), strict=False):
+            axes.plot(floor, heights, style, label=label)
+        axes.set_xlabel(fitted(axis, AXIS))
         axes.set_ylabel("share")
         _legend_below(axes)
     return figure
@@ -100,7 +89,10 @@ def query_differences(differences: Sequence[float], axis: str) -> Figure:
 
 
 def curve(
-    points: Sequence[CurvePoint], objective: str, axis: CurveAxis | None = None, plateau: object = None
+    points: Sequence[Mapping[str, Any]],
+    objective: str,
+    axis: Mapping[str, Any] | None = None,
+    plateau: object = None,
 ) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
 
@@ -131,7 +123,7 @@ def curve(
     return figure
 
 
-def _corners(point: CurvePoint) -> Points:
+def _corners(point: Mapping[str, Any]) -> Points:
     """Both ends of a step, or the point itself where its ends are not known."""
     if "low" not in point:
         return [(point["weight"], point["value"])]
