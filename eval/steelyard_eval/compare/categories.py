@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.statistics import benjamini_hochberg, compare_paired
+from steelyard_eval.measures.corrected import benjamini_hochberg
+from steelyard_eval.measures.paired import paired
 from steelyard_eval.result.structs import Paired, Table
 
 FEW = 5
@@ -46,4 +47,4 @@ def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, r
 
 def _tested(queries: Sequence[Query], rows: list[int], left: Floats, right: Floats) -> Paired:
     units = unit_numbers([queries[at] for at in rows])
-    return compare_paired(right[rows], left[rows], units.tolist())
+    return paired({"": right[rows]}, left[rows], units.tolist())[""]

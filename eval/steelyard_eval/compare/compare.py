@@ -37,12 +37,12 @@ from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.provenance import edited, tuned_here
 from steelyard_eval.measures.metrics import Measure, parse_measures
-from steelyard_eval.measures.statistics import compare_all, mean_interval
+from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.recording.rankings import facts_of, ordered, rows_by_query, words_of
 from steelyard_eval.recording.select import intents_of, open_recording, recorded_lists
 from steelyard_eval.recording.steps import judging
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.result.structs import Answer, Cell, Interval, Provenance, Result, Table, replace
+from steelyard_eval.result.structs import Answer, Cell, Provenance, Result, Table, replace
 from steelyard_eval.views.answered import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
@@ -213,11 +213,11 @@ def _measured(
     units = unit_numbers(queries).tolist()
     primary = {label: of[metric] for label, of in values.items()}
     challengers = {label: own for label, own in primary.items() if label != base}
-    tests = compare_all(challengers, primary[base], units, seed=seed)
+    tests = paired(challengers, primary[base], units, seed=seed)
     rows = [
         replace(
             row,
-            means={name: _mean(own, units) for name, own in values[row.label].items()},
+            means={name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()},
             against=tests.get(row.label),
             **_tuned(one, dataset, queries),
         )
@@ -238,11 +238,6 @@ def _measured(
         queries=by_query,
         entries=entries,
     )
-
-
-def _mean(values: Floats, units: list[int]) -> Interval:
-    found = mean_interval(values, units)
-    return Interval(found.mean, *found.stated(0.0))
 
 
 def _tuned(one: Made, dataset: Dataset, queries: Sequence[Query]) -> dict[str, bool]:

@@ -16,9 +16,9 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Made, Unfloored
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.statistics import exact_interval
-from steelyard_eval.result.structs import Cell, Interval, Table
+from steelyard_eval.result.structs import Cell, Estimate, Table
 
 CURVE = 21
 """Floors of the curve of what is lost against what is answered."""
@@ -73,7 +73,7 @@ def _row(one: Made, words: dict[str, int], curve: list[list[float]] | None) -> l
     if one.silent is None:
         return [*cells, None, None, None]
     asked, answered, _ = _shown(one.silent, words)
-    return [*cells, answered, asked, Interval(answered / max(asked, 1), *exact_interval(answered, asked))]
+    return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
 def _curve(whole: Unfloored, words: dict[str, int], dataset: Dataset) -> list[list[float]]:

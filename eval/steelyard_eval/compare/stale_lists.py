@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import Made
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.stale import Succession
-from steelyard_eval.measures.statistics import exact_interval
-from steelyard_eval.result.structs import Cell, Interval, Table
+from steelyard_eval.result.structs import Cell, Estimate, Table
 
 COLUMNS = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
 
@@ -39,6 +39,6 @@ def _stale(facts: Succession, one: Made, clocks: dict[str, float], cutoff: int) 
 def _row(one: Made, own: dict[str, list[str]], before: dict[str, list[str]] | None) -> list[Cell]:
     asked = len(one.ranked.queries)
     shown = sorted(id_ for ids in own.values() for id_ in ids)
-    share = Interval(len(own) / max(asked, 1), *exact_interval(len(own), asked))
+    share = Estimate(len(own) / max(asked, 1), *exact_interval(len(own), asked))
     fewer, more = (None, None) if before is None else (len(before.keys() - own), len(own.keys() - before))
     return [one.label, len(own), asked, share, fewer, more, max(shown, key=shown.count, default=None)]

@@ -23,7 +23,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
     """The base of all parts: equal by value, and short in a file, where what has its default is left out."""
 
 
-class Interval(Struct, frozen=True):
+class Estimate(Struct, frozen=True):
     """A mean, or a mean difference, with the ends of its 95% interval; None each where nothing is known of them.
 
     The ends are as they are shown: within the range of the metric, or of a difference of two.
@@ -34,7 +34,7 @@ class Interval(Struct, frozen=True):
     high: float | None = None
 
 
-Fact = str | int | float | bool | list[str] | Interval | None
+Fact = str | int | float | bool | list[str] | Estimate | None
 """What a sentence is made of; of None the part of the sentence that names it is left out."""
 
 
@@ -75,7 +75,7 @@ class Paired(Struct, frozen=True):
     one; `why`: a difference is left open whose interval, or p, seems to tell.
     """
 
-    gain: Interval
+    gain: Estimate
     verdict: Verdict
     p: Probability
     p_holm: Probability
@@ -123,21 +123,21 @@ class Row(Struct, frozen=True):
     label: Name
     kind: str
     strategy: Name
-    means: dict[str, Interval] = {}
+    means: dict[str, Estimate] = {}
     system: Name | None = None
     profile: Name | None = None
     family: Name | None = None
     settings: Name | None = None
     depths: dict[str, int | None] = {}
     against: Paired | None = None
-    gain: Interval | None = None
+    gain: Estimate | None = None
     cost: Cost = Cost()
     empty: Count = 0
     tuned: bool = False
     edited: bool = False
 
 
-Cell = str | int | float | Interval | None
+Cell = str | int | float | Estimate | None
 
 
 class Table(Struct, frozen=True):
@@ -185,7 +185,7 @@ class Decision(Struct, frozen=True):
 
     verdict: Literal["ship", "try", "keep"]
     chosen: Name | None = None
-    gain: Interval | None = None
+    gain: Estimate | None = None
     worse: Probability | None = None
     bound: float | None = None
     stated: bool = False

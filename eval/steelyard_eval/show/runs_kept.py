@@ -12,7 +12,7 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
-from steelyard_eval.measures.statistics import compare_paired
+from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.views.drawing.plots import trend
@@ -108,7 +108,7 @@ class Runs(Result):
             zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
         )
         groups = [int(units[query]) if query in units else query for query in alike]
-        found = compare_paired([new[query] for query in alike], [old[query] for query in alike], groups)
+        found = paired({"": [new[query] for query in alike]}, [old[query] for query in alike], groups)[""]
         interval = {"delta": found.gain.mean, "low": found.gain.low, "high": found.gain.high}
         return {**interval, "p": found.p, "queries": len(alike), "verdict": VERDICTS[found.verdict]}
 

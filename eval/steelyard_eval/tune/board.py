@@ -20,7 +20,7 @@ from steelyard_eval.decide.provenance import mean_of
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval, mean_interval
+from steelyard_eval.measures.paired import Interval, difference_interval, mean_interval, paired
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Paired
@@ -97,7 +97,7 @@ class Board:
         base = self.current.values[self.metric]
         others = {place.label: place.values[self.metric] for place in self.places if not place.tuned}
         others.pop(self.current.label)
-        return tested(compare_all(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
+        return tested(paired(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
 
 
 def leaderboard(

@@ -28,7 +28,7 @@ from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.provenance import decided, estimate, mean_of, origin, vouched
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.wording import depths_read
-from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.rankings import (
     ShownLists,
     described,
@@ -235,7 +235,7 @@ def _warnings(case: RecommendationCase) -> list[Said]:
     label, metric = board.current.label, str(case.metric)
     others = {place.label: values[place.label][metric] for place in places if not place.tuned}
     base = others.pop(label)
-    tests = compare_all(others, base, board.groups, seed=case.seed).values()
+    tests = paired(others, base, board.groups, seed=case.seed).values()
     proven = case.decision.verdict == "ship"
     return of_values(case.source.dataset, case.queries, values, metric, label, tests, case.source.model, proven)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval.common.markup import TOO_FEW, interval, number
-from steelyard_eval.measures.statistics import ALPHA, MARGIN
+from steelyard_eval.measures.paired import ALPHA, MARGIN
 from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
-from steelyard_eval.result.structs import Interval, Result, Row, Table
+from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.cost_plot import CostPoint
 from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
@@ -72,7 +72,7 @@ def means(result: Result, metric: str) -> Figure:
     return spans(rows, heading("axis_means", {"metric": metric}), mark, baseline)
 
 
-def difference(gain: Interval, label: str, look: str, verdict: str = "") -> Span:
+def difference(gain: Estimate, label: str, look: str, verdict: str = "") -> Span:
     """The row of a difference, with what was decided in words."""
     value, around = number(gain.mean, signed=True), interval(gain.low, gain.high, signed=True)
     brief = f"{value} {verdict}".strip()
@@ -137,7 +137,7 @@ def categories(result: Result, table: Table) -> Figure:
     for cells in table.rows:
         row = dict(zip(table.columns, cells, strict=True))
         gain, p = row["difference"], row["p_by_category"]
-        if isinstance(gain, Interval) and isinstance(p, float):
+        if isinstance(gain, Estimate) and isinstance(p, float):
             rows.append(
                 difference(gain, f"{row['category']} ({row['queries']})", "filled" if p < ALPHA else "hollow")
             )
@@ -184,7 +184,7 @@ def cost_points(result: Result) -> tuple[list[CostPoint], str]:
     return points, "p50_ms" if timed else "embedded"
 
 
-def _gain(row: Row) -> Interval | None:
+def _gain(row: Row) -> Estimate | None:
     return row.against.gain if row.against else row.gain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.result.structs import Cell, Interval, Result, Row, Table
+from steelyard_eval.result.structs import Cell, Estimate, Result, Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def table(of: Table) -> pd.DataFrame:
 def _cells(columns: Sequence[str], row: Sequence[Cell]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, cell in zip(columns, row, strict=True):
-        made |= _ends(cell, name) if isinstance(cell, Interval) else {name: cell}
+        made |= _ends(cell, name) if isinstance(cell, Estimate) else {name: cell}
     return made
 
 
@@ -108,7 +108,7 @@ def _about(row: Row) -> dict[str, str | None]:
     return {name: getattr(row, name) for name in ("label", "system", "profile", "strategy", "family")}
 
 
-def _ends(value: Interval | None, name: str = "mean") -> dict[str, float | None]:
+def _ends(value: Estimate | None, name: str = "mean") -> dict[str, float | None]:
     """A value and its ends; those of the mean of a contender, or of a difference, are plainly low and high."""
     lead = "" if name in ("mean", "delta") else f"{name}_"
     if value is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.markup import interval, number, tex
 from steelyard_eval.result.sentences import heading
-from steelyard_eval.result.structs import Fact, Interval, Result, Row
+from steelyard_eval.result.structs import Estimate, Fact, Result, Row
 
 MARKS = {
     "better": r"$^{\blacktriangle}$",
@@ -120,7 +120,7 @@ def _best(rows: Sequence[Row], metric: str) -> tuple[str, str]:
     return best, second if len(values) > 2 else ""
 
 
-def _cell(value: Interval | None, best: tuple[str, str]) -> str:
+def _cell(value: Estimate | None, best: tuple[str, str]) -> str:
     if value is None:
         return "--"
     shown = number(value.mean)

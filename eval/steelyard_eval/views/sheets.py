@@ -9,7 +9,7 @@ from typing import Any
 from steelyard_eval.common.markup import MISSING, interval, number, p_value
 from steelyard_eval.result.sentences import HEADINGS, heading, say
 from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
-from steelyard_eval.result.structs import Cell, Fact, Interval, Result, Row
+from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
 MOST = 8
 """Contenders in a short table of a decision, beside what is used today and what was chosen."""
@@ -183,7 +183,7 @@ def _is_number(cell: Cell) -> bool:
     return cell is None or isinstance(cell, int | float)
 
 
-def triple(value: Interval | None, digits: int = 3, *, signed: bool = False) -> str:
+def triple(value: Estimate | None, digits: int = 3, *, signed: bool = False) -> str:
     """A value with its interval."""
     if value is None:
         return MISSING
@@ -206,4 +206,4 @@ INTERVALS = ("gain",)
 
 
 def _text(cell: Cell, look: str) -> str:
-    return triple(cell) if isinstance(cell, Interval) and look not in INTERVALS else _LOOKS[look](cell)
+    return triple(cell) if isinstance(cell, Estimate) and look not in INTERVALS else _LOOKS[look](cell)

@@ -6,7 +6,7 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.result.structs import Interval, Paired, Row, Said
+from steelyard_eval.result.structs import Estimate, Paired, Row, Said
 
 DATA = load(starter())
 WORDS = {name: name for name in ("bm25", "fts", "large", "proven")}
@@ -15,12 +15,12 @@ WORDS = {name: name for name in ("bm25", "fts", "large", "proven")}
 def outcome(mean, low, high, verdict, **facts):
     """A test with wins, whose p is 0.01 unless it is given."""
     given = {"p": 0.01, "p_holm": 0.01, "wins": 9, "ties": 0, "losses": 3, "worse": 0.2} | facts
-    return Paired(Interval(mean, low, high), verdict, **given)
+    return Paired(Estimate(mean, low, high), verdict, **given)
 
 
 def row(label, test=None, **facts):
     given = {"kind": "system", "strategy": label} | facts
-    return Row(label, means={"nDCG@10": Interval(0.5, 0.4, 0.6)}, against=test, **given)
+    return Row(label, means={"nDCG@10": Estimate(0.5, 0.4, 0.6)}, against=test, **given)
 
 
 def asked(*rows, words=WORDS, options=None, **facts):
@@ -36,9 +36,11 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
     without = asked(large, row("proven", outcome(0.066, 0.02, 0.112, "open")))
     assert (without.key, without.facts["choice"], without.facts["best_of"]) == ("open", "large", 2)
     assert "tried" not in without.facts
-    corrected = row("large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=Said("why_p")))
+    corrected = row(
+        "large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=Said("p_proves_nothing_alone"))
+    )
     found = asked(corrected, row("other", outcome(0.01, -0.1, 0.1, "open")))
-    assert (found.facts["tried"], found.because) == (2, [Said("why_p")])
+    assert (found.facts["tried"], found.because) == (2, [Said("p_proves_nothing_alone")])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.provenance import vouched
-from steelyard_eval.result.structs import Interval, Paired, Said
+from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
@@ -36,7 +36,7 @@ def dataset():
 
 def outcomes(*detectable):
     """Tests of which these differences are detectable."""
-    return [Paired(Interval(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
+    return [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
 
 
 def test_nothing_is_said_where_there_is_nothing_to_say():

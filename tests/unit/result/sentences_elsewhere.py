@@ -1,4 +1,4 @@
-"""Finds sentences in code: text of at least `LEAST` words that stands anywhere but in docstrings, errors and help."""
+"""Finds sentences in code: text of at least `LEAST` words that is no docstring, error or help."""
 
 import ast
 import re

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard_eval.result.sentences import HEADINGS, SENTENCES, filled
-from steelyard_eval.result.structs import Interval
+from steelyard_eval.result.structs import Estimate
 
 from .sentences_elsewhere import sentences
 
@@ -38,7 +38,8 @@ NOT_YET = {
 }
 """Folders with sentences that are not among those of results: how many, which may only become fewer."""
 VALUES = {
-    "as_is": "X", "number": 0.655, "signed": 0.088, "mean": Interval(0.088), "range": Interval(0.088, 0.008, 0.168),
+    "as_is": "X", "number": 0.655, "signed": 0.088,
+    "mean": Estimate(0.088), "range": Estimate(0.088, 0.008, 0.168),
     "odds": 0.016, "one_in": 0.02, "percent": 0.5, "count": 1234, "hundredths": 0.105, "whole": 14.96,
     "queries": 59, "more_queries": 40, "asks": 2, "pairs": 80,
     "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],

@@ -5,7 +5,7 @@ from steelyard_eval.result.structs import (
     Cost,
     DataFacts,
     Decision,
-    Interval,
+    Estimate,
     Latency,
     Listed,
     Paired,
@@ -29,14 +29,14 @@ HOSTILE = (
 
 def paired(mean, verdict="open", low=None, high=None, **facts):
     """A test; its interval is 0.02 on either side, unless it is given."""
-    around = Interval(mean, mean - 0.02 if low is None else low, mean + 0.02 if high is None else high)
+    around = Estimate(mean, mean - 0.02 if low is None else low, mean + 0.02 if high is None else high)
     given = {"p": 0.026, "p_holm": 0.13, "wins": 27, "ties": 21, "losses": 11, "worse": 0.016, "detectable": 0.11}
     return Paired(around, verdict, **{**given, **facts})
 
 
 def row(label, mean, test=None, *, metric="nDCG@10", **facts):
     """A contender with one mean, whose interval is 0.05 on either side."""
-    means = {metric: Interval(mean, mean - 0.05, mean + 0.05), **facts.pop("means", {})}
+    means = {metric: Estimate(mean, mean - 0.05, mean + 0.05), **facts.pop("means", {})}
     return Row(
         label, facts.pop("kind", "system"), facts.pop("strategy", label), means=means, against=test, **facts
     )
@@ -50,8 +50,7 @@ def result(*rows, text="x", **facts):
         label: Listed([f"e{at}", text], [2.0, 1.0], {text: [1.5, 0.5]}) for at, label in enumerate(labels[:2])
     }
     queries = [
-        QueryRow(f"q{at}", text, text, None, {label: at / 10 for label in labels}, lists, {"e0": 1})
-        for at in range(3)
+        QueryRow(f"q{at}", text, text, None, dict.fromkeys(labels, at / 10), lists, {"e0": 1}) for at in range(3)
     ]
     given = {
         "kind": "compare",
@@ -60,7 +59,7 @@ def result(*rows, text="x", **facts):
             {
                 "choice": labels[-1],
                 "metric": "nDCG@10",
-                "gain": Interval(0.1, 0.05, 0.15),
+                "gain": Estimate(0.1, 0.05, 0.15),
                 "worse": 0.01,
                 "used": text,
             },
@@ -80,7 +79,7 @@ def result(*rows, text="x", **facts):
         ),
         "rows": list(rows),
         "notices": [Said("told", {"text": text})],
-        "tables": [Table("stale", ["outdated", "stale", "share"], [[text, 3, Interval(0.3, 0.1, 0.5)]])],
+        "tables": [Table("stale", ["outdated", "stale", "share"], [[text, 3, Estimate(0.3, 0.1, 0.5)]])],
         "queries": queries,
         "entries": {"e0": text},
     }
@@ -92,6 +91,6 @@ COST = Cost(embedded=1, latency=Latency(0.25, 0.5, 0.75))
 
 def decided(verdict="ship", text="x", **facts):
     """A recommendation of the second row."""
-    rows = (row(text, 0.6), row(f"{text}2", 0.7, gain=Interval(0.1, 0.05, 0.15), tuned=True, cost=COST))
-    decision = Decision(verdict, f"{text}2", Interval(0.08, -0.01, 0.17), 0.1, 0.2, stated=True)
+    rows = (row(text, 0.6), row(f"{text}2", 0.7, gain=Estimate(0.1, 0.05, 0.15), tuned=True, cost=COST))
+    decision = Decision(verdict, f"{text}2", Estimate(0.08, -0.01, 0.17), 0.1, 0.2, stated=True)
     return result(*rows, text=text, kind="recommend", decision=decision, **facts)

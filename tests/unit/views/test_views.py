@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import Interval, Latency, Table
+from steelyard_eval.result.structs import Estimate, Latency, Table
 from steelyard_eval.views import frames, html, latex, markdown, render, terminal
 from steelyard_eval.views.answered import Answered
 from steelyard_eval.views.report import write
@@ -83,7 +83,7 @@ def test_a_decision_shows_gains_in_the_place_of_tests():
 
 
 def test_a_short_table_has_the_best_the_choice_and_what_is_used_today():
-    rows = [row(f"r{at:02}", 0.9 - at / 100, gain=Interval(0.1)) for at in range(20)]
+    rows = [row(f"r{at:02}", 0.9 - at / 100, gain=Estimate(0.1)) for at in range(20)]
     made = decided()
     made = result(*rows, kind="recommend", decision=made.decision, provenance=made.provenance)
     (contenders, *_) = sheets(made, short=True)
@@ -94,7 +94,7 @@ def test_a_short_table_has_the_best_the_choice_and_what_is_used_today():
 def test_an_interval_that_tells_nothing_is_said_to():
     wide = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open", -0.9, 1.0)))
     assert "[too few queries]" in terminal.render(wide)
-    one = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open"), means={"nDCG@10": Interval(0.5)}))
+    one = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open"), means={"nDCG@10": Estimate(0.5)}))
     assert "| y | 0.500 |" in markdown.render(one, short=True)
 
 

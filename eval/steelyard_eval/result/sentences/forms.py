@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard_eval.common.console import brief, cut
 from steelyard_eval.common.markup import counted, in_range, listed, number, tells
-from steelyard_eval.result.structs import Interval
+from steelyard_eval.result.structs import Estimate
 
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
@@ -74,7 +74,7 @@ def signed(value: float) -> str:
     return number(value, signed=True)
 
 
-def ends(of: Interval) -> str:
+def ends(of: Estimate) -> str:
     """The two ends of the interval of a difference; empty where it is unknown, or too wide to tell anything."""
     if of.low is None or of.high is None or not tells(of.low, of.high):
         return ""
