@@ -42,7 +42,7 @@ from steelyard_eval.recording.rankings import facts_of, ordered, rows_by_query, 
 from steelyard_eval.recording.select import intents_of, open_recording, recorded_lists
 from steelyard_eval.recording.steps import judging
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.result.structs import Answer, Cell, Estimate, Provenance, Result, Table, replace
+from steelyard_eval.result.structs import Answer, Cell, Provenance, Result, Table, replace
 from steelyard_eval.views.answered import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
@@ -217,7 +217,7 @@ def _measured(
     rows = [
         replace(
             row,
-            means={name: _mean(own, units) for name, own in values[row.label].items()},
+            means={name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()},
             against=tests.get(row.label),
             **_tuned(one, dataset, queries),
         )
@@ -238,11 +238,6 @@ def _measured(
         queries=by_query,
         entries=entries,
     )
-
-
-def _mean(values: Floats, units: list[int]) -> Estimate:
-    found = mean_interval(values, units)
-    return Estimate(found.mean, *found.stated(0.0))
 
 
 def _tuned(one: Made, dataset: Dataset, queries: Sequence[Query]) -> dict[str, bool]:

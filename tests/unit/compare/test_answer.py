@@ -36,9 +36,11 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
     without = asked(large, row("proven", outcome(0.066, 0.02, 0.112, "open")))
     assert (without.key, without.facts["choice"], without.facts["best_of"]) == ("open", "large", 2)
     assert "tried" not in without.facts
-    corrected = row("large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=Said("why_p")))
+    corrected = row(
+        "large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=Said("p_proves_nothing_alone"))
+    )
     found = asked(corrected, row("other", outcome(0.01, -0.1, 0.1, "open")))
-    assert (found.facts["tried"], found.because) == (2, [Said("why_p")])
+    assert (found.facts["tried"], found.because) == (2, [Said("p_proves_nothing_alone")])
 
 
 @pytest.mark.parametrize(
