@@ -10,7 +10,7 @@ import scipy.stats
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.compare.comparison_document import tested as rows_of
 
-from steelyard_eval.choose.answer import sentence
+from steelyard_eval.choose.answer import said_of
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
 from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
@@ -19,11 +19,16 @@ from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
 from steelyard_eval.learn import learned_sentence
 from steelyard_eval.measures.paired import Estimate, difference_interval, paired
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker
 
 RESULTS = 2_000  # of each of the five commands
 STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
+
+
+def _sentence(*of):
+    return say(said_of(*of))
 
 
 def differences(rng):
@@ -37,19 +42,19 @@ def differences(rng):
 def of_recommend(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
-    return gain, sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
+    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
 
 
 def of_tune(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, OVER_FUSION)
-    return gain, sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
+    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
 
 
 def of_learn(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, OVER_RETRIEVER)
-    case = SimpleNamespace(answer=Conclusion(sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
+    case = SimpleNamespace(answer=Conclusion(_sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
     told = learned_sentence.answer(SimpleNamespace(case=None, recommended=case)).sentence
     return gain, told, np.inf
 
@@ -106,7 +111,7 @@ def test_a_sentence_is_short_whatever_it_is_about(verdict):
     refusal = Blocker("told", {"text": f"it does not hold beside {formula}, {formula}, {formula}"})
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
         decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
-        told = [sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]
+        told = [_sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]
         assert max(map(len, told)) <= LONGEST
         assert "weighted_sum" not in told[0]
 
