@@ -50,6 +50,12 @@ def test_a_promise_that_holds_as_it_is_needs_no_floor():
     )
 
 
+def shown_of(result, key="silence"):
+    """The rows of a table of a comparison, by column."""
+    tables = [table for table in result.tables if table.key == key]
+    return [dict(zip(table.columns, row, strict=True)) for table in tables for row in table.rows]
+
+
 def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(folder, tmp_path):
     found = find_floor(folder, FUSED, embedder="lsa")
     assert found.claims[0]["queries"] == 50
@@ -59,24 +65,23 @@ def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(f
     again = SearchConfig.load(out)
     assert again == found.config
     assert str(again.finish[-1]).startswith("floor(")
-    record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).to_json()
-    floored, plain = record["silence"]
+    result = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).result
+    floored, plain = shown_of(result)
     assert (floored["none"], plain["none"]) == (24, 24)
     assert plain["false_answers"] == 0
     assert floored["lost"] <= 0.1
-    assert [point["lost"] for point in floored["curve"]] == sorted(point["lost"] for point in floored["curve"])
-    assert floored["curve"][0]["answered"] == 1.0  # the lowest floor is the least score of any list
-    assert not [text for text in record["notices"] if "another scale" in text]
+    points = shown_of(result, "floors")
+    assert [point["floor_lost"] for point in points] == sorted(point["floor_lost"] for point in points)
+    assert points[0]["answered_share"] == 1.0  # the lowest floor is the least score of any list
+    assert not [said for said in result.notices if said.key == "other_scale"]
     weights = json.loads(out.read_text())
     weights["provenance"]["floor"]["dataset_sha256"] = "0" * 64
     out.write_text(json.dumps(weights))
     moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
-    assert any(
-        "its floor was measured on another scale: the data set has changed" in n for n in moved.record["notices"]
-    )
-    moved.plot(what="silence")
+    assert [said.facts["changed"] for said in moved.result.notices if said.key == "other_scale"] == [True]
+    moved.plot(what="floors")
     assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
-    assert record["dataset"]["judged"] == 50
+    assert result.provenance.data.judged == 50
 
 
 def test_queries_without_an_answer_have_no_ndcg(folder):
@@ -91,12 +96,9 @@ def test_every_query_is_asked_once(folder):
         asked.append(query.id)
         return ["wordaa"]
 
-    record = compare(folder, [search, "bm25"], embedder="none", timed=False).to_json()
+    result = compare(folder, [search, "bm25"], embedder="none", timed=False).result
     assert sorted(asked) == sorted([*(f"q{at}" for at in range(50)), *(f"n{at}" for at in range(24))])
-    assert [(row["queries"], row["none"], row["false_answers"]) for row in record["silence"]] == [
-        (50, 24, 24),
-        (50, 24, 0),
-    ]
+    assert [(row["none"], row["false_answers"]) for row in shown_of(result)] == [(24, 24), (24, 0)]
 
 
 def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
@@ -128,8 +130,8 @@ def test_lists_that_are_all_empty_are_compared(folder):
         find_system("bm25").config(10, "", {}),
         finish=parse_stages(["at_least(99)", f"floor(0.5, on={BM25})", "cut(10)"]),
     )
-    record = compare(folder, [never], embedder="lsa", timed=False).to_json()
-    assert (record["silence"][0]["lost"], record["silence"][0]["curve"]) == (0.0, [])
+    result = compare(folder, [never], embedder="lsa", timed=False).result
+    assert (shown_of(result)[0]["lost"], shown_of(result, "floors")) == (0.0, [])
 
 
 @pytest.mark.parametrize("text", ["lost=0", "wrong=10%", "lost=lots", "lost=200%"])

@@ -33,7 +33,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cost, Latency
+from steelyard_eval.result.structs import Cost, Latency, Said
 
 BARE = {
     **dict.fromkeys(
@@ -155,10 +155,10 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     there, idle, left_out = available(LiveSource(bare), bare.dataset.queries, Setting(10, "lsa"))
 
     assert set(there.facts) == {"recency(half_life=90d)"}
-    assert any(text.startswith("decay (it orders candidates nearly as recency") for text in left_out)
+    assert Said("orders_alike", {"label": "decay", "other": "recency"}) in left_out
     assert {"severity", "importance", "tags"} <= set(idle)
     assert "one" not in idle  # it reads no facts
-    assert "graph (it finds nothing here)" in left_out
+    assert Said("finds_nothing", {"label": "graph"}) in left_out
     found = starts(LiveSource(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
     assert any("bm25.b, bm25.k1" in text for text in found.left_out)

@@ -2,26 +2,26 @@
 
 import itertools
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.stats
-from steelyard_eval.compare.compared_answer import answer
-from steelyard_eval.compare.comparison_document import tested as rows_of
 
 from steelyard_eval.choose.answer import said_of
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
 from steelyard_eval.choose.rule import Decision
-from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
+from steelyard_eval.common.answer import LONGEST, NAMED
 from steelyard_eval.common.markup import interval
+from steelyard_eval.compare.answer import answer
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.decide.wording import in_words
-from steelyard_eval.learn import learned_sentence
-from steelyard_eval.measures.paired import Estimate, difference_interval, paired
+from steelyard_eval.measures.paired import Interval, difference_interval, paired
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Blocker
+from steelyard_eval.result.structs import Blocker, Row
 
+STARTER = load(starter())
 RESULTS = 2_000  # of each of the five commands
 STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
@@ -54,9 +54,7 @@ def of_tune(rng):
 def of_learn(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, OVER_RETRIEVER)
-    case = SimpleNamespace(answer=Conclusion(_sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
-    told = learned_sentence.answer(SimpleNamespace(case=None, recommended=case)).sentence
-    return gain, told, np.inf
+    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10"), np.inf
 
 
 def of_gate(rng):
@@ -69,11 +67,9 @@ def of_gate(rng):
 def of_compare(rng):
     values, _ = differences(rng)
     own = paired({"mine": 0.5 + values / 2}, np.full(len(values), 0.5))["mine"]
-    gain = Gain.within(Estimate(own.gain.mean, own.gain.low, own.gain.high), len(values))
-    (row,) = rows_of({"mine": own}, "bm25", "nDCG@10")
-    shown = [{"label": "mine", "strategy": "rrf(fts, bm25)"}]
-    record = {"primary": "nDCG@10", "baseline": "bm25", "comparisons": [row], "configurations": shown}
-    return gain, answer(record).sentence, len(values) - 1
+    gain = Gain.within(Interval(own.gain.mean, own.gain.low, own.gain.high), len(values))
+    rows = [Row("bm25", "system", "bm25"), Row("mine", "lists", "a run", against=own)]
+    return gain, say(answer(rows, "bm25", "nDCG@10", STARTER, {}, {})), len(values) - 1
 
 
 @pytest.mark.parametrize("command", [of_compare, of_recommend, of_tune, of_learn, of_gate])
@@ -108,7 +104,7 @@ def check_words(told, gain):
 def test_a_sentence_is_short_whatever_it_is_about(verdict):
     gains = [NO_GAIN] if verdict == "keep" else [Gain.of(0.1234, 0.0567), Gain.of(-0.1234, 0.0001)]
     formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
-    refusal = Blocker("told", {"text": f"it does not hold beside {formula}, {formula}, {formula}"})
+    refusal = Blocker("one_list", {"count": 40, "cutoff": 10, "finder": f"{formula}, {formula}, {formula}"})
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
         decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
         told = [_sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]
