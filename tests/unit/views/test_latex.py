@@ -85,7 +85,7 @@ def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
     about = Provenance("t", DataFacts("starter", path="sets/mine"), metrics=metrics, baseline="fts")
     told = render(made(provenance=about))
     assert r"System & nDCG@10 & R@10 \\" in told
-    assert "queries of mine, lists" in told and "tab:mine-compare" in told
+    assert "queries of mine." in told and "tab:mine-compare" in told
     named = replace(about, named=["nDCG@10", "RecallAll@10"])
     assert r"System & nDCG@10 & RecallAll@10 \\" in render(made(provenance=named))
 
