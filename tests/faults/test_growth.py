@@ -20,10 +20,10 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.network.endpoint import Answer
 from steelyard.feedback.log import append_act
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
-from steelyard.net.endpoint import Answer
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from steelyard.base.moved import MOVED
 
 import steelyard
 from steelyard.base.compiled import compiled
-from steelyard.base.moved import MOVED
 from steelyard_eval import precompile
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.weights.exact import crossings

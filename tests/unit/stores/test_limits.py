@@ -7,6 +7,7 @@ import resource
 import apsw
 import numpy as np
 import pytest
+from steelyard.net import wire
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.inputs import open_regular
@@ -15,7 +16,6 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
-from steelyard.net import wire
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, damage, guard
 from steelyard.systems import analyses, find_system

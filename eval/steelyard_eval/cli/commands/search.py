@@ -126,7 +126,7 @@ def search(
     with opened as searcher:
         scope = parse_filters(filters)
         if dimension:
-            from steelyard.live.cortex_mem import SearchOptions  # it loads asyncio
+            from steelyard.extensions.cortex_client.client import SearchOptions  # it loads asyncio
 
             scope &= SearchOptions(dimension=dimension).filters()
         named = intent or ("" if detect_intent else searcher.system.reading.classify(""))

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.extras import require
-from steelyard.net.endpoint import Answer
+from steelyard.extensions.network.endpoint import Answer
 
 LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
 LISTS += ("entities", "notes", "nodes", "records", "data")

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a search endpoint by `steelyard.net.endpoint`: a deadline, a bound, no redirects."""
+"""One HTTP exchange with a search endpoint, by the extension `network`: a deadline, a bound, no redirects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import MachineError, shown
-from steelyard.net.endpoint import Answer, Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Answer, Endpoint, EndpointError
 
 
 def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Answer:

@@ -22,8 +22,8 @@ from urllib.parse import unquote, urlsplit
 from steelyard.base.errors import ConfigError, EmbedderError, shown
 from steelyard.base.extras import require
 from steelyard.base.files import LONGEST_INTEGER
-from steelyard.net.secret import Secret
-from steelyard.net.wire import Backend, TooMuchError, begin
+from steelyard.base.secret import Secret
+from steelyard.extensions.network.wire import Backend, TooMuchError, begin
 
 if TYPE_CHECKING:
     import httpcore

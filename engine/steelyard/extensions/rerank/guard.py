@@ -9,14 +9,24 @@ from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.rerank.base import CrossEncoder, Document, WrappedReranker
+from steelyard.rerank import SLOW, CrossEncoder, Document
 
 WINDOW = 100
 """The calls that are looked at."""
 LEAST = 20
 """The calls after which there is a judgement."""
-SLOW = 0.5
-"""Seconds that one call in twenty may exceed."""
+
+
+class WrappedReranker:
+    """A re-ranker around another one, under its name."""
+
+    def __init__(self, inner: CrossEncoder) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self._inner.name
 
 
 class GuardedReranker(WrappedReranker):

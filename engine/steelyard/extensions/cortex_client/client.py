@@ -18,19 +18,19 @@ from typing import Self
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
+from steelyard.extensions.cortex_client.rewriting import Rewriter
+from steelyard.extensions.network.chat import Chat
 from steelyard.fusion.progress import LAST
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query, is_blank
-from steelyard.net.chat import Chat
 from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.direct import Row, rows, uri_or_id
 from steelyard.systems.cortex_mem.intents import GENERAL
-from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard.systems.cortex_mem.snippets import Snippet, beginning, snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 

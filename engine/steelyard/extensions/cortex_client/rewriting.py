@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from steelyard.extensions.network.chat import Chat
+from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import is_blank
-from steelyard.net.chat import Chat
-from steelyard.net.endpoint import EndpointError
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 

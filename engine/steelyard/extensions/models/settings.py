@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.embedders.providers import COHERE, OPENAI, VOYAGE, Shape
-from steelyard.net.endpoint import check_address
-from steelyard.net.secret import Secret
+from steelyard.base.secret import Secret
+from steelyard.extensions.models.providers import COHERE, OPENAI, VOYAGE, Shape
+from steelyard.extensions.network.endpoint import check_address
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000

@@ -5,20 +5,10 @@ from __future__ import annotations
 from steelyard.base.errors import ConfigError
 from steelyard.base.extras import require
 
-SCHEMES = ("postgresql://", "postgres://")
 SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 """Parameters of an address that may not stand in it: shells, lists of processes and files keep addresses."""
 SECONDS = 10
 """Until a connection is given up."""
-
-
-def is_address(source: object) -> bool:
-    """Whether a source is the address of a database.
-
-    >>> is_address("postgresql://me@localhost/moltnet"), is_address("moltnet.sql")
-    (True, False)
-    """
-    return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 def check_address(address: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.extras import onnx_runtime, require
-from steelyard.embedders.local import Encode, LocalEmbedder, verified
+from steelyard.extensions.models.local import Encode, LocalEmbedder, verified
 
 DIMENSIONS = 384
 TOKENS = 256

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import EmbedderError, shown
 from steelyard.base.extras import require
-from steelyard.embedders.settings import ApiSettings
-from steelyard.net.endpoint import Answer, Endpoint, EndpointError
+from steelyard.extensions.models.settings import ApiSettings
+from steelyard.extensions.network.endpoint import Answer, Endpoint, EndpointError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

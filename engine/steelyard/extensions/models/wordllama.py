@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.extras import require
-from steelyard.embedders.local import Encode, LocalEmbedder, verified
+from steelyard.extensions.models.local import Encode, LocalEmbedder, verified
 
 PACKAGE = "wordllama==0.4.0.post1"
 WEIGHTS = (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from steelyard.base.errors import ConfigError
-from steelyard.net.endpoint import Endpoint, EndpointError
-from steelyard.net.secret import Secret
+from steelyard.base.secret import Secret
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError
 
 URL, MODEL, KEY = "LLM_BASE_URL", "LLM_MODEL", "LLM_API_KEY"
 """The variables that name the endpoint, its model, and the key, which local servers do not need."""

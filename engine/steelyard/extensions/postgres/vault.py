@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import VaultError
 from steelyard.base.files import STRICT_JSON, draft
-from steelyard.memory.filters import EVERYTHING
-from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.postgres.hnsw import HnswSearch
-from steelyard.stores.postgres.schema import (
+from steelyard.extensions.postgres.hnsw import HnswSearch
+from steelyard.extensions.postgres.schema import (
     ENTRIES_IN,
     PUT,
     TYPES,
@@ -45,7 +43,9 @@ from steelyard.stores.postgres.schema import (
     sent_ids,
     to_binary,
 )
-from steelyard.stores.postgres.server import Connection, Server
+from steelyard.extensions.postgres.server import Connection, Server
+from steelyard.memory.filters import EVERYTHING
+from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite.schema import NAMES, SELECT
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 

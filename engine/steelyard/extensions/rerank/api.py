@@ -12,10 +12,10 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, RerankError, shown
-from steelyard.embedders.provider_client import ProviderClient
-from steelyard.embedders.providers import by_index
-from steelyard.embedders.settings import ApiSettings, base_url_of, key_of
-from steelyard.rerank.base import Document, checked_scores
+from steelyard.extensions.models.provider_client import ProviderClient
+from steelyard.extensions.models.providers import by_index
+from steelyard.extensions.models.settings import ApiSettings, base_url_of, key_of
+from steelyard.rerank import Document, checked_scores
 
 MODELS = {"voyage": "rerank-2", "cohere": "rerank-v3.5"}
 MOST = 100

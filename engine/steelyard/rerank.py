@@ -1,19 +1,58 @@
-"""Which re-ranker to ask, and within which limits: resolved once, kept in the configuration of a search."""
+"""Re-ranking: a cross-encoder reads query and document together and scores the first places of a list again.
+
+What one promises, and which one a search asks for, within which limits; the adapters are an extension.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.rerank.base import CrossEncoder
-from steelyard.rerank.cache import LARGEST, MINUTES_5, CachedReranker
-from steelyard.rerank.guard import SLOW, GuardedReranker
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, RerankError, nearest, shown
+from steelyard.base.extensions import extension
 
 RERANKERS = ("auto", "voyage", "cohere", "local")
 KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
 """In the order of detection; the local model, when no key is set."""
+SLOW = 0.5
+"""Seconds that one call in twenty may exceed."""
+MINUTES_5 = 300.0
+LARGEST = 1000
+"""How long and how many scores are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a re-ranker reads of an entry."""
+
+    id: str
+    text: str
+
+
+class CrossEncoder(Protocol):
+    """Scores documents for a query."""
+
+    @property
+    def name(self) -> str:
+        """The provider and model, as recordings keep it."""
+
+    def score(self, query: str, documents: Sequence[Document]) -> Floats:
+        """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
+
+
+def checked_scores(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN401 -- what an endpoint or a model gave
+    """The scores as float64[count]; RerankError unless there are so many finite numbers."""
+    try:
+        array = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RerankError(f"{name} gave scores that are no numbers") from None
+    if array.shape != (count,) or not np.isfinite(array).all():
+        raise RerankError(f"{name} gave {array.size} scores for {count} documents, or one that is not finite")
+    return array
 
 
 @dataclass(frozen=True)
@@ -58,15 +97,5 @@ def reranker_asked(config: RerankConfig, environ: Mapping[str, str]) -> str:
 
 def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
     """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
-    provider = reranker_asked(config, environ)
-    inner: CrossEncoder
-    if provider == "local":
-        from steelyard.rerank.local import LocalReranker  # needs the extra minilm
-
-        inner = LocalReranker(environ.get("RERANK_MODEL", "").strip() or LocalReranker.MODEL)
-    else:
-        from steelyard.rerank.api import ApiReranker  # needs the extra api
-
-        inner = ApiReranker.of(provider, environ)
-    guarded = GuardedReranker(inner, config.p95_ms / 1000)
-    return CachedReranker(guarded, config.cache_ttl_ms / 1000, config.cache_size)
+    opened: CrossEncoder = extension("rerank").opened(config, environ)
+    return opened

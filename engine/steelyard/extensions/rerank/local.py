@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
 from steelyard.base.extras import installing
-from steelyard.rerank.base import Document, checked_scores
+from steelyard.rerank import Document, checked_scores
 
 MOST = 50
 """Documents of one call, as in the code of system-spec-kit."""

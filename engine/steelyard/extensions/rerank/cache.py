@@ -10,10 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
-from steelyard.rerank.base import CrossEncoder, Document, WrappedReranker
+from steelyard.extensions.rerank.guard import WrappedReranker
+from steelyard.rerank import LARGEST, MINUTES_5, CrossEncoder, Document
 
-MINUTES_5 = 300.0
-LARGEST = 1000
 TENTH = 10
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from steelyard.base.errors import shown
 from steelyard.embedders.embed import Kind, Vectors, unit
-from steelyard.embedders.provider_client import ATTEMPTS, TIMEOUT, ProviderClient
-from steelyard.embedders.settings import ApiSettings
-from steelyard.net.endpoint import Endpoint, EndpointError
+from steelyard.extensions.models.provider_client import ATTEMPTS, TIMEOUT, ProviderClient
+from steelyard.extensions.models.settings import ApiSettings
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError
 
 PROBE = 0.5
 """Seconds within which Ollama has to list its loaded models. Source: EchoVault's program."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from steelyard.base.arrays import Vectors
 from steelyard.base.errors import ConfigError, shown
+from steelyard.extensions.postgres.schema import received
+from steelyard.extensions.postgres.server import Server
 from steelyard.stores.base import COSINE, Space
-from steelyard.stores.postgres.schema import received
-from steelyard.stores.postgres.server import Server
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.nearest import VectorSearch
 from steelyard.stores.sqlite.schema import where

@@ -1,4 +1,4 @@
-"""Sockets for `steelyard.net.endpoint`: every step of an exchange ends at its deadline, and its bytes are counted.
+"""Sockets for `endpoint`: every step of an exchange ends at its deadline, and its bytes are counted.
 
 httpcore speaks HTTP over these; they have the methods of its NetworkBackend and NetworkStream without being
 subclasses, because it comes with an extra. An exchange runs in one thread, so its deadline is the thread's.

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard.base.arrays import Vectors
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import Embedder, embed_checked, space_of
+from steelyard.extensions.postgres.vault import PostgresVault
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.postgres import PostgresVault
-
-if TYPE_CHECKING:
-    from steelyard_eval.datasets import Dataset
 
 BREADTHS = (40, 100, 200, 400)
 """The values of ef_search that are measured; 40 is pgvector's own."""
@@ -29,11 +25,13 @@ Probes = list[tuple[str, Vectors]]
 """Vectors, each with the id of the entry whose vector it is."""
 
 
-def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embedder]) -> list[dict[str, object]]:
+def index_hnsw(
+    vault: PostgresVault, queries: Sequence[str], entries: Sequence[str], embedders: Sequence[Embedder]
+) -> list[dict[str, object]]:
     """Make the index of each space that has none, and measure it; the records are for `--json`.
 
-    Queries of the data set are searched for where it has `FEW` and one of the embedders is of the space, else
-    vectors of entries, each of which is left out of what it finds.
+    `queries` (texts of the data set) are searched for where there are `FEW` and one of the embedders is of the
+    space, else vectors of `entries` (ids), each of which is left out of what it finds.
 
     A record has the space, how many bytes its index takes, the seconds in which all were made, what was searched
     for, and rows: ef_search (None: exact), the share of the exact first 10 and of the exact list of 100 that was
@@ -52,7 +50,8 @@ def index_hnsw(vault: PostgresVault, dataset: Dataset, embedders: Sequence[Embed
                 "recipe": space.recipe,
                 "bytes": size,
                 "seconds": seconds,
-                **measured(vault, space, *_probes(vault, space, dataset, embedders)),
+                "list": LIST,
+                **measured(vault, space, *_probes(vault, space, queries, entries, embedders)),
             }
             for space, size in sizes.items()
         ]
@@ -95,15 +94,19 @@ def _recall(exact: list[list[str]], found: list[list[str]], cut: int) -> float:
 
 
 def _probes(
-    vault: PostgresVault, space: Space, dataset: Dataset, embedders: Sequence[Embedder]
+    vault: PostgresVault,
+    space: Space,
+    queries: Sequence[str],
+    entries: Sequence[str],
+    embedders: Sequence[Embedder],
 ) -> tuple[str, Probes]:
     """What is searched for, in words and as vectors; drawn by a fixed seed."""
     rng = np.random.default_rng(SEED)
     fitting = [embedder for embedder in embedders if space_of(embedder, space.layer, space.recipe) == space]
-    if fitting and len(dataset.queries) >= FEW:
-        drawn = rng.permutation(len(dataset.queries))[:SAMPLE]
-        vectors = embed_checked(fitting[0], [dataset.queries[i].text for i in drawn], "query")
+    if fitting and len(queries) >= FEW:
+        drawn = rng.permutation(len(queries))[:SAMPLE]
+        vectors = embed_checked(fitting[0], [queries[i] for i in drawn], "query")
         return "queries of the data set", [("", vector) for vector in vectors if vector.any()]
-    drawn = rng.permutation(len(dataset.entries))[:SAMPLE]
-    stored = vault.vectors_of(space, [dataset.entries[i].id for i in drawn])
+    drawn = rng.permutation(len(entries))[:SAMPLE]
+    stored = vault.vectors_of(space, [entries[i] for i in drawn])
     return "vectors of entries", list(stored.items())

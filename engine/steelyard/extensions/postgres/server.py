@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError, shown
-from steelyard.stores.postgres.address import SECONDS, check_address
-from steelyard.stores.postgres.schema import TABLES, check_version
+from steelyard.extensions.postgres.address import SECONDS, check_address
+from steelyard.extensions.postgres.schema import TABLES, check_version
 
 if TYPE_CHECKING:
     import psycopg
