@@ -20,7 +20,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
-from steelyard.extensions.network.endpoint import Answer
+from steelyard.extensions.network.endpoint import Response
 from steelyard.feedback.log import append_act
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
@@ -633,7 +633,7 @@ ANSWERS = {
 @pytest.mark.parametrize("what", ANSWERS)
 def test_an_answer_of_an_endpoint(what, monkeypatch):
     module = "steelyard_eval.extensions.endpoints.http_search"
-    monkeypatch.setattr(f"{module}.exchange", lambda text, *_: Answer(200, {}, text))
+    monkeypatch.setattr(f"{module}.exchange", lambda text, *_: Response(200, {}, text))
     search = HttpSearch("http://h/{query}")
 
     class Asked:

@@ -29,7 +29,7 @@ from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.direct import Row, rows, uri_or_id
+from steelyard.systems.cortex_mem.direct import LayerRow, rows, uri_or_id
 from steelyard.systems.cortex_mem.intents import GENERAL
 from steelyard.systems.cortex_mem.snippets import Snippet, beginning, snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
@@ -163,7 +163,7 @@ class CortexMem:
         part = Snippet(snippet_shipped(text, asked)) if self._shipped else snippet(text, asked)
         return MemoryHit(uri_or_id(hit.entry), hit.score or 0.0, part, text if self._whole(options) else "")
 
-    def _row(self, row: Row, found: SearchResult, options: SearchOptions) -> MemoryHit:
+    def _row(self, row: LayerRow, found: SearchResult, options: SearchOptions) -> MemoryHit:
         part = Snippet(beginning(row.text)) if self._shipped else snippet(row.text, found.query.text)
         whole = row.text if self._whole(options) else ""
         return MemoryHit(uri_or_id(row.entry), row.score, part, whole, row.layer)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.base.errors import EmbedderError, shown
 from steelyard.base.extras import require
 from steelyard.extensions.models.settings import ApiSettings
-from steelyard.extensions.network.endpoint import Answer, Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -97,7 +97,7 @@ class ProviderClient:
             problem = shown(answer.text)
         raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
 
-    def _refusal(self, answer: Answer) -> EmbedderError:
+    def _refusal(self, answer: Response) -> EmbedderError:
         """The error for a status other than 200."""
         status, said = answer.status, answer.text
         what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from steelyard.extensions.network.chat import Chat, ChatEndpoint, chat_of
-from steelyard.extensions.network.endpoint import Answer, Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
 
-__all__ = ["Answer", "Chat", "ChatEndpoint", "Endpoint", "EndpointError", "chat_of"]
+__all__ = ["Chat", "ChatEndpoint", "Endpoint", "EndpointError", "Response", "chat_of"]

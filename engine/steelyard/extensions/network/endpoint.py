@@ -23,7 +23,7 @@ from steelyard.base.errors import ConfigError, EmbedderError, shown
 from steelyard.base.extras import require
 from steelyard.base.files import LONGEST_INTEGER
 from steelyard.base.secret import Secret
-from steelyard.extensions.network.wire import Backend, TooMuchError, begin
+from steelyard.extensions.network.wire import Backend, ResponseTooLargeError, begin
 
 if TYPE_CHECKING:
     import httpcore
@@ -50,7 +50,7 @@ class EndpointError(EmbedderError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """What an endpoint answered: its status, its headers by lower-cased name, its body without the key."""
 
     status: int
@@ -161,7 +161,7 @@ class Endpoint:
         self.largest = largest
         self.what = what
 
-    def ask(self, path: str = "", body: object = None, *, timeout: float | None = None) -> Answer:
+    def ask(self, path: str = "", body: object = None, *, timeout: float | None = None) -> Response:
         """POST the body as JSON to `path` below the address, or GET it without a body; the answer of any status.
 
         Raises EndpointError for no whole answer within the time or the size, MachineError when the extra
@@ -177,7 +177,7 @@ class Endpoint:
             return self._exchange(path, body, seconds)
         except (httpcore.TimeoutException, TimeoutError):
             problem = f"gave no whole answer within {seconds:g} s"
-        except TooMuchError:
+        except ResponseTooLargeError:
             problem, again = f"gave an answer of more than {self.largest / 2**20:g} MB", False
         except _CompressedError:
             problem, again = "gave a compressed answer, which was not asked for", False
@@ -185,7 +185,7 @@ class Endpoint:
             problem = f"cannot be reached or broke off ({shown(self.key.scrub(str(error)), 200)})"
         raise EndpointError(self.key.scrub(f"{self.what} at {self.url}"), self.key.scrub(problem), again=again)
 
-    def _exchange(self, path: str, body: object, seconds: float) -> Answer:
+    def _exchange(self, path: str, body: object, seconds: float) -> Response:
         begin(seconds, 2 * self.largest + OVERHEAD)
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
         with self._pool.stream(
@@ -198,14 +198,14 @@ class Endpoint:
             headers = {n.decode("latin-1").lower(): v.decode("latin-1") for n, v in response.headers}
             if headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
                 raise _CompressedError
-            return Answer(response.status, headers, self.key.scrub(self._read(response.iter_stream())))
+            return Response(response.status, headers, self.key.scrub(self._read(response.iter_stream())))
 
     def _read(self, chunks: Iterable[bytes]) -> str:
         content = bytearray()
         for chunk in chunks:
             content += chunk
             if len(content) > self.largest:
-                raise TooMuchError
+                raise ResponseTooLargeError
         return content.decode("utf-8", "replace")
 
     def _headers(self, sends: bool) -> Mapping[bytes | str, bytes | str]:

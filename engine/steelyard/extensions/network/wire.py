@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ssl
 
 
-class TooMuchError(Exception):
+class ResponseTooLargeError(Exception):
     """More bytes came than the exchange may have."""
 
 
@@ -54,12 +54,12 @@ class Stream:
         self._sock = sock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Some bytes, none at the end; TimeoutError, TooMuchError or another OSError."""
+        """Some bytes, none at the end; TimeoutError, ResponseTooLargeError or another OSError."""
         self._sock.settimeout(_seconds())
         data = self._sock.recv(max_bytes)
         _exchange.bytes -= len(data)
         if _exchange.bytes < 0:
-            raise TooMuchError
+            raise ResponseTooLargeError
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
