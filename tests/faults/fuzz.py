@@ -48,7 +48,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 from steelyard.extensions.network.chat import ChatEndpoint
-from steelyard.extensions.network.endpoint import Response, Endpoint
+from steelyard.extensions.network.endpoint import Endpoint, Response
 from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy

@@ -6,10 +6,10 @@ import threading
 import tracemalloc
 
 import pytest
-from steelyard.net import endpoint as endpoint_module
 
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.secret import Secret
+from steelyard.extensions.network import endpoint as endpoint_module
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError
 
 KEY = "sk-test-0123456789abcdef"

@@ -7,13 +7,13 @@ import resource
 import apsw
 import numpy as np
 import pytest
-from steelyard.net import wire
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.inputs import open_regular
 from steelyard.base.machine import VARIABLE, budget, memory_bytes
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
