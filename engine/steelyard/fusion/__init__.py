@@ -14,7 +14,7 @@ from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress
 from steelyard.fusion.reweight import reweighted, term_names
-from steelyard.fusion.rrf import Bonus, Rrf
+from steelyard.fusion.ranks import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced

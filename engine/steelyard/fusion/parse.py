@@ -15,7 +15,7 @@ from steelyard.fusion.gated import Gated
 from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.rbc import Rbc
-from steelyard.fusion.rrf import Rrf
+from steelyard.fusion.ranks import Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.weighted_sum import WeightedSum
