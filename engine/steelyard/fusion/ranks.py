@@ -14,9 +14,9 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.base import RECIPROCAL, Expr, Linear
 from steelyard.fusion.call import MAX_WEIGHT, CallReader
 from steelyard.fusion.plan import Branch, Column
-from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column
+from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column, times
 from steelyard.grammar import Call, Item, amount_of, number_text, value_text
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import SignalTable, count_rows, ranks
 
 BONUSES = ("times", "once", "each")
 
@@ -163,3 +163,90 @@ def _read_bonus(call: CallReader) -> Bonus | None:
         return Bonus(value.call.name, amount)
     call.bad("bonus", value, f"must be none, times(x), once(x) or each(x) with x in 0..{MAX_WEIGHT}")
     return None
+
+
+@dataclass(frozen=True)
+class Isr(Sum):
+    """``number of lists that contain the entry * sum of weight / rank^2``; ranks start at 1."""
+
+    keyword: ClassVar[str] = "isr"
+    shown_as: ClassVar[str] = "ISR"
+    no_counterpart: ClassVar[str] = "no hybrid query adds 1 / rank^2"
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        formula = f"1 / (rank in {column.label})^2, 0 when not in the list"
+        return ranked_column(table, column, present, lambda rank: 1.0 / (rank * rank), formula)
+
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, count_lists(lists), "lists that hold it")
+
+    def _why(self) -> str:
+        return "inverse square rank"
+
+
+@dataclass(frozen=True)
+class LogIsr(Isr):
+    """``log(number of lists that contain the entry) * sum of weight / rank^2``; an entry of one list scores 0."""
+
+    keyword: ClassVar[str] = "log_isr"
+    shown_as: ClassVar[str] = "log ISR"
+
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, np.log(np.maximum(count_lists(lists), 1.0)), "log(lists that hold it)")
+
+
+@dataclass(frozen=True)
+class Borda(Sum):
+    """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
+
+    The candidates missing from a list of n share the points that are left, ``(c - n + 1) / 2`` each. The
+    candidates are the entries that this expression ranks.
+    """
+
+    keyword: ClassVar[str] = "borda"
+    shown_as: ClassVar[str] = "Borda"
+    no_counterpart: ClassVar[str] = "a list gives points there to what it holds only"
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        place = ranks(table, column.values, present, column.only_list(table))
+        candidates, listed = (count_rows(table, some)[table.query].astype(np.float64) for some in (rows, present))
+        points = np.where(present, candidates - place + 1, (candidates - listed + 1) / 2)
+        formula = f"c - rank in {column.label} + 1, (c - n + 1) / 2 when not in the list"
+        inputs = {"rank": place, column.label: column.values, "c, candidates": candidates, "n, listed": listed}
+        return Column(column.label, np.where(rows, points, 0.0), formula, inputs, column.inner)
+
+    def _why(self) -> str:
+        return "Borda count"
+
+
+@dataclass(frozen=True)
+class Rbc(Sum):
+    """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
+
+    `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
+    """
+
+    keyword: ClassVar[str] = "rbc"
+    shown_as: ClassVar[str] = "RBC"
+    no_counterpart: ClassVar[str] = "no hybrid query adds powers of a persistence"
+    PHI: ClassVar = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+
+    phi: float = 0.8
+
+    @classmethod
+    def _options(cls, call: CallReader) -> dict[str, object]:
+        return {"phi": call.number("phi", cls.phi, 0.0, below=1.0)}
+
+    def variants(self) -> Iterator[Expr]:
+        """Iterate over the values of phi that tuning tries."""
+        yield from (replace(self, phi=phi) for phi in sorted({*self.PHI, self.phi}))
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+        formula = f"(1 - phi) * phi^(rank in {column.label} - 1), 0 when not in the list"
+        return ranked_column(table, column, present, lambda rank: (1 - self.phi) * self.phi ** (rank - 1), formula)
+
+    def _why(self) -> str:
+        return f"rank-biased centroid, phi = {number_text(self.phi)}"
+
+    def _written(self) -> list[str]:
+        return [f"phi={number_text(self.phi)}"]

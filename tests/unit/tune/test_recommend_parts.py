@@ -9,7 +9,7 @@ import pytest
 from search_forms import form_of
 
 from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.isr import Isr
+from steelyard.fusion.ranks import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
