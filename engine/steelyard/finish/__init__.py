@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.finish.base import Stage
-from steelyard.finish.cut import Cut
+from steelyard.finish.stages import Cut
 from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
 from steelyard.finish.floor import Floor

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.finish.base import Stage
-from steelyard.finish.cut import Cut
+from steelyard.finish.stages import Cut
 from steelyard.finish.drop import AtLeast, Drop
 from steelyard.finish.files import Files
 from steelyard.finish.floor import Floor
