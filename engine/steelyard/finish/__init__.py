@@ -11,13 +11,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Ints
-from steelyard.finish.base import Stage
-from steelyard.finish.floor import Floor
+from steelyard.finish.base import Ranking, Stage, order
 from steelyard.finish.mmr import Mmr
 from steelyard.finish.parse import parse_stages
-from steelyard.finish.ranking import Ranking, order
-from steelyard.finish.rescored import Rerank
-from steelyard.finish.rescore import Rescore
+from steelyard.finish.rescored import Floor, Rerank, Rescore
 from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools
-from steelyard.finish.base import Stage, name_of, whole_number
-from steelyard.finish.ranking import Ranking, order
+from steelyard.finish.base import Ranking, Stage, name_of, order, whole_number
 from steelyard.grammar import Item
 from steelyard.table.signal_table import RETRIEVERS, SCORERS, SignalTable, count_rows, ranks
 

@@ -11,7 +11,7 @@ from steelyard.signals.importance import importance
 from steelyard.signals.length import length
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
 from steelyard.signals.plain import created, one
-from steelyard.signals.prior import Prior
+from steelyard.signals.kinds import Prior
 from steelyard.signals.promised import promised
 from steelyard.signals.recency import recency
 from steelyard.signals.severity import severity

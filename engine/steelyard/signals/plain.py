@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.signals.derived import Derived
-from steelyard.signals.prior import Prior
+from steelyard.signals.kinds import Prior
 from steelyard.table.signal_table import SignalTable
 
 FIRST, LAST = (each.replace(tzinfo=UTC).timestamp() for each in (datetime.min, datetime.max))
