@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from steelyard.signals.derived import Derived
-from steelyard.signals.kinds import Prior
+from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 
 UNSTATED = 5.0
@@ -18,3 +19,74 @@ def importance(table: SignalTable) -> Derived:
     stated = table.about.numbers["importance"]
     raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
     return Derived(raw / 10.0, "importance / 10", {"importance": raw})
+
+
+@Prior
+def domain(table: SignalTable) -> Derived:
+    """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
+    asked, about = table.asked.labels["domain"], table.about.labels["domain"]
+    same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
+    values = same & ~asked.equal("")[table.query]
+    return Derived(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
+
+
+SHORT, LEAST = 100.0, 0.8
+
+
+@partial(Prior, factor=True, reads="lengths of texts")
+def length(table: SignalTable) -> Derived:
+    """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008.
+
+    White space around the text does not count.
+    """
+    characters = np.nan_to_num(table.about.numbers["length"])[table.entry]
+    values = LEAST + (1.0 - LEAST) * np.minimum(1.0, characters / SHORT)
+    return Derived(values, "0.8 + 0.2 * characters / 100, at most 1", {"characters": characters})
+
+
+LEVELS = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
+OTHER = 0.4
+
+
+@Prior
+def severity(table: SignalTable) -> Derived:
+    """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
+    labels = table.about.labels["severity"]
+    per_entry = np.full(len(labels.codes), OTHER)
+    for label, value in LEVELS.items():
+        per_entry[labels.equal(label)] = value
+    return Derived(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")
+
+
+@Prior
+def tags(table: SignalTable) -> Derived:
+    """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
+
+    Source: Soleri's document.
+    """
+    asked, about = table.asked.tags, table.about.tags
+    asked_sizes = np.diff(asked.offsets)[table.query]
+    about_sizes = np.diff(about.offsets)[table.entry]
+    shared = _shared(table)
+    union = asked_sizes + about_sizes - shared
+    values = np.where(asked_sizes > 0, shared / np.maximum(union, 1), 0.0)
+    inputs = {"shared tags": shared.astype(np.float64), "tags of both": union.astype(np.float64)}
+    return Derived(values, "shared tags / tags of both", inputs)
+
+
+def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Count the tags that a row's query and entry have in common, int64[N], by one sorted look-up of pairs."""
+    asked, about = table.asked.tags, table.about.tags
+    width = int(max(asked.codes.max(initial=-1), about.codes.max(initial=-1))) + 1
+    owners = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets))
+    held = owners * width + about.codes  # sorted: owners ascend, codes ascend within an owner
+    sizes = np.diff(asked.offsets)[table.query]
+    rows = np.repeat(np.arange(len(table)), sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    codes = asked.codes[asked.offsets[table.query[rows]] + within]
+    wanted = table.entry[rows].astype(np.int64) * width + codes
+    places = np.searchsorted(held, wanted)
+    hit = np.zeros(len(wanted), dtype=bool)
+    inside = places < len(held)
+    hit[inside] = held[places[inside]] == wanted[inside]
+    return np.bincount(rows[hit], minlength=len(table)).astype(np.int64)

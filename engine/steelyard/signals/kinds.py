@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 
+import numpy as np
+
+from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
-from steelyard.signals.derived import Derived
 from steelyard.table.signal_table import SignalTable
 
 NO_OPTIONS: Mapping[str, Duration | str] = MappingProxyType({})
@@ -52,3 +56,31 @@ class Prior:
     def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] = NO_OPTIONS) -> Derived:
         """Compute the signal with these options and the defaults of the others."""
         return self.compute(table, **{**self.spans, **{name: v[0] for name, v in self.words.items()}, **options})
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Values float64[N], finite on every row, with the formula in words and its inputs (float64[N])."""
+
+    values: Floats
+    formula: str
+    inputs: Mapping[str, Floats] = field(default_factory=dict)
+
+
+FIRST, LAST = (each.replace(tzinfo=UTC).timestamp() for each in (datetime.min, datetime.max))
+"""The dates that there are, from the year 1 to the year 9999, seconds UTC."""
+
+
+@partial(Prior, unit=False, reads="dates")
+def created(table: SignalTable) -> Derived:
+    """When an entry was created among all dates that there are, in 0..1; an undated one is as new as the query."""
+    dates = table.about.numbers["created_at"][table.entry]
+    stated = np.where(np.isnan(dates), table.asked.numbers["clock"][table.query], dates)
+    values = np.clip((stated - FIRST) / (LAST - FIRST), 0.0, 1.0)
+    return Derived(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
+
+
+@partial(Prior, reads=None)
+def one(table: SignalTable) -> Derived:
+    """1 for every entry, which shifts a scale: ``0.5*cosine + 0.5*one`` is (1 + cosine) / 2."""
+    return Derived(np.ones(len(table)), "1")

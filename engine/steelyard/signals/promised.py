@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.signals.derived import Derived
-from steelyard.signals.kinds import Prior
+from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 
 FACTOR = 1.5

@@ -13,7 +13,7 @@ from steelyard.fusion.ranks import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
-from steelyard.signals.derived import Derived
+from steelyard.signals.kinds import Derived
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.agreement import overlap, rank_biased
