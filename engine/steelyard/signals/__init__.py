@@ -5,7 +5,7 @@ To add one, write ``name(table, **options) -> Derived`` in its own file, make it
 
 from __future__ import annotations
 
-from steelyard.signals.importance import domain, importance, length, severity, tags
+from steelyard.signals.facts import domain, importance, length, severity, tags
 from steelyard.signals.kinds import Derived, Prior, created, one
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
 from steelyard.signals.promised import promised
