@@ -18,7 +18,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
-from steelyard.memory.names import DAY, fsrs
+from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.memory.query import Query
 from steelyard.rerank import Document
 from steelyard.retrievers.graph import GraphRetriever

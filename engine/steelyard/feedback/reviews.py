@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.memory.entry import Entry
-from steelyard.memory.names import DAY, fsrs
+from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.stores.base import Store
 
 GRADES = {"again": 1, "hard": 2, "good": 3, "easy": 4}

@@ -1,4 +1,4 @@
-"""What a finish stage is, a step from ranked rows to the list that is shown, and how its parameters are read."""
+"""What a finish stage is, how its parameters are read, and the ranking with its one tie rule."""
 
 from __future__ import annotations
 

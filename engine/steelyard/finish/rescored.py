@@ -1,4 +1,4 @@
-"""Sorts the first places again by a re-ranker's scores."""
+"""Stages that score again: a re-ranker's places, another strategy's, and the floor that is shown."""
 
 from __future__ import annotations
 

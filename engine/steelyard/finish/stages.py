@@ -1,4 +1,4 @@
-"""Cuts lists to a length."""
+"""Stages that cut, drop, append and merge: what is shown of a list that is ranked."""
 
 from __future__ import annotations
 

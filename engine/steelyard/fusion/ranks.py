@@ -1,4 +1,8 @@
-"""Reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009) with convergence bonuses."""
+"""Fusions of ranks: reciprocal ranks with bonuses, inverse squares, Borda counts, rank-biased centroids.
+
+Cormack, Clarke and Buettcher, SIGIR 2009; Mourao, Martins and Magalhaes, Computerized Medical Imaging and
+Graphics, 2015; Aslam and Montague, SIGIR 2001; Bailey, Moffat, Scholer and Thomas, SIGIR 2017.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks through expressions to list their signals and the variants of their parameters."""
+"""Walks through expressions: their signals, the variants of their parameters, other weights, what changed."""
 
 from __future__ import annotations
 

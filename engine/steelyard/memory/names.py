@@ -6,9 +6,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from steelyard.base.arrays import Floats
 from steelyard.memory.entry import Entry
 
 LINKS = frozenset(
@@ -57,32 +54,3 @@ def _without(value: Any, gone: set[str]) -> Any:  # noqa: ANN401 -- as above
             _without(part, gone) for part in value if gone.isdisjoint(() if isinstance(part, list) else _ids(part))
         ]
     return None if not gone.isdisjoint(_ids(value)) else value
-
-
-DAY = 86_400.0
-HALF_LIVES = {
-    "working": 1.0,
-    "episodic": 7.0,
-    "prospective": 14.0,
-    "implicit": 30.0,
-    "declarative": 60.0,
-    "procedural": 90.0,
-    "semantic": 180.0,
-    "autobiographical": 365.0,
-    "meta-cognitive": np.inf,
-}
-"""Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
-USUAL = "declarative"
-"""The type of a memory that names none."""
-FSRS_FACTOR, FSRS_DECAY = 19.0 / 81.0, -0.5
-
-
-def fsrs(days: Floats, stability: Floats) -> Floats:
-    """Retrievability of a memory, in 0..1; 0 for a stability that is not positive or a negative time.
-
-    >>> fsrs(np.array([9.0]), np.array([9.0]))
-    array([0.9])
-    """
-    sound = (stability > 0) & (days >= 0)
-    base = 1.0 + FSRS_FACTOR * np.where(sound, days, 0.0) / np.where(sound, stability, 1.0)
-    return np.where(sound, np.clip(base**FSRS_DECAY, 0.0, 1.0), 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.memory.entry import Entry
-from steelyard.memory.names import DAY, fsrs
+from steelyard.memory.forgetting import DAY, fsrs
 
 HALF_LIFE = 90.0
 """Days after which the importance of an entry that states no half-life is halved."""

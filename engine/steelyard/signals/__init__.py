@@ -5,10 +5,9 @@ To add one, write ``name(table, **options) -> Derived`` in its own file, make it
 
 from __future__ import annotations
 
-from steelyard.signals.facts import domain, importance, length, severity, tags
+from steelyard.signals.facts import domain, importance, length, promised, severity, tags
 from steelyard.signals.kinds import Derived, Prior, created, one
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
-from steelyard.signals.promised import promised
 from steelyard.signals.recency import recency
 from steelyard.signals.types import document_type, importance_tier, spec_level
 

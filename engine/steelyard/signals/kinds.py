@@ -1,4 +1,4 @@
-"""What a derived signal declares beside its formula: options with their defaults, and how tuning may use it."""
+"""What a derived signal declares beside its formula, its values with their formula in words, and plain fields."""
 
 from __future__ import annotations
 

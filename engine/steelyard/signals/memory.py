@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.memory.names import DAY, HALF_LIVES, USUAL, fsrs
+from steelyard.memory.forgetting import DAY, HALF_LIVES, USUAL, fsrs
 from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.feedback.reviews import review
 from steelyard.memory.entry import Entry
-from steelyard.memory.names import DAY
+from steelyard.memory.forgetting import DAY
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.cli.main import main
 from steelyard_eval.vaults.read import RankedBy, open_searcher
