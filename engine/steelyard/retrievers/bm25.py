@@ -12,12 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Vectors
-from steelyard.base.compiled import compiled
+from steelyard.base.arrays import Floats
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.graph import SIGNATURE, add_pairwise, leaves
 from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Found, Readable
@@ -138,36 +136,3 @@ BM25 = RetrieverKind(
     counts=lambda reading: reading.bm25_words.analysis,
     seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.split(text))),
 )
-
-
-BLOCK = 1024
-"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
-LATER = 2**30
-"""Numbers that a process multiplies before it compiles: by then that took as long as loading the compiler does."""
-
-
-class _Work:
-    numbers = 0
-
-
-def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
-    """float64[rows]: each row times the vector, or times itself; blocks change no bit of it."""
-    _Work.numbers += matrix.size
-    if vector is None or _Work.numbers < LATER or len(matrix) <= BLOCK:
-        return _blockwise(matrix, vector)
-    products, parts = np.empty(len(matrix)), map(np.array, leaves(len(vector)))
-    compiled(add_pairwise, SIGNATURE)(np.ascontiguousarray(matrix), vector, *parts, products)
-    same = products[:BLOCK].tobytes() == _blockwise(matrix[:BLOCK], vector).tobytes()
-    return products if same else _blockwise(matrix, vector)  # a numpy that sums in another order decides
-
-
-def _blockwise(matrix: Vectors, vector: Floats | None) -> Floats:
-    products = np.empty(len(matrix))
-    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
-    for begin in range(0, len(matrix), BLOCK):
-        part = matrix[begin : begin + BLOCK]
-        rows = buffer[: len(part)]
-        np.copyto(rows, part)
-        np.multiply(rows, rows if vector is None else vector, out=rows)
-        np.sum(rows, axis=1, out=products[begin : begin + BLOCK])
-    return products

@@ -15,8 +15,8 @@ from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import dots
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.dots import dots
 from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
     UNKNOWN,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steelyard.retrievers import dots as module
-from steelyard.retrievers.bm25 import BLOCK, LATER, dots
+from steelyard.retrievers.dots import BLOCK, LATER, dots
 
 
 @pytest.fixture

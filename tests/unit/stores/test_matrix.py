@@ -16,7 +16,7 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.matrix import Matrix, _largest
-from steelyard.stores.sqlite.nearest import add_products
+from steelyard.stores.sqlite.scan import add_products
 from steelyard.stores.sqlite.segments import Codes, Rows
 
 SPACE = Space("random", "text", "{text}")
