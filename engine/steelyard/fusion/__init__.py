@@ -16,16 +16,9 @@ from steelyard.fusion.ranks import Bonus, Rrf
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import WeightedSum
 from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import (
-    Change,
-    all_variants,
-    changes,
-    leaves,
-    near_variants,
-    replaced,
-    reweighted,
-    term_names,
-)
+from steelyard.fusion.changes import Change, changes
+from steelyard.fusion.reweight import reweighted, term_names
+from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
