@@ -9,11 +9,11 @@ import pytest
 from search_forms import form_of
 
 from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.isr import Isr
+from steelyard.fusion.ranks import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
-from steelyard.signals.derived import Derived
+from steelyard.signals.kinds import Derived
 from steelyard.systems import find_system
 from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
@@ -161,7 +161,8 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     assert Said("finds_nothing", {"label": "graph"}) in left_out
     found = starts(LiveSource(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
-    assert any("bm25.b, bm25.k1" in text for text in found.left_out)
+    (fixed,) = [said for said in found.left_out if said.key == "fixed"]
+    assert {"bm25.b", "bm25.k1"} <= set(fixed.facts["settings"])
 
 
 def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(space, monkeypatch):
