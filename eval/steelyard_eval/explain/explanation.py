@@ -27,8 +27,8 @@ from steelyard_eval.common.documents.explanation import (
     RequestedEntry,
     ScoreTree,
 )
-from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Result
+from steelyard_eval.views.drawing import plots
+from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, as_dataset
@@ -54,7 +54,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False)
-class QueryExplanation(Result):
+class QueryExplanation(Tabular):
     """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
@@ -97,7 +97,7 @@ class QueryExplanation(Result):
             (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
             for entry in about["entries"]
         ]
-        return drawn("contributions", rows, str(about["strategy"]))
+        return plots.contributions(rows, str(about["strategy"]))
 
 
 def explain(

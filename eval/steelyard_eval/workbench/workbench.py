@@ -40,7 +40,7 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.views.answered import Answered
 
 if TYPE_CHECKING:

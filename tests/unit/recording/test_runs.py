@@ -21,7 +21,7 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
-from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.recording.history import trends
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
 

@@ -31,7 +31,7 @@ from steelyard_eval.export import TARGETS
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.sentences import say
-from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.views import terminal
 
 _CHOICE = (

@@ -9,7 +9,7 @@ import click
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.datasets import load
 from steelyard_eval.show.report import load_results, write_report
-from steelyard_eval.show.runs_kept import Runs
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.load import load as load_result
 

@@ -28,7 +28,7 @@ from steelyard_eval.show.report.gate_section import gate_page
 from steelyard_eval.show.report.learning_section import learn_page
 from steelyard_eval.show.report.load import checked, job_of, kind_of
 from steelyard_eval.show.report.page import page
-from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.recording.history import trends
 from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.drawing.plots import trend
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.markup import ends, number, p_value
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
@@ -28,7 +30,7 @@ SEARCH = {"strategy": "weights", "settings": "settings"}
 Lines = dict[str, list[Span | None]]
 
 
-class Runs(Result):
+class Runs(Tabular):
     """The runs that are kept of a data set, oldest first."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -43,7 +45,7 @@ class Runs(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Every run with what it found."""
-        return {"runs": [{"run": run.id, "at": run.at, "kind": run.kind, **run.facts} for run in self.runs]}
+        return {"runs": [{"run": run.id, "at": run.at, "kind": run.kind, **msgspec.to_builtins(run.facts)} for run in self.runs]}
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each run."""
@@ -65,13 +67,13 @@ class Runs(Result):
         """A row for each run of a metric, oldest first; ConfigError without any."""
         rows = [row for row in self._rows() if row["metric"] == metric and row["contender"]]
         if not rows:
-            known = ", ".join(sorted({str(run.facts.get("metric")) for run in self.runs})) or "none"
+            known = ", ".join(sorted({str(run.facts.metric) for run in self.runs})) or "none"
             raise ConfigError(f"no run of {metric} is kept; kept are runs of {known}")
         return [{name: row[name] for name in ("run", "date", "value", "contender")} for row in rows]
 
     def plot(self, metric: str | None = None) -> Figure:
         """Plot what is used today and the best contender over time, of the last runs that are alike (`trends`)."""
-        history = trends([run for run in self.runs if metric in (None, run.facts.get("metric"))])
+        history = trends([run for run in self.runs if metric in (None, run.facts.metric)])
         if not history:
             raise ConfigError("no two runs did the same job by the same metric yet, so there is no trend to plot")
         return trend(*history)
@@ -91,11 +93,11 @@ class Runs(Result):
     def _difference(self, one: KeptRun, other: KeptRun) -> dict[str, Any] | str:
         """The paired difference over the queries that both asked and judged alike; else why there is none."""
         for name in ("metric", "split"):
-            if one.facts.get(name) != other.facts.get(name):
+            if getattr(one.facts, name) != getattr(other.facts, name):
                 return f"They cannot be compared: run {one.id} is by another {name} than run {other.id}."
         states = [states_of(self.dataset, run) for run in (one, other)]
-        pairs = zip(states, (one.own, other.own), strict=True)
-        old, new = (state.get("values", {}).get(row["label"], {}) if row else {} for state, row in pairs)
+        pairs = zip(states, (one.facts.own, other.facts.own), strict=True)
+        old, new = (state.get("values", {}).get(row.label, {}) if row else {} for state, row in pairs)
         data = [[state.get(name, {}) for state in states] for name in ("queries", "labels")]
         alike = [
             query
@@ -118,23 +120,23 @@ class Runs(Result):
         return {
             what: moved(before.get(part, {}), after.get(part, {}), named=NAMED) or "changed"
             for part, what in PARTS.items()
-            if one.states.get(part) != other.states.get(part)
+            if one.facts.states.get(part) != other.facts.states.get(part)
         } | dict(_of_search(one, other))
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for at, run in enumerate(self.runs):
-            own = run.own
-            earlier = [old for old in self.runs[:at] if own and old.best and _measure(old) == _measure(run)]
-            value = f"{number(own['mean'])} {ends(own.get('low'), own.get('high'), '.3f')}".rstrip() if own else ""
+            own = run.facts.own
+            earlier = [old for old in self.runs[:at] if own and old.facts.best and _measure(old) == _measure(run)]
+            value = f"{number(own.mean)} {ends(own.low, own.high, '.3f')}".rstrip() if own else ""
             rows.append(
                 {
                     "run": run.id,
                     "date": run.at[:16].replace("T", " "),
                     "command": run.kind,
-                    "metric": run.facts.get("metric", ""),
+                    "metric": run.facts.metric,
                     "value": value,
-                    "contender": own["label"] if own else "",
+                    "contender": own.label if own else "",
                     "changed since": _since(earlier[-1], run) if earlier else "",
                 }
             )
@@ -142,7 +144,7 @@ class Runs(Result):
 
 
 def _measure(run: KeptRun) -> tuple[str | None, str | None]:
-    return run.facts.get("metric"), run.facts.get("split")
+    return run.facts.metric, run.facts.split
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
@@ -151,7 +153,7 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     Runs of other jobs, metrics and splits measured something else, and would look like a change. None without two.
     """
     alike: dict[tuple[object, ...], list[KeptRun]] = {}
-    for run in (run for run in runs if run.best):
+    for run in (run for run in runs if run.facts.best):
         alike.setdefault((run.kind, *_measure(run)), []).append(run)
     twice = [group for group in alike.values() if len(group) > 1]
     if not twice:
@@ -160,10 +162,10 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     lines: Lines = {"best": [], "today": []}
     for run in same:
         when = run.at[5:16].replace("T", " ")
-        for name, row in (("best", run.best), ("today", run.today)):
-            span = row and Span(str(row["label"]), row["mean"], row.get("low"), row.get("high"), when)
+        for name, row in (("best", run.facts.best), ("today", run.facts.today)):
+            span = row and Span(row.label, row.mean, row.low, row.high, when)
             lines[name].append(span or None)
-    return {name: line for name, line in lines.items() if any(line)}, str(same[-1].facts["metric"])
+    return {name: line for name, line in lines.items() if any(line)}, same[-1].facts.metric
 
 
 def in_words(found: dict[str, Any]) -> str:
@@ -173,11 +175,11 @@ def in_words(found: dict[str, Any]) -> str:
 
 
 def _told(one: KeptRun, other: KeptRun, found: dict[str, Any]) -> str:
-    old, new = (run.own["label"] if run.own else "" for run in (one, other))
+    old, new = (run.facts.own.label if run.facts.own else "" for run in (one, other))
     interval = f"{number(found['delta'], signed=True)} {ends(found['low'], found['high'], '+.3f')}"
     p = p_value(found["p"]).replace("<", "< ")
     return (
-        f"Run {other.id}, {new}, against run {one.id}, {old}: {interval} {other.facts.get('metric')} over "
+        f"Run {other.id}, {new}, against run {one.id}, {old}: {interval} {other.facts.metric} over "
         f"{found['queries']} queries, p {p if p.startswith('<') else f'= {p}'}: {found['verdict']}."
     )
 
@@ -185,15 +187,15 @@ def _told(one: KeptRun, other: KeptRun, found: dict[str, Any]) -> str:
 def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:
     """What differs between the searches that two runs are about, and between the tools that ran."""
     for name, what in SEARCH.items():
-        old, new = (str((run.own and run.own.get(name)) or "-") for run in (one, other))
+        old, new = (str((run.facts.own and getattr(run.facts.own, name)) or "-") for run in (one, other))
         if old != new:
             yield what, f"{brief(old)} to {brief(new)}"
-    tools = [str(run.facts.get("tool")) for run in (one, other)]
+    tools = [run.facts.tool for run in (one, other)]
     if tools[0] != tools[1]:
         yield "tool", " to ".join(tools)
 
 
 def _since(one: KeptRun, other: KeptRun) -> str:
     """What differs in a word each, without reading what is kept of the data."""
-    data = [what for part, what in PARTS.items() if one.states.get(part) != other.states.get(part)]
+    data = [what for part, what in PARTS.items() if one.facts.states.get(part) != other.facts.states.get(part)]
     return f"{one.id}: {', '.join([*data, *(what for what, _ in _of_search(one, other))]) or 'nothing'}"
