@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import math
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import asdict
 
 from steelyard.base.errors import ConfigError, visible
 from steelyard.fusion import parse_strategy
@@ -12,7 +13,10 @@ from steelyard_eval.common.answer import NAMED as CLIPPED
 from steelyard_eval.common.answer import Conclusion, Step
 from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.common.documents.gate import (
+    AgainstRecord,
     FindingRecord,
+    GatedConfiguration,
+    GatedMetric,
     GateDocument,
     GatedRecord,
     GateHead,
@@ -20,20 +24,25 @@ from steelyard_eval.common.documents.gate import (
 )
 from steelyard_eval.common.markup import clip, counted
 from steelyard_eval.compare.comparison_document import dialect
-from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, State, moved
+from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.decide.steps import labelled_as, labelling
 from steelyard_eval.decide.wording import settings
-from steelyard_eval.gate.baseline import Baseline, tool
-from steelyard_eval.gate.contest import ORDER, Contest
+from steelyard_eval.gate.baseline import tool
+from steelyard_eval.gate.comparison import ORDER, BaselineComparison
+from steelyard_eval.gate.lists import ContenderLists
+from steelyard_eval.gate.rule import Findings
+from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.values import NAMES, Values
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.select import intents_of
 
+ANOTHER = "another platform than the baseline's"
 COUNTED = {"false answers": "questions that nothing answers", "stale": "queries"}
 """What more of would settle a finding that counts queries, and says nothing of labels."""
 DIGITS = 12
@@ -42,25 +51,11 @@ _ELSE = {"corpus": ": its clock (as_of) is another", "queries": ": their intents
 """What changed where entries, or texts and filters of queries, are the same."""
 
 
-@dataclass(frozen=True)
-class GateSetup:
-    """What was gated: the data set, the baseline, and the settings of the gate.
-
-    `rebaseline` is the command that writes a new baseline.
-    """
-
-    dataset: Dataset
-    path: Path
-    baseline: Baseline
-    budget: float
-    rebaseline: str
-
-
-def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
+def document(gate: Gate, contests: Sequence[BaselineComparison]) -> GateDocument:
     """The JSON document of a gate that could compare."""
-    rows = [contest.record() for contest in contests]
+    rows = [_record(contest) for contest in contests]
     verdict = min((contest.verdict for contest in contests), key=ORDER.index)
-    checks = {contest.check for contest in contests}
+    checks = {("identity" if contest.identical else "quality") for contest in contests}
     findings: list[FindingRecord] = [
         {"contender": contest.now.label, **finding} for contest in contests for finding in contest.findings
     ]
@@ -80,20 +75,10 @@ def document(gate: GateSetup, contests: Sequence[Contest]) -> GateDocument:
     }
 
 
-def mismatch(
-    gate: GateSetup,
-    differing: Mapping[str, tuple[str, str]],
-    states: Mapping[str, State],
-    other: str | None,
-    copy: tuple[Path, int] | None,
-) -> GateDocument:
-    """The document when baseline and data set cannot be compared.
-
-    `differing` has the baseline's hash and ours of what differs, `states` what the data set holds now; `other` is
-    the source of intents that the baseline was written with, where it is another than the data set's, and `copy`
-    a file with the labels of the baseline and how many labels of today it lacks.
-    """
-    words = {name: _what_changed(gate, name, states.get(name, {}), other) for name in differing}
+def mismatch(gate: Gate) -> GateDocument:
+    """The document when baseline and data set cannot be compared."""
+    differing, states = gate.differing, gate.states()
+    words = {name: _what_changed(gate, name, states.get(name, {})) for name in differing}
     texts = {name: f"the {name} changed{words[name]}" for name in differing}
     texts["digests"] = "; ".join(
         f"{name} {before[:DIGITS]} in the baseline, {now[:DIGITS]} now"
@@ -104,7 +89,7 @@ def mismatch(
     ]
     findings[-1]["digests"] = {name: {"before": before, "now": now} for name, (before, now) in differing.items()}
     what = " and ".join(differing)
-    back = [_way_back(gate, copy)] if "labels" in differing else []
+    back = [_way_back(gate)] if "labels" in differing else []
     return {
         **_head(gate),
         "verdict": "mismatch",
@@ -121,9 +106,9 @@ def mismatch(
     }
 
 
-def _way_back(gate: GateSetup, copy: tuple[Path, int] | None) -> Step:
+def _way_back(gate: Gate) -> Step:
     """How to have the labels of the baseline again."""
-    if copy is not None:
+    if (copy := gate.copy_of_labels()) is not None:
         held, lacks = copy
         again = spelled("judge", gate.dataset, options={"--apply": True})
         out = f" (takes {counted(lacks, 'label')} out; yours come back by {again})" if lacks else ""
@@ -135,18 +120,18 @@ def _way_back(gate: GateSetup, copy: tuple[Path, int] | None) -> Step:
     return Step(f"else undo the change of {what}, by hand or from version control: {kept}")
 
 
-def _what_changed(gate: GateSetup, name: str, now: State, other: str | None) -> str:
+def _what_changed(gate: Gate, name: str, now: State) -> str:
     """What changed of a part, in words that follow "changed"; nothing for older baselines."""
-    if name == "queries" and other:
+    if name == "queries" and (other := gate.written_with()):
         return f": the baseline was written with --intents {other}"
-    before = gate.baseline.states.get(name, {})
+    before = gate.needed().states.get(name, {})
     if before and now:
         return f": {moved(before, now, named=NAMED)}" if before != now else _ELSE.get(name, "")
     return ""
 
 
-def _head(gate: GateSetup) -> GateHead:
-    baseline = gate.baseline
+def _head(gate: Gate) -> GateHead:
+    baseline = gate.needed()
     return {
         "schema_version": 1,
         "kind": "gate",
@@ -161,13 +146,13 @@ def _head(gate: GateSetup) -> GateHead:
             "date": baseline.date,
             "because": baseline.because,
             "tool": baseline.tool,
-            "hashes": dict(baseline.hashes),
+            "hashes": asdict(baseline.hashes),
         },
         "rebaseline": gate.rebaseline,
     }
 
 
-def _trust(gate: GateSetup, rows: Sequence[GatedRecord]) -> TrustPart:
+def _trust(gate: Gate, rows: Sequence[GatedRecord]) -> TrustPart:
     """The gate's own error rates, those of the worst contender."""
     return {
         "false_alarm_rate": max(row["power"]["false_alarms"] for row in rows),
@@ -179,7 +164,83 @@ def _trust(gate: GateSetup, rows: Sequence[GatedRecord]) -> TrustPart:
     }
 
 
-def sentence(verdict: str, contests: Sequence[Contest]) -> str:
+def _record(row: BaselineComparison) -> GatedRecord:
+    """A contender's part."""
+    kept, first, elsewhere = row.baseline, row.findings[0], row.gate.platform_difference
+    sides = ("baseline", None, row.against_baseline, kept.values), (
+        "anchor", kept.anchor_date, row.against_anchor, kept.anchor,
+    )  # fmt: skip
+    return {
+        **_about(row.now),
+        "strategy_before": kept.strategy,
+        "settings_before": kept.settings,
+        "check": "identity" if row.identical else "quality",
+        "verdict": row.verdict,
+        "reason": first["kind"],
+        "text": row.headline,
+        "queries": len(row.gate.queries),
+        "units": len(set(row.gate.unit.tolist())),
+        "deep": row.deep,
+        "touched": float(row.top10_changed.mean()),
+        "lists_changed": int(row.lists_changed.sum()),
+        "scores_changed": int(row.scores_changed.sum()),
+        "metrics": _metrics(row.now.values, kept.values, kept.anchor),
+        "against": [_against(row.gain(before), *side) for *side, before in sides],
+        "slices": row.slices,
+        "broken": row.newly_broken,
+        "worst": row.worst(),
+        "notices": [*row.now.notices, *([f"{ANOTHER}: {elsewhere}"] if elsewhere else [])],
+        "power": row.power.record(),
+    }
+
+
+def _about(now: ContenderLists) -> GatedConfiguration:
+    """What a contender is."""
+    config = now.config
+    about: GatedConfiguration = {
+        "label": now.label,
+        "kind": now.ref.kind,
+        "system": config.system if config else None,
+        "profile": config.profile if config else None,
+        "strategy": now.strategy,
+        "limit": config.limit if config else None,
+    }
+    return {**about, **settings(config)} if config else about
+
+
+def _metrics(now: Values, before: Values, anchor: Values) -> list[GatedMetric]:
+    rows = zip(NAMES, *(part.matrix.mean(axis=1).tolist() for part in (before, now, anchor)), strict=True)
+    return [
+        {"metric": name, "before": old, "now": new, "delta": new - old, "anchor": first}
+        for name, old, new, first in rows
+    ]
+
+
+def _against(gain: Gain, name: str, date: str | None, found: Findings) -> AgainstRecord:
+    low, high = gain.stated(-1.0)
+    return {
+        "name": name,
+        "date": date,
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "delta": gain.mean,
+        "low": low,
+        "high": high,
+        "worse": gain.worse,
+        "composite": found.composite,
+        "p_worse": found.p_worse,
+        "p_better": found.p_better,
+        "p_ndcg": found.p_ndcg,
+        "upper": _finite(found.upper),
+        "limit": _finite(found.limit),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def sentence(verdict: str, contests: Sequence[BaselineComparison]) -> str:
     """What was found, in one sentence."""
     deciding = [contest for contest in contests if contest.verdict == verdict]
     changed = [contest for contest in deciding if contest.findings[0]["kind"] not in ("unchanged", "identity")]
@@ -191,7 +252,7 @@ def sentence(verdict: str, contests: Sequence[Contest]) -> str:
     return f"{verdict.capitalize()}: {_short(first.now.label)}: {first.headline}{more}."
 
 
-def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[Step, ...]:
+def to_do(gate: Gate, verdict: str, contests: Sequence[BaselineComparison]) -> tuple[Step, ...]:
     """What to do now: look at what lost most, label more, or write a baseline on this platform."""
     if verdict == "fail":
         for contest in contests:
@@ -204,31 +265,31 @@ def to_do(gate: GateSetup, verdict: str, contests: Sequence[Contest]) -> tuple[S
     return (Step("for a baseline of this platform", gate.rebaseline),) if verdict == "mismatch" else ()
 
 
-def _settling(gate: GateSetup, contests: Sequence[Contest]) -> Iterator[Step]:
+def _settling(gate: Gate, contests: Sequence[BaselineComparison]) -> Iterator[Step]:
     """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
     pairs = [(finding, contest) for contest in contests for finding in contest.findings]
     open_ = {finding["kind"]: contest for finding, contest in pairs if finding["verdict"] == "inconclusive"}
     if not open_.keys() <= COUNTED.keys():
         yield labelling(gate.dataset, None, "")
         return
-    same = all(contest.now.asked.written == contest.kept.written for contest in open_.values())
+    same = all(contest.now.ref.written == contest.baseline.written for contest in open_.values())
     what = "quality passes, and this is no evidence of a decline; to accept it"
     yield Step(what if same else f"{what}, update the baseline with it", gate.rebaseline if same else "")
     yield Step(f"only more {' and '.join(COUNTED[kind] for kind in open_)} can tell more")
 
 
-def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
+def _tuned(gate: Gate, contest: BaselineComparison) -> list[str]:
     config = contest.now.config
-    return tuned_here(contest.now.label, config, gate.dataset, contest.queries) if config else []
+    return tuned_here(contest.now.label, config, gate.dataset, gate.queries) if config else []
 
 
-def _formula_before(contest: Contest) -> str:
+def _formula_before(contest: BaselineComparison) -> str:
     """The formula that the baseline was written with, where that is another one and all that differs.
 
     Lists have none; and a formula alone has no settings.
     """
-    before, config = contest.kept.strategy, contest.now.config
-    if config is None or settings(config) or contest.kept.settings:
+    before, config = contest.baseline.strategy, contest.now.config
+    if config is None or settings(config) or contest.baseline.settings:
         return ""
     try:
         parse_strategy(before)
@@ -237,12 +298,12 @@ def _formula_before(contest: Contest) -> str:
     return before if before != contest.now.strategy else ""
 
 
-def _explaining(gate: GateSetup, query: str, contest: Contest, before: str) -> str:
+def _explaining(gate: Gate, query: str, contest: BaselineComparison, before: str) -> str:
     """The command that explains a query of what is gated, held against a formula `before` unless that is empty.
 
     Lists alone, and what no command names, have none.
     """
-    contender, written = contest.now.asked.one, contest.now.asked.written
+    contender, written = contest.now.ref.one, contest.now.ref.written
     if not isinstance(contender, Named):
         return ""
     named = contender.word

@@ -81,7 +81,7 @@ def platform_name() -> str:
     return f"{platform.system()} {platform.machine()}, python {python}, rounding {rounding}"
 
 
-def elsewhere(platform_before: str) -> str:
+def platform_difference(platform_before: str) -> str:
     """How this platform differs from that of a baseline; empty where it does not."""
     here, there = platform_name(), visible(platform_before)
     return f"{here}; the baseline's: {there}" if here != there else ""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from steelyard.memory.query import Query
 from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.renderers import drawn
 from steelyard_eval.common.results import Reported
 from steelyard_eval.gate.gate_text import text
+from steelyard_eval.gate.lists import ContenderLists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,3 +77,13 @@ class Gating(Reported[GateDocument]):
     def plot(self) -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
         return drawn("gated", self.record)
+
+
+def by_query(many: Sequence[ContenderLists], queries: Sequence[Query]) -> dict[str, object]:
+    """nDCG@10 of each contender on each query, as the documents of comparisons have it."""
+    values = {one.label: one.values.ndcg.tolist() for one in many}
+    rows = [
+        {"id": query.id, "values": {label: own[i] for label, own in values.items()}}
+        for i, query in enumerate(queries)
+    ]
+    return {"per_query": rows}

@@ -11,7 +11,8 @@ from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import rules_of, schema_of
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.gating import check, update
+from steelyard_eval.gate.setup import Gate
 
 
 def undeclared(value, rules, place=""):
@@ -55,9 +56,9 @@ def test_what_is_written_is_what_is_declared(bench, job):
 
 
 def test_what_a_gate_writes_is_what_is_declared(bench, tmp_path):
-    gate = Gate.of(bench.dataset, tmp_path / "baseline.json")
-    gate.update(["bm25", "vector"], because="first")
-    held_to(GateDocument, gate.check().to_json())
+    baseline = tmp_path / "baseline.json"
+    update(Gate.of(bench.dataset, baseline), ["bm25", "vector"], because="first")
+    held_to(GateDocument, check(Gate.of(bench.dataset, baseline)).to_json())
 
 
 def held_to(kind, document):

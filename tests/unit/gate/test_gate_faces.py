@@ -27,9 +27,9 @@ from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.gate.gate_text import rewritten, text
 from steelyard_eval.gate.github import workflow_commands
+from steelyard_eval.gate.init import find_dataset, start
 from steelyard_eval.gate.junit import junit_xml
 from steelyard_eval.gate.markdown import markdown_page
-from steelyard_eval.gate.starting import find_dataset, start
 from steelyard_eval.gate.workflow import Source, named, recorded, workflow_text
 
 ROOT = Path(__file__).parents[3]
@@ -305,7 +305,7 @@ class TestUndecided:
         def stop(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", stop)
+        monkeypatch.setattr("steelyard_eval.cli.commands.gate.check", stop)
 
         assert asked(STARTER) == 130
 
@@ -322,7 +322,7 @@ class TestStart:
         for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
             shutil.copy(STARTER / name, tmp_path / "memory")
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: ORIGIN)
+        monkeypatch.setattr("steelyard_eval.gate.init.recorded", lambda: ORIGIN)
         return tmp_path
 
     def test_it_writes_everything_once(self, folder, capsys):
@@ -362,7 +362,7 @@ class TestStart:
 
     def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
         """Whoever owns the package's name in an index would decide what the workflow runs."""
-        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: None)
+        monkeypatch.setattr("steelyard_eval.gate.init.recorded", lambda: None)
         first = start(current="bm25")
         assert not Path(".github").exists()
         assert ".github/workflows/relevance.yml" not in first.needed

@@ -26,10 +26,12 @@ from steelyard_eval.common.configurations import separate
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.gating import check
+from steelyard_eval.gate.gating import update as update_baseline
+from steelyard_eval.gate.init import start
 from steelyard_eval.gate.outputs import Faces
 from steelyard_eval.gate.result import Gating
-from steelyard_eval.gate.starting import start
+from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 
@@ -101,7 +103,7 @@ def gate(
         if update:
             _update(gate_, named, because, accept_worse, as_json)
             return
-        gating = gate_.check(named)
+        gating = check(gate_, named)
         keep(data, "gate", {**gating.to_json(), **gating.by_query})
     for notice in gating.record["notices"]:
         note(notice)
@@ -111,7 +113,7 @@ def gate(
 
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
-    gating, copy = own.update(named, because=because, accept_worse=accept_worse)
+    gating, copy = update_baseline(own, named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.to_json()}
     document |= {"replaced": str(copy)} if copy else {}
     lines = [wrapped(gating.sentence)] if gating else []
