@@ -28,7 +28,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.learn.clients import DAY
-from steelyard_eval.learn.first_ten import PLACES
+from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace

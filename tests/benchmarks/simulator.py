@@ -21,7 +21,7 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.grid import Block
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
 EXPLORATIONS = ("none", "swap", "tail", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""

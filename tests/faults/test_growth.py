@@ -36,10 +36,10 @@ from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
@@ -132,7 +132,7 @@ WALKS = {
     "replace",
     "join",
 }
-KNOWN = Known({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
+KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
 
 
 def operations(run) -> int:
@@ -324,7 +324,9 @@ LOGS = {
 
 
 @pytest.mark.parametrize("what", LOGS)
-@pytest.mark.parametrize("read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: duels(str(path))])
+@pytest.mark.parametrize(
+    "read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: interleaving_results(str(path))]
+)
 def test_a_log(tmp_path, what, read):
     grows(file_of(tmp_path, LOGS[what]), read)
 

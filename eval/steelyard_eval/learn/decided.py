@@ -24,10 +24,10 @@ from steelyard_eval.decide.few_labels import WITH_A_LOG
 from steelyard_eval.decide.grid import Block, Grid, Singles
 from steelyard_eval.decide.prediction_powered import SecondMeasurement
 from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
-from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, rows_shown, unlabelled
-from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.case import LARGEST, LogCase
+from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.policies import AGREES
+from steelyard_eval.learn.top10 import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.tune.families import starts
@@ -38,12 +38,12 @@ from steelyard_eval.tune.source import Live
 from steelyard_eval.tune.written import plain_cuts
 
 OBJECTIVE = Measure("nDCG", PLACES)
-CLICKED = 400
+MAX_LOGGED_QUERIES = 400
 """Logged queries on which candidates are valued by acts: with more of them some dozens of labels tell no more."""
 
 
 @dataclass(frozen=True)
-class ByActs:
+class FeedbackScorer:
     """What acts say that candidates gain over today's ranking: a scale for `tune.layout.laid_over`.
 
     Attributes
@@ -52,14 +52,14 @@ class ByActs:
     base : float64[Q], what today's lists are worth.
     """
 
-    learned: ClickGains
+    learned: FeedbackGains
     base: Floats
 
     @classmethod
-    def over(cls, learned: ClickGains, recordings: Sequence[Measured], today: SearchConfig) -> ByActs:
+    def over(cls, learned: FeedbackGains, recordings: Sequence[Measured], today: SearchConfig) -> FeedbackScorer:
         """The scale on which `today` is 0 on every query."""
         table = serving(recordings, today).table
-        return cls(learned, learned.values(rows_shown(table, today, rows_of(learned.pairs, table))))
+        return cls(learned, learned.values(top10_rows(table, today, rows_of(learned.pairs, table))))
 
     def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
         """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
@@ -74,7 +74,7 @@ class ByActs:
 
     def alone(self, known: Measured, config: SearchConfig) -> Grid:
         """One configuration as it is."""
-        top = rows_shown(known.table, config, rows_of(self.learned.pairs, known.table))
+        top = top10_rows(known.table, config, rows_of(self.learned.pairs, known.table))
         return self._measured(Block.alone(config), top[None])
 
     def gains(self, recordings: Sequence[Measured], blocks: Sequence[Block]) -> Singles:
@@ -136,11 +136,9 @@ class LogDecision:
         return len({*groups} - taken)
 
     @cached_property
-    def learned(self) -> ClickGains:
+    def learned(self) -> FeedbackGains:
         """What the acts on the sampled queries say."""
-        whole, sampled = self.case.learned, self.sampled
-        clients = [cells.on(sampled) for cells in whole.clients]
-        return ClickGains(whole.pairs, whole.cells.on(sampled), whole.examination, whole.classes, clients)
+        return self.case.learned.on(self.sampled)
 
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate, as it is written where labels decided on it."""
@@ -153,7 +151,7 @@ class LogDecision:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
         table = serving(self.recordings, config).table
         lists = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
-        lists[self.sampled] = rows_shown(table, config, rows_of(self.case.pairs, table))
+        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.pairs, table))
         return lists
 
     def both(self, candidate: int) -> Ints:
@@ -171,9 +169,9 @@ class LogDecision:
         """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
         if self.recommended is not None:
             return self.recommended.decision.candidate
-        if self.case.listless or self.case.interleaved(preferred=True):
+        if self.case.hits.listless or self.case.interleaved(preferred=True):
             return None
-        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
+        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if name == LARGEST}
         suggested = self.learned.suggested(self.gains, self.both, apart)
         return None if suggested is None or self._lost(suggested) else suggested
 
@@ -217,7 +215,7 @@ class LogDecision:
         return self.recommended.worth(self.candidate if self.candidate is not None else self.favourite or 0)
 
 
-def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:
+def decide_from_log(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:
     """Lay all candidates out over the labelled and the logged queries, and decide."""
     source = Live(case.space)
     dataset = source.dataset
@@ -229,7 +227,7 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
     labels_read = dataset.qrels if labelled else {}
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried.starts, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
-    acts = ByActs.over(case.learned, recordings, case.config)
+    acts = FeedbackScorer.over(case.learned, recordings, case.config)
     if labelled:
         measured = tuple(recording.only(labelled, labels_read) for recording in whole)
         laid = laid_over(measured, tried.starts, ByLabels(OBJECTIVE))
@@ -242,7 +240,7 @@ def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecisio
         return replace(decision, few=questions(queries))
     used = Contender(case.label, case.config, "system")
     measures = parse_measures([str(OBJECTIVE), *METRICS])
-    second = None if case.listless else _second(decision)
+    second = None if case.hits.listless else _second(decision)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
     recommended = RecommendationCase(source, labelled, measures, laid, used, PLACES, 0, now, tried, second, gates)
     return LogDecision(case, labelled, sampled, laid, recordings, decision.gains, recommended)
@@ -253,7 +251,7 @@ def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
     ids = {query.id for query in labelled}
     known = np.array([query.id in ids for query in case.queries])
     acted = np.isin(np.arange(len(known)), case.cells.queries)
-    others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:CLICKED]
+    others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:MAX_LOGGED_QUERIES]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
 
 

@@ -25,7 +25,7 @@ from steelyard_eval.decide.steps import to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase, prepare
-from steelyard_eval.learn.decided import LogDecision, decided
+from steelyard_eval.learn.decided import LogDecision, decide_from_log
 from steelyard_eval.learn.learned_document import document
 from steelyard_eval.learn.learned_sentence import ask
 from steelyard_eval.learn.learned_text import learned as learned_text
@@ -96,9 +96,9 @@ def learn(
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     if rule == LEARNER:
-        return _answer(decided(case, labels, now), now)
+        return _answer(decide_from_log(case, labels, now), now)
     ruled = _ruled(case)
-    return _adapted(decided(case, labels=False, now=now), *ruled, now)
+    return _adapted(decide_from_log(case, labels=False, now=now), *ruled, now)
 
 
 def _answer(decision: LogDecision, now: Callable[[], float]) -> Learned:
@@ -125,7 +125,7 @@ def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
         raise ConfigError(
             f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
         )
-    acts = case.hits.tally.acts
+    acts = case.hits.acts
     counts = dict(zip(KINDS, np.rint(acts.sum(axis=0)).astype(int).tolist(), strict=True))
     feedback = Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
     return adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}

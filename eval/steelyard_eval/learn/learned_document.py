@@ -19,10 +19,10 @@ from steelyard_eval.common.documents.learn import (
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
 from steelyard_eval.decide.provenance import decided, told
 from steelyard_eval.decide.wording import named
+from steelyard_eval.learn.bias_check import feedback_biases
 from steelyard_eval.learn.case import LogCase, span
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.follows import follows
-from steelyard_eval.learn.gains import STRENGTHS
+from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.learned_sentence import answer, contradiction, evidence, unlisted
 from steelyard_eval.learn.tally import sums
 
@@ -34,10 +34,10 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
     """Everything that was learned, as JSON values; `rule` is how weights were chosen."""
     case, learned = decision.case, decision.case.learned
     about = decision.candidate if decision.candidate is not None else decision.favourite
-    lists = None if about is None or case.listless else decision.both(about)
+    lists = None if about is None or case.hits.listless else decision.both(about)
     chosen: LearnedStrategy | None = None if decision.offered is None else {"strategy": named(decision.offered)}
     best: LearnedStrategy = {"strategy": named(case.config if about is None else decision.config(about))}
-    cause = follows(case.pairs, case.cells, case.space.dataset.qrels)
+    cause = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
     closely = _closely(decision, lists)
     record: LearnDocument = {
         "schema_version": 1,
@@ -54,10 +54,10 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
         "clients": _clients(case),
         "policies": case.policies,
         "examination": {
-            "exponent": learned.examination.exponent,
-            "error": learned.examination.error if np.isfinite(learned.examination.error) else None,
-            "source": learned.examination.source,
-            "text": learned.examination.in_words(case.log.census.to_json()["acts"]),
+            "exponent": learned.bias.exponent,
+            "error": learned.bias.error if np.isfinite(learned.bias.error) else None,
+            "source": learned.bias.source,
+            "text": learned.bias.in_words(case.log.census.to_json()["acts"]),
         },
         "acts": _acts(case),
         "follows": [effect.to_json() for effect in cause],
@@ -76,7 +76,7 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
 
 def _refusal(decision: LogDecision) -> RefusalRecord | None:
     refusal = None if decision.recommended is None else decision.recommended.decision.refusal
-    if decision.case.listless and decision.recommended is None:
+    if decision.case.hits.listless and decision.recommended is None:
         refusal = unlisted(decision.case)
     return None if refusal is None else told(refusal)
 
@@ -147,7 +147,7 @@ def _closely(decision: LogDecision, lists: Ints | None) -> CloselyRecord:
             "error": float(seen.error[view]),
             "refit_error": float(seen.refit[view]) if view else None,
         }
-        for view, strength in enumerate(STRENGTHS)
+        for view, strength in enumerate(IMPUTATION_SHARES)
     ]
     parts = [_part(decision, name, lists) for name in case.parts]
     return {
@@ -161,7 +161,7 @@ def _closely(decision: LogDecision, lists: Ints | None) -> CloselyRecord:
 
 def _part(decision: LogDecision, name: str, lists: Ints) -> PieceRecord | None:
     cells = decision.case.parts[name].on(decision.sampled)
-    gain, error = decision.learned.without(cells, lists)
+    gain, error = decision.learned.by_part(cells, lists)
     return (
         {"part": name, "queries": len(cells.queries), "gain": gain, "error": error} if np.isfinite(gain) else None
     )

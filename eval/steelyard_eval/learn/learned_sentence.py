@@ -12,10 +12,10 @@ from steelyard_eval.decide.prediction_powered import FEWEST
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.steps import WEIGHTS, judging, taking_turns, to_do
 from steelyard_eval.decide.wording import named
+from steelyard_eval.learn.bias_check import FeedbackBias, warning
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.follows import Follows, warning
-from steelyard_eval.learn.interleaving import Duel
+from steelyard_eval.learn.interleaving import InterleavingResult
 from steelyard_eval.measures.statistics import exact_interval
 
 WANTED = 30
@@ -37,7 +37,7 @@ def answer(decision: LogDecision) -> Conclusion:
     if decision.recommended is not None:
         return decision.recommended.answer
     today = name_of(case.label)
-    if case.listless:
+    if case.hits.listless:
         refusal = unlisted(case)
         return Conclusion(f"Keep {today}: {refusal.reason}.", (Step(refusal.remedy),))
     seen = f"{case.log.census.impressions:,} searches of {len(case.cells.queries)} distinct queries"
@@ -52,7 +52,7 @@ def answer(decision: LogDecision) -> Conclusion:
     return Conclusion(told, (*steps, _turns(decision)), named(decision.config(decision.candidate)))
 
 
-def _preferred(decision: LogDecision, duel: Duel, config: SearchConfig) -> Conclusion:
+def _preferred(decision: LogDecision, duel: InterleavingResult, config: SearchConfig) -> Conclusion:
     """A try of the ranking whose entries were acted upon more often where both took turns."""
     low, high = exact_interval(duel.wins, duel.decided)
     share = f"{duel.wins / duel.decided:.0%} [{low:.0%}, {high:.0%}] of {duel.decided:,} decided searches"
@@ -98,7 +98,7 @@ def _decided(decision: LogDecision, searches: str) -> str:
 def _unused(decision: LogDecision) -> str:
     """Why acts were not held against labels."""
     logged, labelled, others = len(decision.logged), len(decision.labelled), decision.others
-    if decision.case.listless:
+    if decision.case.hits.listless:
         return "it has acts on single entries, and no result lists"
     if logged < FEWEST:
         found = f"only {logged}" if logged else "none"
@@ -111,13 +111,13 @@ def _unused(decision: LogDecision) -> str:
 def unlisted(case: LogCase) -> Refusal:
     """Why acts on single entries say nothing."""
     return Refusal(
-        f"the log has {case.hits.tally.acts.sum():,.0f} acts on single entries, and not the lists that they were "
+        f"the log has {case.hits.acts.sum():,.0f} acts on single entries, and not the lists that they were "
         "in, so it says nothing about weights",
         "log what your search shows, or label 20 queries",
     )
 
 
-def contradiction(decision: LogDecision, cause: Sequence[Follows]) -> str:
+def contradiction(decision: LogDecision, cause: Sequence[FeedbackBias]) -> str:
     """That labels contradict what acts say of their favourite by two errors, and why; empty where they do not."""
     case, favourite = decision.recommended, decision.favourite
     if case is None or case.second is None or favourite is None:

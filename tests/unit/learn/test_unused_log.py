@@ -16,7 +16,7 @@ def decision(logged, second=None, listless=False, few=0):
     """Labels of sixteen queries, and a log of some queries, all of which were valued."""
     cells = SimpleNamespace(queries=np.arange(len(logged)))
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
-    case = SimpleNamespace(queries=logged, cells=cells, log=log, listless=listless)
+    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=SimpleNamespace(listless=listless))
     made = None if few else SimpleNamespace(second=second, evidence=SimpleNamespace(share=0.0))
     labelled = () if few else LABELLED
     return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
