@@ -12,9 +12,10 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.steps import NEW, WEIGHTS, indexing, judging, labelling, using
 from steelyard_eval.decide.wording import in_words
-from steelyard_eval.measures.statistics import ALPHA, MARGIN, TOO_FEW
+from steelyard_eval.measures.paired import ALPHA, MARGIN
 from steelyard_eval.recording.rankings import spelled
 
+TOO_FEW = "too few queries to tell"
 FLATTERED = " It was tuned on these queries, so the gain is optimistic."
 NAME = 24
 """Characters of the best one's name; a longer one stands in the formula alone."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import cast
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
@@ -26,20 +25,21 @@ from steelyard_eval.common.documents.results import (
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.agreement import agreement, in_words
 from steelyard_eval.compare.arena import Arena, ArenaRow
-from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.compare.compared_answer import TOO_FEW, answer
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.warnings import JUDGED, shallow, warnings
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.provenance import edited, ends_of, mean_of, tuned_here
+from steelyard_eval.decide.provenance import edited, mean_of, tuned_here
 from steelyard_eval.decide.steps import installed_first, judging
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import Interval, Paired, compare_all, mean_interval
+from steelyard_eval.measures.paired import Interval, mean_interval, paired
 from steelyard_eval.recording.rankings import ShownLists, described, ordered, query_rows, rankings, spelled
 from steelyard_eval.recording.select import intents_of
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Paired
 
 TIES = "ties by entry id, ascending"
 DIALECT = (
@@ -110,18 +110,35 @@ class ComparisonCase:
         if not challengers:
             return []
         units = unit_numbers(self.queries).tolist()
-        outcomes = compare_all(challengers, primary[self.baseline], units, seed=self.seed)
-        rows = tested(outcomes, self.baseline, self.primary)
-        for row, outcome in zip(rows, outcomes.values(), strict=True):
-            row["worse"] = Gain.within(outcome.interval, len(set(units))).worse
-        return rows
+        return tested(
+            paired(challengers, primary[self.baseline], units, seed=self.seed), self.baseline, self.primary
+        )
+
+
+VERDICTS = {"same": "no difference", "open": TOO_FEW}
 
 
 def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
     """A row for each challenger, by its label."""
-    about = {"baseline": baseline, "metric": metric}
     return [
-        cast(ComparedRecord, {"challenger": label, **about, **asdict(test), **ends_of(test.interval)})
+        {
+            "challenger": label,
+            "baseline": baseline,
+            "metric": metric,
+            "delta": test.gain.mean,
+            "low": test.gain.low,
+            "high": test.gain.high,
+            "p": test.p,
+            "p_holm": test.p_holm,
+            "wins": test.wins,
+            "ties": test.ties,
+            "losses": test.losses,
+            "mde": test.detectable,
+            "queries_needed": test.needed,
+            "verdict": VERDICTS.get(test.verdict, test.verdict),
+            "why": say(test.why) if test.why else "",
+            "worse": test.worse,
+        }
         for label, test in found.items()
     ]
 

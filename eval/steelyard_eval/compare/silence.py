@@ -17,8 +17,8 @@ from steelyard_eval.compare.arena import ArenaRow, Unfloored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.statistics import exact_interval
 
 CURVE = 21
 """Floors of the curve of what is lost against what is answered."""

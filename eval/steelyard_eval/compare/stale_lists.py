@@ -8,8 +8,8 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.documents.results import StaleRecord
 from steelyard_eval.compare.arena import ArenaRow
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.stale import Succession
-from steelyard_eval.measures.statistics import exact_interval
 
 
 def stale_lists(

@@ -25,7 +25,7 @@ from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.out_of_fold import FOLDS
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
 
 

@@ -12,7 +12,7 @@ from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
 from steelyard_eval.common.markup import number
-from steelyard_eval.measures.statistics import MARGIN
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.show import plots
 from steelyard_eval.show.cost_plot import cost as cost_plot
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows

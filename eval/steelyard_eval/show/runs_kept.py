@@ -12,7 +12,7 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
-from steelyard_eval.measures.statistics import compare_paired
+from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
 from steelyard_eval.show.plots import trend
 from steelyard_eval.show.spans import Span
@@ -103,8 +103,8 @@ class Runs(Result):
             zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
         )
         groups = [int(units[query]) if query in units else query for query in alike]
-        found = compare_paired([new[query] for query in alike], [old[query] for query in alike], groups)
-        interval = {"delta": found.delta, "low": found.low, "high": found.high}
+        found = paired({"": [new[query] for query in alike]}, [old[query] for query in alike], groups)[""]
+        interval = {"delta": found.gain.mean, "low": found.gain.low, "high": found.gain.high}
         return {**interval, "p": found.p, "queries": len(alike), "verdict": found.verdict}
 
     def _changes(self, one: KeptRun, other: KeptRun) -> dict[str, str]:

@@ -21,7 +21,7 @@ from steelyard_eval.decide.provenance import mean_of
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.tune.current import Current
 from steelyard_eval.tune.layout import Layout
 
@@ -95,7 +95,7 @@ class Board:
         base = self.current.values[self.metric]
         others = {place.label: place.values[self.metric] for place in self.places if not place.tuned}
         others.pop(self.current.label)
-        return tested(compare_all(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
+        return tested(paired(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
 
 
 def leaderboard(

@@ -31,7 +31,7 @@ from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.provenance import decided, estimate, mean_of, origin, vouched
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.wording import depths_read
-from steelyard_eval.measures.statistics import difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.recording.rankings import (
     ShownLists,
     described,

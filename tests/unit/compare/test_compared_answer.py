@@ -1,10 +1,9 @@
 """What a comparison answers first."""
 
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.compare.compared_answer import TOO_FEW, answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.measures.statistics import TOO_FEW
 
 
 def test_what_is_proven_goes_before_what_only_looks_larger():

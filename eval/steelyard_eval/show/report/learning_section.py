@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.decide.provenance import ends_of
-from steelyard_eval.measures.statistics import normal_interval
+from steelyard_eval.measures.paired import normal_interval
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.plots import places
 from steelyard_eval.show.report.blocks import (

@@ -1,27 +1,28 @@
-"""Paired statistics over queries: intervals, tests, corrections, power, verdicts.
+"""Differences on the same queries: the one place that knows a standard error, an interval, a test and power.
 
-The unit is the query, or its group (such as a conversation): groups vary and are flipped as a whole, while
-means are means over queries. Everything is a function of its arguments and the seed; memory is bounded.
+Queries that vary together (of one conversation, or asking the same) are one unit: the variance is that over units,
+while means are means over queries. Everything is a function of its arguments and the seed; memory is bounded.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.measures.corrected import holm
 from steelyard_eval.measures.spread import Spread, by_unit, spread
+from steelyard_eval.result.structs import Estimate, Fact, Paired, Said, Verdict
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
 ALPHA = 0.05
 MARGIN = 0.02
-TOO_FEW = "too few queries to tell"
 UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
@@ -40,62 +41,30 @@ class Interval:
     low: float
     high: float
 
-    def stated(self, least: float) -> tuple[float, float] | tuple[None, None]:
-        """The ends as they are shown: from `least`, 0 of a metric and -1 of a difference of two, to 1.
+    def shown(self, least: float) -> Estimate:
+        """As results have it: ends from `least`, 0 of a metric and -1 of a difference of two, to 1.
 
         None each where there is no interval: one unit, or units that do not vary, tell nothing of others.
 
-        >>> Interval(0.9, 0.6, 1.2).stated(0.0), Interval(1.0, 1.0, 1.0).stated(0.0)
-        ((0.6, 1.0), (None, None))
+        >>> Interval(0.9, 0.6, 1.2).shown(0.0), Interval(1.0, 1.0, 1.0).shown(0.0).low
+        (Estimate(mean=0.9, low=0.6, high=1.0), None)
         """
+        return Estimate(self.mean, *self.stated(least))
+
+    def stated(self, least: float) -> tuple[float, float] | tuple[None, None]:
+        """The ends alone."""
         return (max(self.low, least), min(self.high, 1.0)) if self.low < self.high else (None, None)
+
+    def probability_worse(self, units: int) -> float | None:
+        """The probability of a mean below 0, of Student's t over so many units; None where nothing varies."""
+        degrees = max(units - 1, 1)
+        error = (self.high - self.low) / 2 / float(stdtrit(degrees, 1 - ALPHA / 2))
+        return float(stdtr(degrees, -self.mean / error)) if error > 0 else None
 
 
 def normal_interval(mean: float, error: float) -> Interval:
     """The 95% interval of a mean whose standard error is known: 1.96 errors on either side."""
     return Interval(mean, mean - 1.96 * error, mean + 1.96 * error)
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """The comparison of a challenger with a baseline on the same queries; differences are challenger - baseline.
-
-    Attributes
-    ----------
-    delta, low, high : float
-        Mean difference over queries and its 95% interval.
-    p, p_holm : float
-        Two-sided sign-flip p-value, alone and corrected for all challengers of the comparison.
-    wins, ties, losses : int
-        Numbers of queries; a tie is a difference within 1e-12.
-    mde : float or None
-        Smallest difference detected with 80% power at two-sided 5%. None with fewer than two units.
-    queries_needed : int or None
-        Queries that detect `delta` with that power. None when delta is 0, with fewer than two units, and where it
-        would be more than `LABELLED_AT_MOST`.
-    verdict : str
-        better, worse, no difference, or that the queries are `TOO_FEW`; see `verdict`.
-    why : str
-        Why a difference is not told whose interval is without 0, or whose p is below 0.05; else empty.
-    """
-
-    delta: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    wins: int
-    ties: int
-    losses: int
-    mde: float | None
-    queries_needed: int | None
-    verdict: str
-    why: str = ""
-
-    @property
-    def interval(self) -> Interval:
-        """The mean difference with its interval."""
-        return Interval(self.delta, self.low, self.high)
 
 
 def _codes(groups: Sequence[object] | None, size: int) -> Indices:
@@ -217,25 +186,26 @@ def _coins(block: slice, n: int, rng: np.random.Generator) -> Floats:
     return rng.integers(0, 2, (block.stop - block.start, n), dtype=np.int8).astype(np.float64)
 
 
-def compare_paired(
-    challenger: ArrayLike,
+def paired(
+    challengers: Mapping[str, ArrayLike],
     baseline: ArrayLike,
     groups: Sequence[object] | None = None,
     *,
     draws: int = DRAWS,
     seed: int = 0,
     margin: float = MARGIN,
-) -> Paired:
-    """Compare the values of two systems query by query; `p_holm` equals `p`.
+) -> dict[str, Paired]:
+    """Compare each challenger with the baseline, query by query; `p_holm` and the verdict are corrected over all.
 
     The interval is `difference_interval` of the differences. The test flips the signs of the differences, or of
     whole groups, and is exact when there are at most `draws` sign patterns
-    (Smucker, Allan & Carterette, CIKM 2007).
+    (Smucker, Allan & Carterette, CIKM 2007). All use the same signs, so except for the correction the numbers of a
+    challenger do not depend on the others.
 
     Parameters
     ----------
-    challenger, baseline : float64[n]
-        Values of the same queries in the same order.
+    challengers, baseline : float64[n]
+        Values of the same queries in the same order; ValueError otherwise.
     groups : sequence of n, optional
         As in `mean_interval`.
     draws, seed : int
@@ -245,22 +215,44 @@ def compare_paired(
 
     Examples
     --------
-    >>> c = compare_paired([1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0])
-    >>> c.p == 2 / 2**6, c.wins, c.verdict
+    >>> found = paired({"mine": [1, 1, 1, 1, 1, 1]}, [0, 0, 0, 0, 0, 0])["mine"]
+    >>> found.p == 2 / 2**6, found.wins, found.verdict
     (True, 6, 'better')
     """
-    better, worse = _checked(challenger), _checked(baseline)
-    if better.size != worse.size:
-        raise ValueError(f"{better.size} values against {worse.size}: a paired comparison needs the same queries")
-    difference = better - worse
-    unit = _codes(groups, difference.size)
-    interval = _difference(difference, unit, 1 - ALPHA)
-    p = _flip_p(by_unit(difference, unit)[0], draws, np.random.default_rng([seed, 1]))
+    base = _checked(baseline)
+    unit = _codes(groups, base.size)
+    differences = {label: _difference_of(values, base) for label, values in challengers.items()}
+    ps = [_flip_p(by_unit(of, unit)[0], draws, np.random.default_rng([seed, 1])) for of in differences.values()]
+    rows = zip(differences.items(), ps, holm(ps).tolist(), strict=True)
+    return {label: _paired(of, unit, p, p_holm, margin, len(ps)) for (label, of), p, p_holm in rows}
+
+
+def _difference_of(values: ArrayLike, base: Floats) -> Floats:
+    own = _checked(values)
+    if own.size != base.size:
+        raise ValueError(f"{own.size} values against {base.size}: a paired comparison needs the same queries")
+    return own - base
+
+
+def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: float, count: int) -> Paired:
+    """What is told of one of `count` challengers."""
+    found, interval = spread(difference, unit), _difference(difference, unit, 1 - ALPHA)
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
-    mde, needed = _power(spread(difference, unit))
-    ties = difference.size - wins - losses
-    paired = Paired(interval.mean, interval.low, interval.high, p, p, wins, ties, losses, mde, needed, TOO_FEW)
-    return _told(paired, margin, 1)
+    detectable, needed = _power(found)
+    told = verdict(interval, p_holm, detectable, margin)
+    return Paired(
+        gain=interval.shown(-1.0),
+        verdict=told,
+        p=p,
+        p_holm=p_holm,
+        wins=wins,
+        ties=difference.size - wins - losses,
+        losses=losses,
+        worse=interval.probability_worse(found.units),
+        detectable=detectable,
+        needed=needed,
+        why=_why(interval, p, p_holm, count) if told == "open" and detectable is not None else None,
+    )
 
 
 def _power(found: Spread) -> tuple[float | None, int | None]:
@@ -279,76 +271,24 @@ def _power(found: Spread) -> tuple[float | None, int | None]:
     return detectable, needed if needed <= LABELLED_AT_MOST else None
 
 
-def verdict(comparison: Paired, margin: float = MARGIN) -> str:
-    """Return better or worse where p_holm < 0.05 and 0 is outside the interval; no difference within +-margin.
+def verdict(gain: Interval, p_holm: float, detectable: float | None, margin: float = MARGIN) -> Verdict:
+    """Return better or worse where p_holm < 0.05 and 0 is outside the interval; the same within +-margin.
 
-    For everything else the queries are too few, and so they are on a single unit, whose interval is a point. The
-    test alone calls too much better where differences are few and skewed (`make coverage`).
+    For everything else the queries leave it open, and so they do on a single unit, whose interval is a point and
+    which has no `detectable` difference. The test alone calls too much better where differences are few and skewed
+    (`make coverage`).
     """
-    if comparison.p_holm < ALPHA and (comparison.low > 0 or comparison.high < 0):
-        return "better" if comparison.delta > 0 else "worse"
-    inside = -margin <= comparison.low and comparison.high <= margin
-    return "no difference" if inside and comparison.mde is not None else TOO_FEW
+    if p_holm < ALPHA and (gain.low > 0 or gain.high < 0):
+        return "better" if gain.mean > 0 else "worse"
+    inside = -margin <= gain.low and gain.high <= margin
+    return "same" if inside and detectable is not None else "open"
 
 
-def _told(paired: Paired, margin: float, count: int) -> Paired:
-    """The comparison with its verdict among so many, and why that leaves open what its interval seems to tell."""
-    told, why = verdict(paired, margin), ""
-    if told == TOO_FEW and paired.mde is not None:
-        counts = f"with {count} tried, its p of {paired.p:.3f} counts as {paired.p_holm:.3f} (Holm's correction)"
-        counts = counts if count > 1 else f"its p is {paired.p:.3f}"
-        if paired.p_holm < ALPHA:
-            why = f"{counts}, but the interval holds 0, too"
-        elif paired.low > 0 or paired.high < 0:
-            alone = "; interval and odds are of it alone" if count > 1 else ""
-            why = f"{counts}, and {ALPHA} or more proves nothing{alone}"
-    return replace(paired, verdict=told, why=why)
-
-
-def compare_all(
-    challengers: Mapping[str, ArrayLike],
-    baseline: ArrayLike,
-    groups: Sequence[object] | None = None,
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
-    margin: float = MARGIN,
-) -> dict[str, Paired]:
-    """Compare each challenger with the baseline, with `p_holm` and `verdict` corrected over all of them.
-
-    All use the same signs, so except for `p_holm` and the verdict the numbers of a challenger do not depend on
-    the others. See `compare_paired` for the parameters.
-    """
-    alone = {
-        name: compare_paired(values, baseline, groups, draws=draws, seed=seed, margin=margin)
-        for name, values in challengers.items()
-    }
-    corrected = holm([c.p for c in alone.values()])
-    joint = {name: replace(c, p_holm=float(p)) for (name, c), p in zip(alone.items(), corrected, strict=True)}
-    return {name: _told(c, margin, len(joint)) for name, c in joint.items()}
-
-
-def holm(ps: ArrayLike) -> Floats:
-    """Return Holm's step-down corrected p-values, in the order given (Holm 1979).
-
-    >>> holm([0.01, 0.04, 0.03]).round(4).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    p = np.asarray(ps, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
-    return corrected
-
-
-def benjamini_hochberg(ps: ArrayLike) -> Floats:
-    """Return p-values corrected for the false discovery rate, in the order given (Benjamini & Hochberg 1995).
-
-    >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(4).tolist()
-    [0.03, 0.04, 0.04]
-    """
-    p = np.asarray(ps, dtype=np.float64)  # scipy.stats has it too, and takes a second to import
-    order = np.argsort(p, kind="stable")[::-1]
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(np.minimum.accumulate(p[order] * (p.size / np.arange(p.size, 0, -1))), 1.0)
-    return corrected
+def _why(gain: Interval, p: float, p_holm: float, count: int) -> Said | None:
+    """Why a difference is left open whose interval is without 0, or whose p is below 0.05."""
+    facts: dict[str, Fact] = {"p": p, "p_holm": p_holm, "tried": count if count > 1 else None}
+    if p_holm < ALPHA:
+        return Said("interval_holds_zero" if count > 1 else "interval_holds_zero_alone", facts)
+    if gain.low > 0 or gain.high < 0:
+        return Said("p_proves_nothing" if count > 1 else "p_proves_nothing_alone", facts)
+    return None

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,19 +9,20 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard_eval.measures.statistics import (
-    TOO_FEW,
+from steelyard_eval.measures.corrected import benjamini_hochberg, holm
+from steelyard_eval.measures.paired import (
     Interval,
     _coins,
-    _told,
-    benjamini_hochberg,
-    compare_all,
-    compare_paired,
     difference_interval,
-    holm,
     mean_interval,
+    paired,
     verdict,
 )
+
+
+def compared(challenger, baseline, groups=None, **more):
+    return paired({"": challenger}, baseline, groups, **more)[""]
+
 
 # In 2**-20ths, so that sums are exact: scipy counts ties with the mean without tolerance.
 SKEWED = np.round(np.random.default_rng(7).beta(0.4, 1.6, size=60) * 2**20) / 2**20
@@ -65,7 +65,7 @@ def test_the_more_queries_differ_the_less_an_unseen_one_counts():
     found = difference_interval([0.5, -0.5, 0.5, -0.5])
     assert found.high == pytest.approx(3.182446 * math.sqrt((1 + 0.4225 / math.sqrt(5)) / 12), rel=1e-6)
     assert difference_interval(SKEWED).high == pytest.approx(mean_interval(SKEWED).high, rel=5e-3)
-    assert compare_paired(SKEWED, np.zeros(60)).high == difference_interval(SKEWED).high
+    assert compared(SKEWED, np.zeros(60)).gain.high == difference_interval(SKEWED).high
 
 
 def test_groups_that_differ_are_counted():
@@ -120,7 +120,7 @@ def test_lengths_must_agree():
     with pytest.raises(ValueError, match="3 groups for 2 values"):
         mean_interval([0.1, 0.2], ["a", "b", "c"])
     with pytest.raises(ValueError, match="2 values against 1"):
-        compare_paired([0.1, 0.2], [0.1])
+        compared([0.1, 0.2], [0.1])
 
 
 def enumerated(sums):
@@ -136,7 +136,7 @@ def enumerated(sums):
 @given(st.lists(st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.2, 0.7]), min_size=1, max_size=10))
 def test_small_tests_are_exact(differences):
     zeros = np.zeros(len(differences))
-    assert compare_paired(differences, zeros, draws=1024).p == enumerated(differences)
+    assert compared(differences, zeros, draws=1024).p == enumerated(differences)
 
 
 def test_exact_test_equals_scipys_permutation_test():
@@ -148,13 +148,13 @@ def test_exact_test_equals_scipys_permutation_test():
         n_resamples=np.inf,
         vectorized=True,
     )
-    assert compare_paired(differences, np.zeros(8)).p == pytest.approx(theirs.pvalue, abs=1e-15)
+    assert compared(differences, np.zeros(8)).p == pytest.approx(theirs.pvalue, abs=1e-15)
 
 
 def test_sampled_test_agrees_with_the_exact_one():
     differences = np.random.default_rng(3).normal(0.2, 0.5, size=16)
-    exact = compare_paired(differences, np.zeros(16), draws=2**16).p
-    sampled = compare_paired(differences, np.zeros(16), draws=2**16 - 1).p
+    exact = compared(differences, np.zeros(16), draws=2**16).p
+    sampled = compared(differences, np.zeros(16), draws=2**16 - 1).p
     assert exact == enumerated(differences)
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 2**16))
@@ -162,95 +162,100 @@ def test_sampled_test_agrees_with_the_exact_one():
 
 def test_sampled_p_is_never_zero():
     # 30 wins of 30: no random pattern reaches them, so p = (0 + 1) / (999 + 1).
-    assert compare_paired(np.ones(30), np.zeros(30), draws=999).p == 1 / 1000
+    assert compared(np.ones(30), np.zeros(30), draws=999).p == 1 / 1000
 
 
 def test_test_flips_whole_groups():
     differences, groups = [0.2, 0.1, 0.3, -0.1, 0.2, 0.4], list("aabbcc")
-    assert compare_paired(differences, np.zeros(6), groups).p == enumerated([0.3, 0.2, 0.6]) == 2 / 8
+    assert compared(differences, np.zeros(6), groups).p == enumerated([0.3, 0.2, 0.6]) == 2 / 8
 
 
 def test_ties_leave_the_exact_test_exact():
     differences = np.concatenate([[0.2, 0.1, -0.3, 0.4], np.zeros(500)])
-    assert compare_paired(differences, np.zeros(504)).p == enumerated([0.2, 0.1, -0.3, 0.4])
+    assert compared(differences, np.zeros(504)).p == enumerated([0.2, 0.1, -0.3, 0.4])
 
 
 def test_sampled_test_keeps_its_level():
     rng = np.random.default_rng(11)
-    rejected = sum(compare_paired(rng.normal(size=25), np.zeros(25), draws=399).p <= 0.05 for _ in range(400))
+    rejected = sum(compared(rng.normal(size=25), np.zeros(25), draws=399).p <= 0.05 for _ in range(400))
     assert 7 <= rejected <= 35  # 20 expected, binomial sd 4.4
 
 
 def test_wins_ties_and_losses_count_queries():
-    found = compare_paired([0.5, 0.3 + 1e-13, 0.2, 0.9], [0.1, 0.3, 0.4, 0.8], ["a", "a", "b", "b"])
+    found = compared([0.5, 0.3 + 1e-13, 0.2, 0.9], [0.1, 0.3, 0.4, 0.8], ["a", "a", "b", "b"])
     assert (found.wins, found.ties, found.losses) == (2, 1, 1)
-    assert found.delta == pytest.approx(0.3 / 4)
+    assert found.gain.mean == pytest.approx(0.3 / 4)
 
 
 def test_smallest_effect_and_queries_needed():
     # Differences -1, 0, 1, 2: mean 0.5, sd sqrt(5/3), z sum 1.959964 + 0.841621 = 2.801585.
-    found = compare_paired([-1, 0, 1, 2], [0, 0, 0, 0])
-    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
-    assert found.queries_needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
+    found = compared([-1, 0, 1, 2], [0, 0, 0, 0])
+    assert found.detectable == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.needed == math.ceil(2.801585**2 * (5 / 3) / 0.25) == 53
 
 
 def test_a_number_of_queries_that_nobody_labels_is_not_told():
     # Differences -1, 0, 1, 2, whose mean is 0.5, less 0.499 and 0.48: 13.08 / 0.001**2 is 13 million.
-    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.499, np.zeros(4)).queries_needed is None
-    assert compare_paired(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).queries_needed == math.ceil(
+    assert compared(np.array([-1, 0, 1, 2]) - 0.499, np.zeros(4)).needed is None
+    assert compared(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).needed == math.ceil(
         2.801585**2 * (5 / 3) / 0.02**2
     )
 
 
 def test_one_query_is_enough_for_an_effect_far_above_its_spread():
     # sd 0.01 / sqrt(2) around 0.5: (2.801585 * 0.00707 / 0.5)**2 is far below 1, and no number of queries is.
-    found = compare_paired([0.495, 0.505], [0, 0])
-    assert found.queries_needed == 1
+    found = compared([0.495, 0.505], [0, 0])
+    assert found.needed == 1
 
 
 def test_power_counts_groups():
     # Each difference twice in a group: the same units, twice the queries.
-    found = compare_paired(np.repeat([-1, 0, 1, 2], 2), np.zeros(8), list("aabbccdd"))
-    assert found.mde == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
-    assert found.queries_needed == 106
+    found = compared(np.repeat([-1, 0, 1, 2], 2), np.zeros(8), list("aabbccdd"))
+    assert found.detectable == pytest.approx(2.801585 * math.sqrt(5 / 3) / 2, rel=1e-6)
+    assert found.needed == 106
 
 
 def test_detectable_effect_is_detected_four_times_in_five():
     rng = np.random.default_rng(5)
     pilot = rng.normal(size=50)
-    effect = compare_paired((pilot - pilot.mean()) / pilot.std(ddof=1), np.zeros(50)).mde  # for sd 1
+    effect = compared((pilot - pilot.mean()) / pilot.std(ddof=1), np.zeros(50)).detectable  # for sd 1
     samples = rng.normal(effect, 1.0, size=(300, 50))
-    found = sum(compare_paired(row, np.zeros(50), draws=499).p <= 0.05 for row in samples)
+    found = sum(compared(row, np.zeros(50), draws=499).p <= 0.05 for row in samples)
     assert 216 <= found <= 264  # 240 expected, binomial sd 6.9
 
 
 def test_equal_systems_do_not_differ():
     many = np.tile(SKEWED, 2)
-    found = compare_paired(many, many)
-    assert (found.delta, found.low, found.p, found.ties) == (0, -found.high, 1, 120)
-    assert (found.mde, found.queries_needed, found.verdict) == (0, None, "no difference")
+    found = compared(many, many)
+    assert (found.gain.mean, found.gain.low, found.p, found.ties) == (0, -found.gain.high, 1, 120)
+    assert (found.detectable, found.needed, found.verdict) == (0, None, "same")
 
 
 def test_one_unit_resolves_nothing():
-    found = compare_paired([0.5, 0.5], [0.5, 0.49], ["a", "a"])
-    assert (found.low, found.high, found.p) == (found.delta, found.delta, 1)
-    assert (found.mde, found.queries_needed, found.verdict) == (None, None, TOO_FEW)
+    found = compared([0.5, 0.5], [0.5, 0.49], ["a", "a"])
+    assert (found.gain.low, found.gain.high, found.p) == (None, None, 1)
+    assert (found.detectable, found.needed, found.verdict) == (None, None, "open")
 
 
-def test_verdicts():
-    base = compare_paired(SKEWED, SKEWED[::-1].copy())
-    cases = [
-        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.049}, "better"),
-        ({"delta": -0.1, "low": -0.2, "high": -0.02, "p_holm": 0.01}, "worse"),
-        ({"delta": 0.1, "low": 0.02, "high": 0.2, "p_holm": 0.05}, TOO_FEW),
-        ({"delta": 0.1, "low": -0.001, "high": 0.2, "p_holm": 0.01}, TOO_FEW),
-        ({"delta": 0.0, "low": -0.02, "high": 0.02, "p_holm": 0.9}, "no difference"),
-        ({"delta": 0.0, "low": -0.021, "high": 0.02, "p_holm": 0.9}, TOO_FEW),
-        ({"delta": 0.01, "low": 0.005, "high": 0.015, "p_holm": 0.01}, "better"),  # small, but there
-    ]
-    for fields, expected in cases:
-        assert verdict(replace(base, **fields)) == expected
-    assert verdict(replace(base, delta=0.0, low=-0.03, high=0.03, p_holm=0.9), margin=0.03) == "no difference"
+@pytest.mark.parametrize(
+    ("gain", "p_holm", "expected"),
+    [
+        ((0.1, 0.02, 0.2), 0.049, "better"),
+        ((-0.1, -0.2, -0.02), 0.01, "worse"),
+        ((0.1, 0.02, 0.2), 0.05, "open"),
+        ((0.1, -0.001, 0.2), 0.01, "open"),
+        ((0.0, -0.02, 0.02), 0.9, "same"),
+        ((0.0, -0.021, 0.02), 0.9, "open"),
+        ((0.01, 0.005, 0.015), 0.01, "better"),  # small, but there
+    ],
+)
+def test_verdicts(gain, p_holm, expected):
+    assert verdict(Interval(*gain), p_holm, 0.1) == expected
+
+
+def test_a_margin_of_ones_own_and_a_single_unit():
+    assert verdict(Interval(0.0, -0.03, 0.03), 0.9, 0.1, margin=0.03) == "same"
+    assert verdict(Interval(0.0, 0.0, 0.0), 0.9, None) == "open"
 
 
 def test_holm_on_the_textbook_example():
@@ -275,30 +280,32 @@ def test_challengers_are_corrected_together():
     rng = np.random.default_rng(9)
     base = rng.random(40)
     challengers = {f"c{i}": base + rng.normal(shift, 0.2, 40) for i, shift in enumerate((0.0, 0.08, 0.12))}
-    found = compare_all(challengers, base, draws=2000, seed=4)
-    alone = {name: compare_paired(values, base, draws=2000, seed=4) for name, values in challengers.items()}
+    found = paired(challengers, base, draws=2000, seed=4)
+    alone = {name: compared(values, base, draws=2000, seed=4) for name, values in challengers.items()}
     corrected = holm([c.p for c in alone.values()])
     assert list(found) == list(challengers)
     for (name, joint), p in zip(found.items(), corrected, strict=True):
-        expected = replace(alone[name], p_holm=p)
-        assert joint == replace(expected, verdict=verdict(expected))
-    assert compare_all({}, base) == {}
+        of = alone[name]
+        gain = Interval(of.gain.mean, of.gain.low, of.gain.high)
+        assert (joint.gain, joint.p, joint.p_holm) == (of.gain, of.p, p)
+        assert joint.verdict == verdict(gain, p, of.detectable)
+    assert paired({}, base) == {}
 
 
 def test_correction_can_take_a_verdict_back():
     # Six wins of six: two of 64 patterns are as extreme, and two challengers double that.
     wins = np.array([0.2, 0.3, 0.25, 0.4, 0.35, 0.3])
-    found = compare_all({"good": wins, "copy": wins}, np.zeros(6))
-    assert compare_paired(wins, np.zeros(6)).verdict == "better"
-    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, TOO_FEW)] * 2
+    found = paired({"good": wins, "copy": wins}, np.zeros(6))
+    assert compared(wins, np.zeros(6)).verdict == "better"
+    assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, "open")] * 2
 
 
 def test_same_seed_same_bytes():
     other = np.roll(SKEWED, 7) * 0.8
     groups = [i // 2 for i in range(60)]
-    first = compare_paired(SKEWED, other, groups, draws=999, seed=2)
-    assert repr(first) == repr(compare_paired(SKEWED, other, groups, draws=999, seed=2))
-    assert repr(first) != repr(compare_paired(SKEWED, other, groups, draws=999, seed=3))
+    first = compared(SKEWED, other, groups, draws=999, seed=2)
+    assert repr(first) == repr(compared(SKEWED, other, groups, draws=999, seed=2))
+    assert repr(first) != repr(compared(SKEWED, other, groups, draws=999, seed=3))
 
 
 def test_a_block_of_patterns_has_a_row_each():
@@ -308,11 +315,8 @@ def test_a_block_of_patterns_has_a_row_each():
 def test_a_difference_that_holm_leaves_open_says_why():
     # Six wins of six: p = 2 / 64 = .031 alone, twice that beside another; the interval is far from 0.
     one = [0.5, 0.6, 0.4, 0.5, 0.6, 0.4]
-    found = compare_all({"a": one, "b": one}, [0.0] * 6)["a"]
+    found = paired({"a": one, "b": one}, [0.0] * 6)["a"]
 
-    assert (found.verdict, found.low > 0) == (TOO_FEW, True)
-    counts = "with 2 tried, its p of 0.031 counts as 0.062 (Holm's correction)"
-    assert found.why == f"{counts}, and 0.05 or more proves nothing; interval and odds are of it alone"
-    assert compare_all({"a": one}, [0.0] * 6)["a"].why == ""
-    across = _told(replace(found, low=-0.001, p=0.04, p_holm=0.04), 0.02, 1)
-    assert across.why == "its p is 0.040, but the interval holds 0, too"
+    assert (found.verdict, found.gain.low > 0) == ("open", True)
+    assert (found.why.key, found.why.facts) == ("p_proves_nothing", {"p": 2 / 64, "p_holm": 4 / 64, "tried": 2})
+    assert paired({"a": one}, [0.0] * 6)["a"].why is None
