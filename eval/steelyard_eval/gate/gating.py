@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace as with_fields
 from functools import partial
@@ -105,7 +106,7 @@ def _aligned(gate: Gate) -> Gate:
         if len(kept.lists) != len(ids) or lists.keys() != set(ids):
             raise DataError(
                 f"the baseline {shown(str(gate.path), PATH_WIDTH)} has not one list a query of "
-                f"{shown(kept.label)}; restore it from version control, or write it again: {gate.rebaseline}"
+                f"{shown(kept.label)}; restore it from version control, or write it again: {shlex.join(gate.rebaseline)}"
             )
         contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
     return with_fields(gate, baseline=replace(old, contenders=tuple(contenders)))

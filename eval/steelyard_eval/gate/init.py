@@ -142,7 +142,7 @@ def start(
         _check_own(gate.baseline, gate)
         gated = [contender.label for contender in gate.baseline.contenders]
         if current is not None and (label := read(current).label) not in gated:
-            instead = gate.replacing(shlex.quote(visible(str(current))))
+            instead = gate.replacing(visible(str(current)))
             stays = f"{baseline} is kept, and gates nothing else"
             notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
     else:
@@ -171,7 +171,7 @@ def start(
         tuple(map(str, kept)),
         tuple(notices),
         tuple(needed),
-        gate.rebaseline.partition(" --update")[0],
+        shlex.join(gate.command),
         bool(there),
     )
 

@@ -21,7 +21,7 @@ from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.invariants import broken
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.silence import losses
-from steelyard_eval.gate.values import DEEPEST, Values, measure
+from steelyard_eval.gate.values import DEEPEST, SHALLOW, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
@@ -127,6 +127,11 @@ class ContenderLists:
     def label(self) -> str:
         """Its name."""
         return self.ref.label
+
+    @property
+    def first(self) -> list[list[str]]:
+        """The first ten ids of every list."""
+        return [[id_ for id_, _ in ranking[:SHALLOW]] for ranking in self.lists]
 
     @property
     def strategy(self) -> str:

@@ -1,89 +1,365 @@
-"""What a gate found: its document, its words, its exit code."""
+"""What a gate found, as a `Result`: the contenders now and in the baseline, the findings, what the rule saw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
-from steelyard.memory.query import Query
-from steelyard_eval.common.documents.gate import GateDocument
-from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Reported
-from steelyard_eval.gate.gate_text import text
-from steelyard_eval.gate.lists import ContenderLists
+from msgspec.structs import asdict
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from steelyard.base.errors import ConfigError
+from steelyard.fusion import parse_strategy
+from steelyard_eval.common.configurations import Named, written_as
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.folder import qrels_file
+from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.states import NAMED, moved
+from steelyard_eval.decide.provenance import tuned_here
+from steelyard_eval.decide.wording import settings
+from steelyard_eval.gate.baseline import tool
+from steelyard_eval.gate.comparison import ORDER, BaselineComparison
+from steelyard_eval.gate.hashes import platform_name
+from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.values import NAMES, Values
+from steelyard_eval.recording.rankings import words_of
+from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.select import intents_of
+from steelyard_eval.recording.steps import labelled_as, labelling
+from steelyard_eval.result.structs import (
+    Answer,
+    Cell,
+    DataFacts,
+    Estimate,
+    Fact,
+    Finding,
+    Listed,
+    Provenance,
+    QueryRow,
+    Result,
+    Row,
+    Said,
+    Step,
+    Table,
+)
 
-EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
-STRICT = 3
-"""The exit code of inconclusive where that counts as a failure."""
-
-
-@dataclass(frozen=True, repr=False)
-class Gating(Reported[GateDocument]):
-    """The result of a gate. `record` is the JSON document; docs/gate.md describes it.
-
-    `by_query` has what kept runs hold of each query, as documents of comparisons have it.
-    """
-
-    by_query: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def verdict(self) -> str:
-        """pass, fail, inconclusive or mismatch."""
-        return self.record["verdict"]
-
-    def exit_code(self, strict: bool = False) -> int:
-        """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
-        return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each contender."""
-        import pandas as pd
-
-        rows = [
-            {**row, **row["metrics"][0], **row["against"][0], "verdict": row["verdict"]}
-            for row in self.record["contenders"]
-        ]
-        columns = [
-            "label",
-            "verdict",
-            "before",
-            "now",
-            "delta",
-            "low",
-            "high",
-            "p_worse",
-            "touched",
-            "check",
-            "text",
-        ]
-        return pd.DataFrame(rows, columns=columns)
-
-    def worst(self, label: str | None = None) -> pd.DataFrame:
-        """Return the queries that lost most, of one contender or of the first one that lost any."""
-        import pandas as pd
-
-        rows = [row for row in self.record["contenders"] if label in (None, row["label"])]
-        queries = next((row["worst"] for row in rows if row["worst"]), [])
-        return pd.DataFrame(queries, columns=["id", "text", "before", "now", "delta", "list_before", "list_now"])
-
-    def __str__(self) -> str:
-        return text(self.record)
-
-    def plot(self) -> Figure:
-        """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
-        return drawn("gated", self.record)
+SHOWN = 3
+"""Queries that lost most, a contender."""
+UNCHANGED = ("gate_unchanged", "gate_identity")
+COUNTED = {"gate_false_answers": "questions", "gate_stale": "queries"}
+"""What more of would settle a finding that counts queries, and says nothing of labels."""
+_ELSE = {"corpus": "clock", "queries": "beside"}
+"""What changed where entries, or texts and filters of queries, are the same."""
 
 
-def by_query(many: Sequence[ContenderLists], queries: Sequence[Query]) -> dict[str, object]:
-    """nDCG@10 of each contender on each query, as the documents of comparisons have it."""
-    values = {one.label: one.values.ndcg.tolist() for one in many}
-    rows = [
-        {"id": query.id, "values": {label: own[i] for label, own in values.items()}}
-        for i, query in enumerate(queries)
+def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
+    """The result of a gate that could compare."""
+    verdict = min((one.verdict for one in compared), key=ORDER.index)
+    deciding = [one for one in compared if one.verdict == verdict]
+    changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
+    first, *rest = (changed if verdict == "pass" else deciding) or deciding
+    labels = {one.now.label: _before(one, compared) for one in compared}
+    facts: dict[str, Fact] = {"choice": first.now.label}
+    if verdict == "pass" and not changed:
+        facts |= {"alone": first.now.label} if len(compared) == 1 else {"many": len(compared)}
+    else:
+        facts |= {**first.headline, "more": len(rest) or None}
+    return Result(
+        kind="gate",
+        answer=Answer(verdict, facts, steps=[*_to_do(gate, verdict, compared)]),
+        provenance=_provenance(gate, labels[first.now.label]),
+        rows=[row for one in compared for row in _rows(one, labels[one.now.label])],
+        findings=sorted((of for one in compared for of in one.findings), key=lambda of: ORDER.index(of.verdict)),
+        notices=[*_notices(gate, compared)],
+        tables=[*_tables(gate, compared)],
+        queries=_queries(gate, compared, labels),
+    )
+
+
+def mismatched(gate: Gate) -> Result:
+    """The result when baseline and data set cannot be compared."""
+    differing = gate.differing
+    changed = [Finding("gate_changed", {"part": name, **_what_changed(gate, name)}, "mismatch") for name in differing]
+    digests = [
+        Finding("gate_digest", {"part": name, "before": before, "now": now}, "mismatch")
+        for name, (before, now) in differing.items()
     ]
-    return {"per_query": rows}
+    back = _way_back(gate) if "labels" in differing else []
+    steps = [Step("gate_meant", {}, gate.rebaseline), *back]
+    return Result(
+        kind="gate",
+        answer=Answer("mismatch", {"differing": [*differing]}, steps=steps),
+        provenance=_provenance(gate, ""),
+        findings=[*changed, *digests],
+        notices=[Said("told", {"text": text}) for text in gate.dataset.notices],
+        tables=[_baseline(gate)],
+    )
+
+
+def _before(one: BaselineComparison, compared: Sequence[BaselineComparison]) -> str:
+    """The label of a contender as the baseline has it."""
+    label = f"{one.now.label} (baseline)"
+    while any(other.now.label == label for other in compared):
+        label += " (baseline)"
+    return label
+
+
+def _provenance(gate: Gate, baseline: str) -> Provenance:
+    old, dataset = gate.needed(), gate.dataset
+    judged = len(gate.queries)
+    path = None if dataset.in_memory else str(dataset.path)
+    about = DataFacts(dataset.name, path, sha256=dataset.sha256, entries=len(dataset.entries), judged=judged)
+    return Provenance(
+        tool=tool(),
+        data=about,
+        command=gate.command,
+        metrics=[*NAMES],
+        baseline=baseline,
+        split=old.split,
+        limit=gate.limit,
+        intents=intents_of(dataset) or "",
+    )
+
+
+def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:
+    """A contender now, in the baseline, and in the anchor where that is an older one."""
+    now, kept, config = one.now, one.baseline, one.now.config
+    yield Row(
+        label=now.label,
+        kind=now.ref.kind,
+        strategy=now.strategy,
+        means=_means(now.values),
+        system=config.system if config else None,
+        profile=config.profile if config else None,
+        settings=settings(config).get("settings") if config else None,
+        gain=one.gain(kept.values).shown(-1.0),
+    )
+    yield Row(before, kept.kind, kept.strategy, _means(kept.values), settings=kept.settings)
+    if any(row.anchor is not None for row in kept.lists):
+        yield Row(f"{before} {kept.anchor_date}", kept.kind, "", _means(kept.anchor))
+
+
+def _means(values: Values) -> dict[str, Estimate]:
+    return {name: Estimate(mean) for name, mean in zip(NAMES, values.matrix.mean(axis=1).tolist(), strict=True)}
+
+
+def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Said]:
+    yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
+    for one in compared:
+        yield from one.now.notices
+        if config := one.now.config:
+            yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
+        if _is_open(one):
+            yield from _rewritten(one)
+    if gate.elsewhere:
+        yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
+
+
+def _is_open(one: BaselineComparison) -> bool:
+    """Whether something of it is not fine."""
+    return one.verdict != "pass" or any(row.worse for row in one.slices)
+
+
+def _rewritten(one: BaselineComparison) -> Iterator[Said]:
+    """The formula of the baseline and today's, each with its settings where both are known, if they differ."""
+    kept, config = one.baseline, one.now.config
+    known = kept.settings is not None
+    before = kept.strategy, (kept.settings or None) if known else None
+    now = one.now.strategy, (settings(config).get("settings") if config else None) if known else None
+    if kept.strategy and one.now.strategy and before != now:
+        names = "before", "before_with", "now", "now_with"
+        yield Said("gate_rewritten", {"label": one.now.label, **dict(zip(names, (*before, *now), strict=True))})
+
+
+def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Table]:
+    queries, by_label = len(gate.queries), {one.now.label: one for one in compared}
+    caught = {label: one.power for label, one in by_label.items()}
+    asleep = [label for label, power in caught.items() if power.low]
+    trust: dict[str, Fact] = {
+        "of": queries,
+        "drop": gate.budget,
+        "least": min(power.detection_rate for power in caught.values()),
+        "false_alarms": max(power.false_alarms for power in caught.values()),
+        "several": len(compared) > 1,
+        "asleep": len(asleep) == len(compared),
+        "asleep_of": asleep if 0 < len(asleep) < len(compared) else None,
+    }
+    changes = [one.gain(one.baseline.values).shown(-1.0) for one in compared]
+    moved_rows: list[list[Cell]] = [
+        [one.now.label, one.verdict, change, int(one.top10_changed.sum())]
+        for one, change in zip(compared, changes, strict=True)
+    ]
+    yield Table("gated", ["contender", "verdict", "change", "top10_changed"], moved_rows, trust)
+    yield from _table("lost", ["contender", "lost_query", "text", "before", "now"], map(_lost, compared))
+    yield from _table(
+        "gate_slices", ["contender", "slice", "value", "queries", "change", "p_by_slice", "fell"], map(_slices, compared)
+    )
+    yield from _table("gate_rule", RULE, map(_rulings, compared))
+    yield from _table("gate_broken", ["contender", "promise", "lost_query", "entries"], map(_broken, compared))
+    yield from _table("gate_check", CHECK, map(_checked, compared))
+    yield _baseline(gate)
+
+
+def _table(key: str, columns: list[str], rows: Iterator[Iterator[list[Cell]]]) -> Iterator[Table]:
+    if made := [row for part in rows for row in part]:
+        yield Table(key, columns, made)
+
+
+def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
+    """The queries that lost most, where something is not fine."""
+    if not _is_open(one):
+        return
+    before, now = one.baseline.values.ndcg, one.now.values.ndcg
+    for at in one.worst()[:SHOWN]:
+        query = one.gate.queries[at]
+        yield [one.now.label, query.id, query.text, float(before[at]), float(now[at])]
+
+
+def _slices(one: BaselineComparison) -> Iterator[list[Cell]]:
+    for row in one.slices:
+        size = int(row.inside.sum())
+        yield [one.now.label, row.field, row.value, size, row.found.ndcg, row.p, "worse" if row.worse else None]
+
+
+RULE = [
+    *("contender", "side", "verdict", "reason", "change", "worse", "composite"),
+    *("p_worse", "p_better", "p_ndcg", "upper", "limit"),
+]
+
+
+def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
+    """What the rule saw beside the baseline and beside the anchor; infinite bounds are not known."""
+    kept = one.baseline
+    sides = ("baseline", one.against_baseline, kept.values), ("anchor", one.against_anchor, kept.anchor)
+    for name, found, before in sides:
+        gain, bounds = one.gain(before), (found.upper, found.limit)
+        ps = found.p_worse, found.p_better, found.p_ndcg
+        ends = (bound if math.isfinite(bound) else None for bound in bounds)
+        decided: list[Cell] = [one.now.label, name, found.verdict, found.reason, gain.shown(-1.0), gain.worse]
+        yield [*decided, found.composite, *ps, *ends]
+
+
+def _broken(one: BaselineComparison) -> Iterator[list[Cell]]:
+    yield from ([one.now.label, *row] for row in one.newly_broken)
+
+
+CHECK = ["contender", "check", "units", "lists_changed", "scores_changed", "detection_rate", "false_alarms"]
+
+
+def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
+    counts = len(set(one.gate.unit.tolist())), int(one.lists_changed.sum()), int(one.scores_changed.sum())
+    rates = one.power.detection_rate, one.power.false_alarms
+    yield [one.now.label, "identity" if one.identical else "quality", *counts, *rates]
+
+
+def _baseline(gate: Gate) -> Table:
+    """The file that was gated against."""
+    old = gate.needed()
+    facts = {"file": str(gate.path), "date": old.date, "because": old.because, "tool": old.tool, **asdict(old.hashes)}
+    return Table("gate_baseline_file", [*facts], [[*facts.values()]])
+
+
+def _queries(
+    gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping[str, str]
+) -> list[QueryRow]:
+    """Every query with nDCG@10 of both sides, and with both lists where it lost most."""
+    values = {one.now.label: one.now.values.ndcg.tolist() for one in compared}
+    values |= {labels[one.now.label]: one.baseline.values.ndcg.tolist() for one in compared}
+    lists: dict[int, dict[str, Listed]] = {}
+    for one in compared:
+        for at in one.worst():
+            before, now = Listed(one.baseline.lists[at].ids), Listed(one.now.first[at])
+            lists.setdefault(at, {}).update({one.now.label: now, labels[one.now.label]: before})
+    return [
+        QueryRow(
+            query.id,
+            query.text,
+            query.category,
+            query.group,
+            {label: own[at] for label, own in values.items()},
+            lists.get(at, {}),
+        )
+        for at, query in enumerate(gate.queries)
+    ]
+
+
+def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
+    """What changed of a part of the data; nothing for older baselines, which do not say what they held."""
+    if name == "queries" and (other := gate.written_with()):
+        return {"intents": other}
+    before, now = gate.needed().states.get(name, {}), gate.states().get(name, {})
+    if before and now and before != now:
+        return {"moved": moved(before, now, named=NAMED)}
+    return {_ELSE[name]: True} if before and now and name in _ELSE else {}
+
+
+def _way_back(gate: Gate) -> list[Step]:
+    """How to have the labels of the baseline again."""
+    if (copy := gate.copy_of_labels()) is not None:
+        held, lacks = copy
+        again = words_of("judge", gate.dataset, options={"--apply": True})
+        first, *others = labelled_as(held, gate.dataset)
+        facts: dict[str, Fact] = {"lacks": lacks or None, "again": again}
+        return [Step("gate_labels_back", facts, first.command), *others]
+    place = gate.dataset.path
+    file = None if gate.dataset.in_memory else place / qrels_file(FolderReader(place))
+    return [Step("gate_undo", {"file": word(file) if file and file.is_file() else "the labels"})]
+
+
+def _to_do(gate: Gate, verdict: str, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
+    """What to do now: look at what lost most, label more, accept it, or write a baseline on this platform."""
+    if verdict == "fail":
+        lost = ((one, at) for one in compared if one.verdict == verdict for at in one.worst()[:1])
+        steps = (_explaining(one, at) for one, at in lost)
+        yield from [step for step in steps if step][:1]
+    elif verdict == "mismatch":
+        yield Step("gate_platform_baseline", {}, gate.rebaseline)
+    elif verdict == "inconclusive":
+        yield from _settling(gate, compared)
+
+
+def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
+    """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
+    pairs = [(finding, one) for one in compared for finding in one.findings]
+    open_ = {finding.key: one for finding, one in pairs if finding.verdict == "inconclusive"}
+    if not open_.keys() <= COUNTED.keys():
+        yield from labelling(gate.dataset, None)
+        return
+    same = all(one.now.ref.written == one.baseline.written for one in open_.values())
+    yield Step("gate_accept", {"other": not same}, gate.rebaseline if same else [])
+    yield Step("gate_only_more", {**{COUNTED[key]: True for key in open_}, "both": len(open_) > 1})
+
+
+def _formula_before(one: BaselineComparison) -> str:
+    """The formula that the baseline was written with, where that is another one and all that differs.
+
+    Lists have none; and a formula alone has no settings.
+    """
+    before, config = one.baseline.strategy, one.now.config
+    if config is None or settings(config) or one.baseline.settings:
+        return ""
+    try:
+        parse_strategy(before)
+    except ConfigError:
+        return ""
+    return before if before != one.now.strategy else ""
+
+
+def _explaining(one: BaselineComparison, at: int) -> Step | None:
+    """Explain a query of what is gated, held against the formula of the baseline where that is all that differs.
+
+    Lists alone, and what no command names, have no command.
+    """
+    gate, contender, written = one.gate, one.now.ref.one, one.now.ref.written
+    if not isinstance(contender, Named):
+        return None
+    named = contender.word
+    if named is None and written:  # a weights file that the baseline names
+        named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
+    if not named:
+        return None
+    before, query = _formula_before(one), gate.queries[at].id
+    words, options = ([before], {"--against": named}) if before else ([named], {})
+    command = words_of("explain", gate.dataset, query, *words, options=options)
+    return Step("gate_see_why", {"query": query}, command) if command else None
+
+

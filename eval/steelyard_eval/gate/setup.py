@@ -24,7 +24,7 @@ from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline
-from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_difference
+from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.rankings.spelling import word
@@ -33,6 +33,7 @@ from steelyard_eval.recording.workspace import Workspace, judged
 BASELINE = Path("reports/baseline.json")
 DATA = ("corpus", "queries", "labels")
 PARTS = dict(zip(("entries", "queries", "labels"), DATA, strict=True))
+UPDATE = ("--update", "--because", "...")
 MOST = 5_000
 """Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 
@@ -86,28 +87,31 @@ class Gate:
         short, or edited.
         """
         dataset, path = as_dataset(source), Path(path)
-        old = load_baseline(path, rebaseline(dataset, path))
+        old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))
         split, limit = (split or old.split, limit or old.limit) if old else (split, limit)
         opened = opened or cache(partial(Workspace.open, dataset))
         return cls(dataset, path, old, opened, embedder, split, limit, **options)
 
     @property
-    def rebaseline(self) -> str:
-        """The command that writes a new baseline of the same contenders."""
-        return rebaseline(self.dataset, self.path)
+    def command(self) -> list[str]:
+        """The words of the command that gates all that the baseline names."""
+        return _command("gate", self.dataset, self.path)
+
+    @property
+    def rebaseline(self) -> list[str]:
+        """The words of the command that writes a new baseline of the same contenders."""
+        return [*self.command, *UPDATE]
 
     def replacing(self, contender: str) -> str:
         """The command that writes a new baseline of a contender alone."""
-        gate, update, because = self.rebaseline.partition(" --update")
-        drops = " --accept-worse" if self.baseline and len(self.baseline.contenders) > 1 else ""
-        return f"{gate} {contender}{update}{drops}{because}"
+        drops = ["--accept-worse"] if self.baseline and len(self.baseline.contenders) > 1 else []
+        return shlex.join([*self.command, contender, *drops, *UPDATE])
 
     def needed(self) -> Baseline:
         """The baseline; DataError, with the remedy, where there is none."""
         if self.baseline is not None:
             return self.baseline
-        begin = self.rebaseline.replace("steelyard gate", "steelyard init", 1).partition(" --update")[0]
-        place = shown(str(self.path), PATH_WIDTH)
+        begin, place = shlex.join(_command("init", self.dataset, self.path)), shown(str(self.path), PATH_WIDTH)
         raise DataError(f"there is no baseline at {place}; write a first one of what you use today: {begin}")
 
     @cached_property
@@ -173,9 +177,9 @@ class Gate:
         return configuration_hash(config, self.dataset, self.space.model if config else "")
 
     @cached_property
-    def platform_difference(self) -> str:
-        """How this platform differs from the baseline's, in words; empty where it does not."""
-        return platform_difference(self.needed().platform)
+    def elsewhere(self) -> bool:
+        """Whether this platform is not the baseline's, so that rounding may differ."""
+        return self.needed().platform != platform_name()
 
     def written_with(self) -> str | None:
         """The other source of intents, where the baseline's queries were asked with it; else None."""
@@ -194,10 +198,8 @@ class Gate:
         return None
 
 
-def rebaseline(dataset: Dataset, path: Path) -> str:
-    """The command that writes a new baseline of the same contenders."""
-    other = f" --baseline {shlex.quote(word(path))}" if path != BASELINE else ""
-    return f'steelyard gate {shlex.quote(word(dataset.path))}{other} --update --because "..."'
+def _command(job: str, dataset: Dataset, path: Path) -> list[str]:
+    return ["steelyard", job, word(dataset.path), *(["--baseline", word(path)] if path != BASELINE else [])]
 
 
 def is_of_other_labels(dataset: Dataset) -> bool:

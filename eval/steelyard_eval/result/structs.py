@@ -171,6 +171,13 @@ class Blocker(Said, frozen=True):
     remedy: Name = "label_more"
 
 
+class Finding(Said, frozen=True):
+    """What a gate found of a contender; without one it is of the data."""
+
+    verdict: Literal["pass", "inconclusive", "fail", "mismatch"]
+    contender: Name = ""
+
+
 class Decision(Struct, frozen=True):
     """What to do with what is used today.
 
@@ -223,13 +230,17 @@ class Provenance(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=False):
-    """The answer of one job. `entries` has the opening words of entries that lists show."""
+    """The answer of one job.
+
+    `entries` has the opening words of entries that lists show; `findings` are those of a gate, worst first.
+    """
 
     kind: Kind
     answer: Answer
     provenance: Provenance
     rows: list[Row] = []
     decision: Decision | None = None
+    findings: list[Finding] = []
     notices: list[Said] = []
     tables: list[Table] = []
     queries: list[QueryRow] = []

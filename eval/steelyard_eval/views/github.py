@@ -1,26 +1,27 @@
-"""A gate's result as annotations of GitHub Actions (workflow commands: ::error title=...::message)."""
+"""The result of a gate as annotations of GitHub Actions (workflow commands: ::error title=...::message)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.documents.gate import GateDocument
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Result
 
 LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass": "notice"}
 
 
-def workflow_commands(record: GateDocument, strict: bool = False) -> Iterator[str]:
+def render(result: Result, strict: bool = False) -> Iterator[str]:
     """A line for every finding that is not fine, or one that all is."""
-    findings = [finding for finding in record["findings"] if finding["verdict"] != "pass"]
+    findings = [finding for finding in result.findings if finding.verdict != "pass"]
     if not findings:
-        yield _command("notice", "steelyard gate", record["sentence"])
+        yield _command("notice", "steelyard gate", say(result.answer))
     for finding in findings:
-        level = "error" if strict and finding["verdict"] == "inconclusive" else LEVELS[finding["verdict"]]
-        yield _command(level, f"steelyard gate: {finding.get('contender') or finding['kind']}", finding["text"])
+        level = "error" if strict and finding.verdict == "inconclusive" else LEVELS[finding.verdict]
+        yield _command(level, f"steelyard gate: {finding.contender or finding.facts['part']}", say(finding))
 
 
-def undecided_command(error: str) -> str:
+def undecided(error: str) -> str:
     """The line of a gate that an error ended."""
     return _command("error", "steelyard gate could not decide", "; ".join(error.splitlines()))
 
