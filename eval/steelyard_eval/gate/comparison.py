@@ -90,7 +90,9 @@ class BaselineComparison:
     @cached_property
     def top10_changed(self) -> Bools:
         """bool[Q]: whose first ten places differ."""
-        ids = np.array([first != kept.ids for first, kept in zip(self.now.first, self.baseline.lists, strict=True)])
+        ids = np.array(
+            [first != kept.ids for first, kept in zip(self.now.first, self.baseline.lists, strict=True)]
+        )
         return ids & self.lists_changed
 
     @property
@@ -169,7 +171,7 @@ class BaselineComparison:
         if self.newly_broken:
             queries = len({query for _, query, _ in self.newly_broken})
             kinds = sorted({promise for promise, _, _ in self.newly_broken})
-            yield Finding("gate_invariant", {"queries": queries, "promises": kinds}, "fail")
+            yield Finding("gate_invariant", {"queries": queries, "promises": kinds}, verdict="fail")
 
     def _silence(self) -> Iterator[Finding]:
         """Answers to questions that have none, and what a floor loses of what it promised."""
@@ -199,24 +201,24 @@ class BaselineComparison:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
         elsewhere = self.gate.elsewhere
         if not lists and not scores:
-            return Finding("gate_identity", {"elsewhere": elsewhere}, "pass")
+            return Finding("gate_identity", {"elsewhere": elsewhere}, verdict="pass")
         facts: dict[str, Fact] = {"queries": lists or scores, "lists": lists > 0, "scores": not lists}
         verdict: Literal["mismatch", "fail"] = "mismatch" if elsewhere else "fail"
-        return Finding("gate_differs", {**facts, "elsewhere": elsewhere, "here": not elsewhere}, verdict)
+        return Finding("gate_differs", {**facts, "elsewhere": elsewhere, "here": not elsewhere}, verdict=verdict)
 
     def _quality(self) -> Iterator[Finding]:
         before, anchor = self.baseline.values, self.baseline.anchor
         moved = not self.gate.elsewhere and (self.now.values.matrix != before.matrix).any()
         if not self.lists_changed.any() and not moved:
-            yield Finding("gate_unchanged", {"scores": int(self.scores_changed.sum()) or None}, "pass")
+            yield Finding("gate_unchanged", {"scores": int(self.scores_changed.sum()) or None}, verdict="pass")
         else:
             ruling = self.against_baseline
-            yield Finding("gate_baseline", self._told(ruling, before), ruling.verdict)
+            yield Finding("gate_baseline", self._told(ruling, before), verdict=ruling.verdict)
         # A decline that no single step showed; the baseline is its own anchor until a later one is not better.
         own = all(kept.anchor is None for kept in self.baseline.lists)
         if self.against_anchor.fails and not own:
             facts = {**self._told(self.against_anchor, anchor), "date": self.baseline.anchor_date}
-            yield Finding("gate_anchor", facts, "fail")
+            yield Finding("gate_anchor", facts, verdict="fail")
 
     def gain(self, before: Values) -> Gain:
         """The change of nDCG@10, with its interval and the odds that it is a loss."""
@@ -240,7 +242,7 @@ class BaselineComparison:
 
     def _slices(self) -> Iterator[Finding]:
         if worse := [f"{row.field} {row.value} ({row.found.ndcg:+.3f})" for row in self.slices if row.worse]:
-            yield Finding("gate_slice", {"slices": worse}, "fail" if self.gate.block_slices else "pass")
+            yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
 
     @cached_property
     def slices(self) -> list[Slice]:
@@ -248,7 +250,7 @@ class BaselineComparison:
         parts = [
             (name, value, np.array([getattr(query, name) == value for query in self.gate.queries]))
             for name in ("category", "intent")
-            for value in sorted({label for query in self.gate.queries if (label := getattr(query, name))})
+            for value in sorted({getattr(query, name) for query in self.gate.queries} - {None, ""})
         ]
         rows = [Slice(*part, self._judged(self.baseline.values, part[-1])) for part in parts]
         tested = [row for row in rows if row.found.free + 1 >= LEAST]
@@ -265,4 +267,3 @@ class BaselineComparison:
 def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
     pairs = zip(own, kept, strict=False)
     return len(own) != len(kept) or not all(near(a, b) for (_, a), (_, b) in pairs)
-

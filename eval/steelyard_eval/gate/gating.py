@@ -20,14 +20,15 @@ from steelyard_eval.decide.provenance import day
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
-from steelyard_eval.gate.gate_document import document, mismatch
 from steelyard_eval.gate.hashes import list_hash, platform_name, scores_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
-from steelyard_eval.gate.result import Gating, by_query
+from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SMALL
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.ties import runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW
+from steelyard_eval.result.sentences import say
+from steelyard_eval.views.gated import Gating
 
 DIGITS = 9
 """Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
@@ -41,13 +42,12 @@ def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
     """
     gate.needed()
     if gate.differing:
-        return Gating(mismatch(gate))
+        return Gating(mismatched(gate))
     refs = _named_by(gate) if contenders is None else read_contenders(contenders)
     gate = _aligned(_in_place(gate, refs))
     kept = [_kept(gate.needed(), ref) for ref in refs]
-    now = run(gate, refs)
-    rows = [BaselineComparison(gate, own, before) for own, before in zip(now, kept, strict=True)]
-    return Gating(document(gate, rows), by_query(now, gate.queries))
+    rows = [BaselineComparison(gate, own, before) for own, before in zip(run(gate, refs), kept, strict=True)]
+    return Gating(gated(gate, rows))
 
 
 def update(
@@ -69,9 +69,9 @@ def update(
     comparable = None if differing or gate.baseline is None else _aligned(gate)
     now = run(gate, refs)
     rows = _compared(comparable, now) if comparable else {}
-    gating = Gating(document(comparable, [*rows.values()])) if comparable and rows else None
+    gating = Gating(gated(comparable, [*rows.values()])) if comparable and rows else None
     if not accept_worse:
-        _refuse_worse(gate, now, gating)
+        _refuse_worse(gate, now, [*rows.values()])
         _refuse_both(gate, now, differing)
     kept = tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now)
     text = _written(gate, kept, because.strip()).text()
@@ -99,14 +99,14 @@ def _in_place(gate: Gate, refs: Sequence[ContenderRef]) -> Gate:
 
 def _aligned(gate: Gate) -> Gate:
     """The gate, its baseline's lists in the order of our queries; DataError when it has not one list a query."""
-    ids, old = [query.id for query in gate.queries], gate.needed()
+    ids, old, again = [query.id for query in gate.queries], gate.needed(), shlex.join(gate.rebaseline)
     contenders = []
     for kept in old.contenders:
         lists = {row.id: row for row in kept.lists}
         if len(kept.lists) != len(ids) or lists.keys() != set(ids):
             raise DataError(
                 f"the baseline {shown(str(gate.path), PATH_WIDTH)} has not one list a query of "
-                f"{shown(kept.label)}; restore it from version control, or write it again: {shlex.join(gate.rebaseline)}"
+                f"{shown(kept.label)}; restore it from version control, or write it again: {again}"
             )
         contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
     return with_fields(gate, baseline=replace(old, contenders=tuple(contenders)))
@@ -130,15 +130,15 @@ def _compared(gate: Gate, now: Sequence[ContenderLists]) -> dict[str, BaselineCo
     return {own.label: BaselineComparison(gate, own, kept) for own, kept in known if kept}
 
 
-def _refuse_worse(gate: Gate, now: Sequence[ContenderLists], gating: Gating | None) -> None:
+def _refuse_worse(gate: Gate, now: Sequence[ContenderLists], rows: Sequence[BaselineComparison]) -> None:
     """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
     labels = {own.label for own in now}
     gone = [kept.label for kept in gate.baseline.contenders if kept.label not in labels] if gate.baseline else []
     reasons = [f"{', '.join(map(visible, gone))} would no longer be gated"] if gone else []
     reasons += [
-        f"{row['label']}: {row['text']}"
-        for row in (gating.record["contenders"] if gating else ())
-        if row["verdict"] == "fail" or row["metrics"][0]["delta"] < -SMALL
+        f"{row.now.label}: {say(row.findings[0])}"
+        for row in rows
+        if row.verdict == "fail" or row.against_baseline.ndcg < -SMALL
     ]
     if reasons:
         raise ConfigError(

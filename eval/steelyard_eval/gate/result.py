@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from steelyard.base.errors import ConfigError
-from steelyard.fusion import parse_strategy
-from steelyard_eval.common.configurations import Named, written_as
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.folder import qrels_file
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.decide.wording import settings
@@ -20,11 +15,9 @@ from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.steps import after_mismatch, to_do
 from steelyard_eval.gate.values import NAMES, Values
-from steelyard_eval.recording.rankings import words_of
-from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.select import intents_of
-from steelyard_eval.recording.steps import labelled_as, labelling
 from steelyard_eval.result.structs import (
     Answer,
     Cell,
@@ -38,15 +31,12 @@ from steelyard_eval.result.structs import (
     Result,
     Row,
     Said,
-    Step,
     Table,
 )
 
 SHOWN = 3
 """Queries that lost most, a contender."""
 UNCHANGED = ("gate_unchanged", "gate_identity")
-COUNTED = {"gate_false_answers": "questions", "gate_stale": "queries"}
-"""What more of would settle a finding that counts queries, and says nothing of labels."""
 _ELSE = {"corpus": "clock", "queries": "beside"}
 """What changed where entries, or texts and filters of queries, are the same."""
 
@@ -58,14 +48,14 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
     changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
     first, *rest = (changed if verdict == "pass" else deciding) or deciding
     labels = {one.now.label: _before(one, compared) for one in compared}
-    facts: dict[str, Fact] = {"choice": first.now.label}
+    facts: dict[str, Fact] = {"choice": first.now.label, "verdict": verdict}
     if verdict == "pass" and not changed:
         facts |= {"alone": first.now.label} if len(compared) == 1 else {"many": len(compared)}
     else:
         facts |= {**first.headline, "more": len(rest) or None}
     return Result(
         kind="gate",
-        answer=Answer(verdict, facts, steps=[*_to_do(gate, verdict, compared)]),
+        answer=Answer(verdict, facts, steps=[*to_do(gate, verdict, compared)]),
         provenance=_provenance(gate, labels[first.now.label]),
         rows=[row for one in compared for row in _rows(one, labels[one.now.label])],
         findings=sorted((of for one in compared for of in one.findings), key=lambda of: ORDER.index(of.verdict)),
@@ -78,16 +68,19 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
 def mismatched(gate: Gate) -> Result:
     """The result when baseline and data set cannot be compared."""
     differing = gate.differing
-    changed = [Finding("gate_changed", {"part": name, **_what_changed(gate, name)}, "mismatch") for name in differing]
+    changed = [
+        Finding("gate_changed", {"part": name, **_what_changed(gate, name)}, verdict="mismatch")
+        for name in differing
+    ]
     digests = [
-        Finding("gate_digest", {"part": name, "before": before, "now": now}, "mismatch")
+        Finding("gate_digest", {"part": name, "before": before, "now": now}, verdict="mismatch")
         for name, (before, now) in differing.items()
     ]
-    back = _way_back(gate) if "labels" in differing else []
-    steps = [Step("gate_meant", {}, gate.rebaseline), *back]
     return Result(
         kind="gate",
-        answer=Answer("mismatch", {"differing": [*differing]}, steps=steps),
+        answer=Answer(
+            "mismatch", {"differing": [*differing], "verdict": "mismatch"}, steps=[*after_mismatch(gate)]
+        ),
         provenance=_provenance(gate, ""),
         findings=[*changed, *digests],
         notices=[Said("told", {"text": text}) for text in gate.dataset.notices],
@@ -97,9 +90,9 @@ def mismatched(gate: Gate) -> Result:
 
 def _before(one: BaselineComparison, compared: Sequence[BaselineComparison]) -> str:
     """The label of a contender as the baseline has it."""
-    label = f"{one.now.label} (baseline)"
+    label = f"{one.now.label} before"
     while any(other.now.label == label for other in compared):
-        label += " (baseline)"
+        label += " it"
     return label
 
 
@@ -115,7 +108,8 @@ def _provenance(gate: Gate, baseline: str) -> Provenance:
         metrics=[*NAMES],
         baseline=baseline,
         split=old.split,
-        limit=gate.limit,
+        limit=gate.limit or LIMIT,
+        model=gate.space.model if gate.baseline and any(kept.limit for kept in old.contenders) else "",
         intents=intents_of(dataset) or "",
     )
 
@@ -145,9 +139,10 @@ def _means(values: Values) -> dict[str, Estimate]:
 def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Said]:
     yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
     for one in compared:
-        yield from one.now.notices
+        yield from (Said("told", {"text": text}) for text in one.now.notices)
         if config := one.now.config:
-            yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
+            texts = tuned_here(one.now.label, config, gate.dataset, gate.queries)
+            yield from (Said("told", {"text": text}) for text in texts)
         if _is_open(one):
             yield from _rewritten(one)
     if gate.elsewhere:
@@ -189,12 +184,14 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Tabl
         for one, change in zip(compared, changes, strict=True)
     ]
     yield Table("gated", ["contender", "verdict", "change", "top10_changed"], moved_rows, trust)
-    yield from _table("lost", ["contender", "lost_query", "text", "before", "now"], map(_lost, compared))
+    yield from _table("lost", ["contender", "query", "text", "before", "now"], map(_lost, compared))
     yield from _table(
-        "gate_slices", ["contender", "slice", "value", "queries", "change", "p_by_slice", "fell"], map(_slices, compared)
+        "gate_slices",
+        ["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"],
+        map(_slices, compared),
     )
     yield from _table("gate_rule", RULE, map(_rulings, compared))
-    yield from _table("gate_broken", ["contender", "promise", "lost_query", "entries"], map(_broken, compared))
+    yield from _table("gate_broken", ["contender", "promise", "query", "entries"], map(_broken, compared))
     yield from _table("gate_check", CHECK, map(_checked, compared))
     yield _baseline(gate)
 
@@ -212,6 +209,9 @@ def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
     for at in one.worst()[:SHOWN]:
         query = one.gate.queries[at]
         yield [one.now.label, query.id, query.text, float(before[at]), float(now[at])]
+
+
+SLICES = ["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"]
 
 
 def _slices(one: BaselineComparison) -> Iterator[list[Cell]]:
@@ -239,7 +239,8 @@ def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
 
 
 def _broken(one: BaselineComparison) -> Iterator[list[Cell]]:
-    yield from ([one.now.label, *row] for row in one.newly_broken)
+    for promise, query, entries in one.newly_broken:
+        yield [one.now.label, promise, query, entries]
 
 
 CHECK = ["contender", "check", "units", "lists_changed", "scores_changed", "detection_rate", "false_alarms"]
@@ -254,13 +255,17 @@ def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
 def _baseline(gate: Gate) -> Table:
     """The file that was gated against."""
     old = gate.needed()
-    facts = {"file": str(gate.path), "date": old.date, "because": old.because, "tool": old.tool, **asdict(old.hashes)}
-    return Table("gate_baseline_file", [*facts], [[*facts.values()]])
+    facts = {
+        "file": str(gate.path),
+        "date": old.date,
+        "because": old.because,
+        "tool": old.tool,
+        **asdict(old.hashes),
+    }
+    return Table("gate_file", [*facts], [[*facts.values()]])
 
 
-def _queries(
-    gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping[str, str]
-) -> list[QueryRow]:
+def _queries(gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping[str, str]) -> list[QueryRow]:
     """Every query with nDCG@10 of both sides, and with both lists where it lost most."""
     values = {one.now.label: one.now.values.ndcg.tolist() for one in compared}
     values |= {labels[one.now.label]: one.baseline.values.ndcg.tolist() for one in compared}
@@ -290,76 +295,3 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     if before and now and before != now:
         return {"moved": moved(before, now, named=NAMED)}
     return {_ELSE[name]: True} if before and now and name in _ELSE else {}
-
-
-def _way_back(gate: Gate) -> list[Step]:
-    """How to have the labels of the baseline again."""
-    if (copy := gate.copy_of_labels()) is not None:
-        held, lacks = copy
-        again = words_of("judge", gate.dataset, options={"--apply": True})
-        first, *others = labelled_as(held, gate.dataset)
-        facts: dict[str, Fact] = {"lacks": lacks or None, "again": again}
-        return [Step("gate_labels_back", facts, first.command), *others]
-    place = gate.dataset.path
-    file = None if gate.dataset.in_memory else place / qrels_file(FolderReader(place))
-    return [Step("gate_undo", {"file": word(file) if file and file.is_file() else "the labels"})]
-
-
-def _to_do(gate: Gate, verdict: str, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
-    """What to do now: look at what lost most, label more, accept it, or write a baseline on this platform."""
-    if verdict == "fail":
-        lost = ((one, at) for one in compared if one.verdict == verdict for at in one.worst()[:1])
-        steps = (_explaining(one, at) for one, at in lost)
-        yield from [step for step in steps if step][:1]
-    elif verdict == "mismatch":
-        yield Step("gate_platform_baseline", {}, gate.rebaseline)
-    elif verdict == "inconclusive":
-        yield from _settling(gate, compared)
-
-
-def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
-    """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
-    pairs = [(finding, one) for one in compared for finding in one.findings]
-    open_ = {finding.key: one for finding, one in pairs if finding.verdict == "inconclusive"}
-    if not open_.keys() <= COUNTED.keys():
-        yield from labelling(gate.dataset, None)
-        return
-    same = all(one.now.ref.written == one.baseline.written for one in open_.values())
-    yield Step("gate_accept", {"other": not same}, gate.rebaseline if same else [])
-    yield Step("gate_only_more", {**{COUNTED[key]: True for key in open_}, "both": len(open_) > 1})
-
-
-def _formula_before(one: BaselineComparison) -> str:
-    """The formula that the baseline was written with, where that is another one and all that differs.
-
-    Lists have none; and a formula alone has no settings.
-    """
-    before, config = one.baseline.strategy, one.now.config
-    if config is None or settings(config) or one.baseline.settings:
-        return ""
-    try:
-        parse_strategy(before)
-    except ConfigError:
-        return ""
-    return before if before != one.now.strategy else ""
-
-
-def _explaining(one: BaselineComparison, at: int) -> Step | None:
-    """Explain a query of what is gated, held against the formula of the baseline where that is all that differs.
-
-    Lists alone, and what no command names, have no command.
-    """
-    gate, contender, written = one.gate, one.now.ref.one, one.now.ref.written
-    if not isinstance(contender, Named):
-        return None
-    named = contender.word
-    if named is None and written:  # a weights file that the baseline names
-        named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
-    if not named:
-        return None
-    before, query = _formula_before(one), gate.queries[at].id
-    words, options = ([before], {"--against": named}) if before else ([named], {})
-    command = words_of("explain", gate.dataset, query, *words, options=options)
-    return Step("gate_see_why", {"query": query}, command) if command else None
-
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import bdtrc, ndtri, stdtr
@@ -44,7 +44,7 @@ def sign_test_increase(
         "p": p if came > went else None,
         "budget": None if fails or passes else budget,
     }
-    return Finding(key, facts, "fail" if fails else "pass" if passes else "inconclusive")
+    return Finding(key, facts, verdict="fail" if fails else "pass" if passes else "inconclusive")
 
 
 def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Finding:
@@ -58,7 +58,8 @@ def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Findin
     mean, error = float(found.mean), max(float(found.error), LEAST)
     p = float(stdtr(found.units - 1, (promise - mean) / error)) if found.units > 1 else 1.0
     facts: dict[str, Fact] = {"lost": mean, "promise": promise}
-    return Finding("gate_lost", facts, "pass" if mean <= promise else "fail" if p < ALPHA else "inconclusive")
+    verdict: Literal["pass", "fail"] = "pass" if mean <= promise else "fail"
+    return Finding("gate_lost", facts, verdict=verdict if verdict == "pass" or p < ALPHA else "inconclusive")
 
 
 def promised(provenance: Mapping[str, Any]) -> float | None:

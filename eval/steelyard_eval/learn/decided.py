@@ -164,11 +164,6 @@ class LogDecision:
         means = self.gains.mean(axis=1, dtype=np.float64)
         return int(means.argmax()) if means.max() > 0 else None
 
-    @property
-    def about(self) -> int | None:
-        """The candidate that is looked at closely: what ships or is worth a try, else the favourite."""
-        return self.favourite if self.candidate is None else self.candidate
-
     @cached_property
     def candidate(self) -> int | None:
         """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
@@ -217,7 +212,7 @@ class LogDecision:
         """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
         if self.recommended is None or self.share == 0:
             return float(len(self.labelled))
-        return self.recommended.worth(self.about or 0)
+        return self.recommended.worth(self.candidate if self.candidate is not None else self.favourite or 0)
 
 
 def decide_from_log(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:

@@ -5,10 +5,12 @@ A result holds numbers, names and keys. It holds no sentence: `sentences.say` ma
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace as replace
 
 VERSION: Literal[2] = 2
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -114,7 +116,8 @@ class Row(Struct, frozen=True):
     """A contender: what it is, what it scores by metric, and how it stands against the baseline.
 
     `strategy` of lists is where they are from. `tuned`: it was tuned on these queries, or some of them; `edited`:
-    its weights were edited since. `empty` counts queries without any result.
+    its weights were edited since. `empty` counts queries without any result. `gain` is the difference from the
+    baseline of a row that was not tested (`against`), because it was chosen on these queries.
     """
 
     label: Name
@@ -127,6 +130,7 @@ class Row(Struct, frozen=True):
     settings: Name | None = None
     depths: dict[str, int | None] = {}
     against: Paired | None = None
+    gain: Estimate | None = None
     cost: Cost = Cost()
     empty: Count = 0
     tuned: bool = False
@@ -171,7 +175,7 @@ class Blocker(Said, frozen=True):
     remedy: Name = "label_more"
 
 
-class Finding(Said, frozen=True):
+class Finding(Said, frozen=True, kw_only=True):
     """What a gate found of a contender; without one it is of the data."""
 
     verdict: Literal["pass", "inconclusive", "fail", "mismatch"]
@@ -183,10 +187,11 @@ class Decision(Struct, frozen=True):
 
     `gain` is expected on queries that were not seen, `worse` the probability that it is a loss; nothing that was
     tried gains more than `bound`; `stated`: the gain is printed; `more` queries would settle it; `public`: it
-    rests on public collections, because labels prove nothing.
+    rests on public collections, because labels prove nothing. `chosen` is the label of the row that was chosen.
     """
 
     verdict: Literal["ship", "try", "keep"]
+    chosen: Name | None = None
     gain: Estimate | None = None
     worse: Probability | None = None
     bound: float | None = None
@@ -210,21 +215,31 @@ class DataFacts(Struct, frozen=True):
     judged: Count | None = None
     set_apart: Count | None = None
 
+    @property
+    def called(self) -> str:
+        """How text calls it: its folder, as that was typed, else its name."""
+        return Path(self.path or "").name or self.name
+
 
 class Provenance(Struct, frozen=True):
-    """Where the numbers are from, and the words of the command that makes them again; none from Python alone."""
+    """Where the numbers are from, and the words of the command that makes them again; none from Python alone.
+
+    `metrics` are all that were measured, the one that was tested first; `named` those that were asked for by name;
+    `ties` says by key how equal scores were ordered.
+    """
 
     tool: Name
     data: DataFacts
     command: list[Name] = []
     metrics: list[Name] = []
+    named: list[Name] = []
     baseline: Name = ""
     split: Name = "all"
     limit: Count | None = None
     model: Name = ""
     recipe: Name = ""
     intents: Name = ""
-    dialect: Name = ""
+    ties: list[Name] = []
     seed: int = 0
     candidates: Count | None = None
 
@@ -253,6 +268,22 @@ class Result(Struct, frozen=True, omit_defaults=False):
         if found is None:
             raise KeyError(label)
         return found
+
+    @property
+    def job(self) -> str:
+        """The command that made it, as kept runs name it: tune, too."""
+        return "tune" if self.provenance.command[1:2] == ["tune"] else self.kind
+
+    @property
+    def choice(self) -> Row | None:
+        """What is proposed: what was chosen, or what a comparison speaks of; None where there is no row of it."""
+        label = self.decision.chosen if self.decision else self.answer.facts.get("choice")
+        return next((row for row in self.rows if row.label == label), None)
+
+    def table(self, key: str) -> list[dict[str, Cell]]:
+        """The rows of a further table, by the keys of its columns; none where there is no such table."""
+        found = next((table for table in self.tables if table.key == key), None)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows] if found else []
 
     @property
     def metric(self) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.markup import ends
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Cell, Estimate, Result
+from steelyard_eval.views.sheets import triple
 
 SUITE = "steelyard.gate"
 
@@ -62,7 +62,7 @@ def _case(result: Result, row: dict[str, Cell], strict: bool) -> ElementTree.Ele
     if verdict in ("fail", "mismatch") or (strict and verdict == "inconclusive"):
         failure = ElementTree.SubElement(case, "failure", {"message": text, "type": verdict})
         worst = ", ".join(str(lost["query"]) for lost in result.table("lost") if lost["contender"] == label)
-        told = f"{change.mean:+.3f} {ends(change.low, change.high, '+.3f')}" if isinstance(change, Estimate) else ""
+        told = triple(change, signed=True) if isinstance(change, Estimate) else ""
         failure.text = visible(f"nDCG@10 {told}; worst: {worst}")
     elif verdict == "inconclusive":
         ElementTree.SubElement(case, "skipped", {"message": f"inconclusive: {text}"})

@@ -1,4 +1,4 @@
-"""The result of a gate as Markdown for a pull request: what to know in ten lines at most, and the numbers folded."""
+"""The result of a gate as Markdown for a pull request: ten lines at most, and the numbers folded."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def render(result: Result) -> str:
     lost: dict[str, list[dict[str, Cell]]] = {}
     for row in result.table("lost"):
         lost.setdefault(str(row["contender"]), []).append(row)
-    said = [*(_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]), *map(markdown_step, result.answer.steps)]
+    said = [_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]]
+    said += [f"- {step_line(step)}" for step in result.answer.steps]
     said += [] if result.rows else [f"- {markdown(say(finding))}" for finding in result.findings]
     blocks = [f"{MARKS[result.answer.key]} **{markdown(say(result.answer))}**", "\n".join(said)]
     if result.rows:
         summary = heading("summary_rankings" if lost else "summary_numbers")
-        inside = [*map(_section, sheets(result)), *(f"- {markdown(say(one))}" for one in result.notices)]
+        inside = [*map(_section, sheets(result, short=True)), "\n".join(_found(result))]
         inside += [_rankings(result, label) for label in lost]
         blocks += [f"<details><summary>{summary}</summary>", *inside, "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -39,11 +40,6 @@ def undecided(error: str) -> str:
     """The page of a gate that an error ended: its message, a list item a line."""
     lines = "\n".join(f"- {verbatim(line)}" for line in error.splitlines())
     return f"{MARKS['mismatch']} **{heading('undecided')}**\n\n{lines}\n"
-
-
-def markdown_step(step: Step) -> str:
-    """A thing to do, as an item."""
-    return f"- {step_line(step)}"
 
 
 def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
@@ -56,13 +52,20 @@ def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
     return f"- {heading('lost_most')} {code(label)}: {', '.join(told)}"
 
 
+def _found(result: Result) -> Iterator[str]:
+    """What else was found, and what to know."""
+    for found in result.findings:
+        if found.key != result.answer.facts.get("finding"):
+            yield f"- {code(found.contender)}: {markdown(found.verdict)}: {markdown(say(found))}"
+    yield from (f"- {markdown(say(notice))}" for notice in result.notices)
+
+
 def _section(sheet: Sheet) -> str:
-    """A table, every cell in a fixed font where it may be anybody's, below its title."""
-    names = {row.name for row in sheet.columns[:1]}
-    rows = [" | ".join(code(cell) if at == 0 else markdown(cell) for at, cell in enumerate(row)) for row in sheet.rows]
+    """A table below its title, the names of others in a fixed font."""
     heads = " | ".join(markdown(column.name) for column in sheet.columns)
+    rows = [" | ".join((code(first), *map(markdown, others))) for first, *others in sheet.rows]
     lines = [f"| {heads} |", f"|{'---|' * len(sheet.columns)}", *(f"| {row} |" for row in rows)]
-    return "\n\n".join(filter(None, (markdown(sheet.title), "\n".join(lines), markdown(sheet.legend)))) if names else ""
+    return "\n\n".join(filter(None, (markdown(sheet.title), "\n".join(lines), markdown(sheet.legend))))
 
 
 def _rankings(result: Result, label: str) -> str:

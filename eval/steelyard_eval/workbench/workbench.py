@@ -27,7 +27,6 @@ from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
 from steelyard_eval.gate.gating import check as check_gate
 from steelyard_eval.gate.gating import update
-from steelyard_eval.gate.result import Gating
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.gate.setup import BASELINE, Gate
 from steelyard_eval.learn import Learned, learn
@@ -42,12 +41,14 @@ from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune.recommendation import Recommendation, recommend
+from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.gated import Gating
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
 
-R = TypeVar("R", bound=Reported[Any])
+R = TypeVar("R", bound="Reported[Any] | Answered")
 _log = logging.getLogger(__name__)
 
 
@@ -531,8 +532,7 @@ class Workbench:
 
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
-        keep(self.dataset, kind, document)
+        keep(self.dataset, kind, found.result if isinstance(found, Answered) else found.to_json())
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import in_range, listed, number, tells
+from steelyard.base.errors import visible
+from steelyard_eval.common.console import brief, cut
+from steelyard_eval.common.markup import clip, counted, in_range, listed, number, tells
 from steelyard_eval.result.structs import Estimate
 
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
+NAMED = 40
+"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+DIGEST = 12
+"""Digits of a hash, where it is to be read; the document has it whole."""
+PROMISES = {
+    "scope": "outside the query's filter or tenant",
+    "validity": "expired, or not valid yet",
+    "exclusion": "with a word that the query excludes",
+}
+"""What each promise of a list is about: entries that are ..."""
+SOME = 4
+"""Contenders that are named in one warning."""
+BRIEF = 24
+"""Characters of the name of what is best; a longer one stands in the formula alone."""
 
 
 def one_in(probability: float) -> str:
@@ -38,6 +54,30 @@ def odds(worse: float) -> str:
     return f"{one_in(min(worse, 1 - worse))} that it is {'worse' if worse <= 0.5 else 'better'}"
 
 
+def yours(label: str) -> str:
+    """What is used today, by its name, unless that is long.
+
+    >>> yours("bm25")
+    'your bm25'
+    """
+    return f"your {label}" if len(label) <= NAMED else "what you use today"
+
+
+def some(labels: Sequence[str]) -> str:
+    """The first few labels.
+
+    >>> some(["a", "b"]), some(list("abcdef"))
+    ('a; b', 'a; b; c; d and 2 others')
+    """
+    left = len(labels) - SOME
+    return "; ".join(labels[:SOME]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+
+
+def best_one(label: str) -> str:
+    """What is best, by its name, unless that is long."""
+    return label if len(label) <= BRIEF else "the best one"
+
+
 def signed(value: float) -> str:
     """A difference in three decimals, with its sign."""
     return number(value, signed=True)
@@ -61,5 +101,33 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "percent": "{:.0%}".format,
     "count": "{:,}".format,
     "names": listed,
+    "and": ", ".join,
+    "either": " or ".join,
+    "semicolons": "; ".join,
+    "some": some,
+    "command": shlex.join,
+    "hundredths": "{:.2f}".format,
+    "whole": "{:.0f}".format,
+    "asks": lambda count: counted(count, "query asks", "queries ask"),
+    "pairs": lambda count: counted(count, "pair"),
+    "queries": lambda count: counted(count, "query", "queries"),
+    "more_queries": lambda count: counted(count, "more query", "more queries"),
+    "permille": "{:.1%}".format,
+    "tenths": "{:.1f}".format,
+    "thousandths": "{:+.3f}".format,
+    "digits2": "{:.2g}".format,
+    "plain": "{:g}".format,
+    "digest": lambda text: text[:DIGEST],
+    "joined": " and ".join,
+    "acts": lambda count: counted(count, "act"),
+    "clients": lambda count: counted(count, "client"),
+    "labels": lambda count: counted(count, "label"),
+    "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
+    "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
+    "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
+    "short": lambda label: clip(visible(label), NAMED),
     "strategy": brief,
+    "yours": yours,
+    "best_one": best_one,
+    "brief": lambda label: cut(label, BRIEF),
 }

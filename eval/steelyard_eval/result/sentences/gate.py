@@ -9,7 +9,7 @@ _TOLD = (
     "<<; a drop of {open:plain} is not excluded, for these queries are too few to tell>>"
 )
 _RISEN = "{before} before<< (p = {p:digits2})>><<, and so few do not rule out a rise by more than {budget:plain}>>"
-_FOUND = "<<{choice:short}: >><<{held:clause}; >><<{finding:clause}>><< (and {more} more)>>."
+_FOUND = "<<?finding:{choice:short}: >><<{held:clause}; >><<{finding:clause}>><< (and {more} more)>>."
 
 ANSWERS = {
     "fail": f"Fail: {_FOUND}",
@@ -46,20 +46,90 @@ HELD = {
 """Whether quality held, in a few words, where a finding on anything else decides."""
 STEPS = {
     "gate_see_why": "see why {query} fell most",
-    "gate_accept": "quality passes, and this is no evidence of a decline; to accept it<<?other:, update the baseline "
-    "with it>>",
+    "gate_accept": "quality passes, and this is no evidence of a decline; to accept it<<?other:, update the "
+    "baseline with it>>",
     "gate_only_more": "only more <<?questions:questions that nothing answers>><<?both: and >><<?queries:queries>> "
     "can tell more",
     "gate_platform_baseline": "for a baseline of this platform",
     "gate_meant": "if that is meant",
     "gate_labels_back": "to have the labels of the baseline again<< (takes {lacks:labels} out; yours come back by "
     "{again:command})>>",
-    "gate_undo": "else undo the change of {file}, by hand or from version control: no kept copy has the labels of the "
-    "baseline",
+    "gate_undo": "else undo the change of <<{file}>><<?labels:the labels>>, by hand or from version control: no kept "
+    "copy has the labels of the baseline",
 }
 NOTICES = {
     "gate_platform": "another platform than the baseline's: {here}; the baseline's: {there}",
-    "gate_rewritten": "{label}: it was {before:strategy}<< with {before_with}>>, and is {now:strategy}<< with {now_with}>>",
+    "gate_rewritten": "{label}: it was {before:strategy}<< with {before_with}>>, and is {now:strategy}"
+    "<< with {now_with}>>",
 }
 
 SENTENCES: dict[str, str] = {**ANSWERS, **FINDINGS, **HELD, **STEPS, **NOTICES}
+
+HEADINGS: dict[str, str] = {
+    "title_findings": "What was found",
+    "title_gated": "Change since the baseline",
+    "title_lost": "Queries that lost most",
+    "title_gate_slices": "Categories and intents",
+    "title_gate_rule": "What the rule saw",
+    "title_gate_broken": "Promises that are broken",
+    "title_gate_check": "Check",
+    "title_gate_file": "Baseline",
+    "legend_gated": "This gate blocks about {least:percent} of changes that lower nDCG@10 by {drop:plain}. It "
+    "also blocks about {false_alarms:percent} of changes that leave search as good as it was: false alarms."
+    "<<?several: Of several contenders, these are its worst values.>><<?asleep: It would miss most such drops: too "
+    "few queries have labels.>><< It would miss most such drops of {asleep_of:and}: too few queries have labels.>>",
+    "finding": "finding",
+    "change": "change [95%]",
+    "top10_changed": "moved of {of}",
+    "text": "text",
+    "now": "now",
+    "slice": "slice",
+    "value": "value",
+    "fall": "change",
+    "p_by_slice": "p by slice",
+    "fell": "worse",
+    "side": "against",
+    "reason": "by",
+    "worse": "p of a loss",
+    "composite": "change of A",
+    "p_worse": "p worse",
+    "p_better": "p better",
+    "p_ndcg": "p nDCG@10",
+    "upper": "drop at most",
+    "limit": "limit of A",
+    "promise": "promise",
+    "entries": "entries",
+    "check": "check",
+    "units": "units",
+    "lists_changed": "lists changed",
+    "scores_changed": "scores changed",
+    "detection_rate": "catches",
+    "false_alarms": "false alarms",
+    "file": "file",
+    "date": "date",
+    "because": "reason",
+    "tool": "tool",
+    "summary_numbers": "the numbers",
+    "summary_rankings": "the numbers, and both rankings of the queries that lost most",
+    "lost_most": "lost most under",
+    "queries_of": "queries that lost most under",
+    "nothing": "nothing",
+    "undecided": "The gate could not decide, so nothing is known of this change.",
+    "figure_gated": "Change of nDCG@10 with 95% intervals",
+    "note_gated": "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; "
+    "hollow: open.",
+    "axis_change": "change of nDCG@10",
+}
+"""Of its tables and pages."""
+CELLS = {
+    "change": "gain",
+    "before": "",
+    "p_by_slice": "p",
+    "worse": "p",
+    "p_worse": "p",
+    "p_better": "p",
+    "p_ndcg": "p",
+    "detection_rate": "percent",
+    "false_alarms": "percent",
+}
+DETAILS = frozenset({"findings", "gate_slices", "gate_rule", "gate_broken", "gate_check", "gate_file"})
