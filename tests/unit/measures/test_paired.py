@@ -112,14 +112,14 @@ def test_degenerate_intervals_are_points(values, groups):
 
 @pytest.mark.parametrize("values", [[], [[0.1]], [0.1, float("nan")], [math.inf]])
 def test_values_must_be_finite_and_one_a_query(values):
-    with pytest.raises(ValueError, match="one finite value per query"):
+    with pytest.raises(ValueError, match="finite value per"):
         mean_interval(values)
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="3 groups for 2 values"):
+    with pytest.raises(ValueError, match="groups for 2"):
         mean_interval([0.1, 0.2], ["a", "b", "c"])
-    with pytest.raises(ValueError, match="2 values against 1"):
+    with pytest.raises(ValueError, match="2 values against"):
         compared([0.1, 0.2], [0.1])
 
 

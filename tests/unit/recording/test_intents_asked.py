@@ -108,7 +108,7 @@ def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
     bench(folder, "given").record(tmp_path / "given", "spec_kit")
     own = next((tmp_path / "given").iterdir())
     assert bench(folder).compare("spec_kit", recording=own, timed=False).record["intents"] == "given"
-    with pytest.raises(ConfigError, match="are given, not classified; record again with --intents classified"):
+    with pytest.raises(ConfigError, match="--intents classified"):
         bench(folder, "classified").compare("spec_kit", recording=own, timed=False)
 
 
@@ -134,7 +134,7 @@ def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
 
 
 def test_another_word_is_refused(folder):
-    with pytest.raises(ConfigError, match="intents 'labelled' are unknown; valid: classified, given"):
+    with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
     assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
 
