@@ -41,7 +41,7 @@ def figures(result: Result, metric: str = "") -> Figures:
     points, key = cost_points(result)
     if len({point.cost for point in points}) > 1:
         made["cost"] = partial(cost_plot, points, result.metric, heading(key))
-    drawn = {"categories": categories, "floors": floors, "curve": curve}
+    drawn = {"categories": categories, "floors": floors, "curve": curve, "gated": gated}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
     }
@@ -158,6 +158,19 @@ def curve(result: Result, table: Table) -> Figure:
     points = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
     facts = table.facts
     return plots.curve(points, result.metric, facts, [facts.get("plateau_low"), facts.get("plateau_high")])
+
+
+def gated(result: Result, table: Table) -> Figure:
+    """The change of every contender since the baseline, and since the anchor where that is an older one."""
+    looks, rows = {"pass": "filled", "fail": "cross"}, []
+    seen: dict[str, Estimate] = {}
+    for row in result.table("gate_rule"):
+        label, change, verdict = str(row["contender"]), row["change"], str(row["verdict"])
+        if isinstance(change, Estimate) and seen.setdefault(label, change) is change:
+            rows.append(difference(change, label, looks.get(verdict, "hollow"), verdict))
+        elif isinstance(change, Estimate) and change != seen[label]:
+            rows.append(difference(change, f"{label}, {row['side']}", looks.get(verdict, "hollow"), verdict))
+    return spans(rows, heading("axis_change"), 0.0, heading("before"), dashed=-float(str(table.facts["drop"])))
 
 
 def cost_points(result: Result) -> tuple[list[CostPoint], str]:

@@ -10,6 +10,7 @@ from steelyard_eval.views.answered import Answered
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
 STRICT = 3
@@ -46,6 +47,10 @@ class Gating(Answered):
         ]
         columns = ["label", "verdict", "delta", "low", "high", "p_worse", "top10_changed"]
         return pd.DataFrame(rows, columns=columns)
+
+    def plot(self, metric: str | None = None, *, what: str = "gated") -> Figure:
+        """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
+        return super().plot(metric, what=what)
 
     def worst(self, label: str | None = None) -> pd.DataFrame:
         """Return the queries that lost most, of one contender or of all."""

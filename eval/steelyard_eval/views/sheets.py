@@ -47,7 +47,8 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
     rows = shown_rows(result) if short else ranked(result)
-    parts = [contenders(result, rows, short), _tests(result, rows, short), None if short else _findings(result)]
+    found = _findings(result) if result.findings and not (short and result.rows) else None
+    parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
         for one in result.tables
