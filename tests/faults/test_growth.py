@@ -84,7 +84,7 @@ READERS = {
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/gate/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/stores/postgres/vault.py": "writes ids and settings",
@@ -110,8 +110,8 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/decide/priors.py": "reads a file of the package",
     "steelyard_eval/decide/public.py": "reads a file of the package",
-    "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
-    "steelyard_eval/gate/junit.py": "writes XML",
+    "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
+    "steelyard_eval/views/junit.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",

@@ -28,8 +28,8 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import check
 from steelyard_eval.gate.gating import update as update_baseline
-from steelyard_eval.gate.init import start
-from steelyard_eval.gate.outputs import GateOutputs
+from steelyard_eval.cli.init_from_data import start
+from steelyard_eval.cli.gate_outputs import GateOutputs
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of

@@ -36,7 +36,7 @@ from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.gate.workflow import RULE, named, recorded, workflow_text
+from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import embedder_of
 
