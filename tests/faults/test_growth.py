@@ -74,7 +74,7 @@ READERS = {
     "steelyard_eval/extensions/importers/moltnet.py": "test_a_store[rows of moltnet]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
-    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[hits]",
+    "steelyard_eval/extensions/usage/ubi_lines.py": "test_logs_of_others[hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",

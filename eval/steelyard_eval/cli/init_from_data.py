@@ -18,6 +18,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config.search_config import read_json
 from steelyard.net.secret import MASK
+from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
@@ -36,7 +37,6 @@ from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import embedder_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Estimate
 from steelyard_eval.views.answered import Answered
 
@@ -35,6 +36,8 @@ class Gating(Answered):
         import pandas as pd
 
         seen = {row["contender"]: row for row in self.result.table("gate_rule") if row["side"] == "baseline"}
+        checks = {row["contender"]: row["check"] for row in self.result.table("gate_check")}
+        found = {one.contender: say(one) for one in reversed(self.result.findings)}
         rows = [
             {
                 "label": row["contender"],
@@ -42,10 +45,12 @@ class Gating(Answered):
                 **(_ends(row["change"]) if isinstance(row["change"], Estimate) else {}),
                 "p_worse": seen[row["contender"]]["p_worse"],
                 "top10_changed": row["top10_changed"],
+                "check": checks[row["contender"]],
+                "finding": found[str(row["contender"])],
             }
             for row in self.result.table("gated")
         ]
-        columns = ["label", "verdict", "delta", "low", "high", "p_worse", "top10_changed"]
+        columns = ["label", "verdict", "delta", "low", "high", "p_worse", "top10_changed", "check", "finding"]
         return pd.DataFrame(rows, columns=columns)
 
     def plot(self, metric: str | None = None, *, what: str = "gated") -> Figure:

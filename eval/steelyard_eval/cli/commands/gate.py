@@ -21,6 +21,8 @@ from steelyard_eval.cli.commands.options import (
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.cli.gate_outputs import GateOutputs
+from steelyard_eval.cli.init_from_data import start
 from steelyard_eval.cli.init_from_store import begin, is_store
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.common.console import wrapped
@@ -28,8 +30,6 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
 from steelyard_eval.gate.gating import check
 from steelyard_eval.gate.gating import update as update_baseline
-from steelyard_eval.cli.init_from_data import start
-from steelyard_eval.cli.gate_outputs import GateOutputs
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
