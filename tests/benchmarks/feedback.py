@@ -23,14 +23,14 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.candidates.grid import grid
+from steelyard_eval.choose.gain_prior import OVER_FUSION
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.grid import grid
-from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.promise import OVER_FUSION
-from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, Evidence
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.clients import FOLDS, weights
@@ -208,7 +208,7 @@ def row(name, folder, policy, reader, sessions, seed):
             groups = own.pairs.unit[queries[at]]
             labelled = metric[:, queries[at]], composite[:, queries[at]]
             for gates, known in GATED.items():
-                evidence = Evidence.of(*labelled, prior(name, folder, policy), groups, one)
+                evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
                 decision = decide(evidence, known, usual=OVER_FUSION)
                 candidate = now if decision.candidate is None else decision.candidate
                 found["drawn"].append(
@@ -253,7 +253,7 @@ def until(name, folder, policy, reader, sessions, seed):
             at = drawn[:n]
             second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
             own_labels, known = labelled[:, :n], prior(name, folder, policy)
-            evidence = Evidence.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
+            evidence = Scored.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
             decision = decide(evidence, FROM_A_LOG, usual=OVER_FUSION)
             if decision.verdict == "ship":
                 pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(pool[:, :n], 1, 0))

@@ -71,7 +71,7 @@ def run(count):
         begin = time.perf_counter()
         case = prepare(dataset, path, POLICY, now=2e9)
         read = time.perf_counter()
-        decide_from_log(case, True, lambda: 2e9).verdict  # noqa: B018 -- it is made when it is asked for
+        decide_from_log(case, True).verdict  # noqa: B018 -- it is made when it is asked for
         done = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     census = case.log.census

@@ -19,8 +19,9 @@ from steelyard.feedback.team_draft import draft_teams
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.grid import Block
+from steelyard_eval.candidates.grid import Block
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
 EXPLORATIONS = ("none", "swap", "tail", "interleave")

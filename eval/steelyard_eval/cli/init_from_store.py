@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import DataError, visible
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.answer import in_terminal
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import UNNAMED, load
 from steelyard_eval.datasets.places import data_sets, has_corpus
-from steelyard_eval.tune.recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
     from steelyard_eval.extensions.importers import Import, Importer

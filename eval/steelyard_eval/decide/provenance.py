@@ -12,21 +12,19 @@ from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.documents.parts import (
-    DecidedDocument,
     Ends,
     Estimate,
     MeanRecord,
     PromiseRecord,
-    RefusalRecord,
 )
 from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.decide.decision import Decision
-from steelyard_eval.decide.out_of_fold import FOLDS
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
+
+FOLDS = 5
+"""In which the choice is made again."""
 
 
 def origin(
@@ -105,23 +103,6 @@ def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
     if low is not None and high is not None:
         promise = {**promise, "low": low, "high": high}
     return promise if gain.worse is None else {**promise, "harm": gain.worse}
-
-
-def told(refusal: Refusal) -> RefusalRecord:
-    """A refusal, for a document."""
-    return {"reason": refusal.reason, "remedy": refusal.remedy}
-
-
-def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
-    """The part of a document that is the decision; `stated` says whether its gain is printed."""
-    return {
-        "verdict": decision.verdict,
-        "promise": promised(decision.gain, metric, queries),
-        "promise_stated": stated,
-        "refusal": None if decision.refusal is None else told(decision.refusal),
-        "bound": decision.bound,
-        "labels_needed": decision.more,
-    }
 
 
 def estimate(interval: Interval, queries: int, least: float = 0.0) -> Estimate:

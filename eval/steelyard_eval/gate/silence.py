@@ -15,11 +15,10 @@ import numpy as np
 from scipy.special import bdtrc, ndtri, stdtr
 
 from steelyard.base.arrays import Indices
-from steelyard_eval.decide.posterior import LEAST
 from steelyard_eval.gate.rule import ALPHA, BOUND
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.spread import spread
+from steelyard_eval.measures.spread import LEAST, spread
 from steelyard_eval.result.structs import Fact, Finding
 
 

@@ -18,14 +18,18 @@ from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.current import configured
+from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.decide.drawn import by_drawn
-from steelyard_eval.decide.few_labels import WITH_A_LOG
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.interleaving import InterleavingResult, interleaving_results
@@ -34,8 +38,6 @@ from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import configured
-from steelyard_eval.tune.source import Live
 
 SIGNALS = ("bm25", "vector", "recency")
 """What acts may follow, beside the signals of the strategy that is used."""
@@ -108,7 +110,7 @@ def prepare(
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
     """
-    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=WITH_A_LOG))
+    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=MIN_QUERIES_WITH_LOG))
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
     if not log.census.impressions:
@@ -176,7 +178,7 @@ def _recorded(
     """The lists of what is used today, of logged configurations that find entries alike, of words and vectors."""
     mixed = Contender("", Setting(config.limit, space.model).strategy("rrf(bm25, vector)"), "strategy")
     try:
-        beside = [Live(space).usable(mixed)[0].config]
+        beside = [LiveSource(space).usable(mixed)[0].config]
     except ConfigError:
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
@@ -237,7 +239,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = configured(space.dataset.today if given is None else given, PLACES, Live(space))
+    used = configured(space.dataset.today if given is None else given, PLACES, LiveSource(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 

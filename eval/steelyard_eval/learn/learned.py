@@ -14,6 +14,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
+from steelyard_eval.choose.chosen_weights import ChosenWeights
 from steelyard_eval.common.answer import Conclusion, name_of
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.renderers import drawn
@@ -30,7 +31,6 @@ from steelyard_eval.learn.learned_document import document
 from steelyard_eval.learn.learned_sentence import ask
 from steelyard_eval.learn.learned_text import learned as learned_text
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.attempt import ChosenWeights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,9 +96,9 @@ def learn(
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     if rule == LEARNER:
-        return _answer(decide_from_log(case, labels, now), now)
+        return _answer(decide_from_log(case, labels), now)
     ruled = _ruled(case)
-    return _adapted(decide_from_log(case, labels=False, now=now), *ruled, now)
+    return _adapted(decide_from_log(case, labels=False), *ruled, now)
 
 
 def _answer(decision: LogDecision, now: Callable[[], float]) -> Learned:

@@ -6,6 +6,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.base.arrays import Ints
+from steelyard_eval.choose.decision_document import decided, told
 from steelyard_eval.common.documents.learn import (
     ActsRecord,
     ClientsRecord,
@@ -17,7 +18,6 @@ from steelyard_eval.common.documents.learn import (
     ViewRecord,
 )
 from steelyard_eval.common.documents.parts import DecidedDocument, RefusalRecord
-from steelyard_eval.decide.provenance import decided, told
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.bias_check import feedback_biases
 from steelyard_eval.learn.case import LogCase, span
@@ -75,10 +75,11 @@ def document(decision: LogDecision, rule: str) -> LearnDocument:
 
 
 def _refusal(decision: LogDecision) -> RefusalRecord | None:
-    refusal = None if decision.recommended is None else decision.recommended.decision.refusal
+    blocker = None if decision.recommended is None else decision.recommended.decision.blocker
     if decision.case.hits.listless and decision.recommended is None:
         refusal = unlisted(decision.case)
-    return None if refusal is None else told(refusal)
+        return {"reason": refusal.reason, "remedy": refusal.remedy}
+    return None if blocker is None else told(blocker)
 
 
 def _decided(decision: LogDecision) -> DecidedDocument:
@@ -114,7 +115,7 @@ def _labels(decision: LogDecision, about: int | None) -> LabelsRecord | None:
     case = decision.recommended
     if case is None or about is None:
         return None
-    alone, both = case.labels_alone.of_metric, case.evidence.of_metric
+    alone, both = case.scored_with(None).of_metric, case.scored.of_metric
     return {
         "queries": len(case.queries),
         "logged": len(decision.logged),

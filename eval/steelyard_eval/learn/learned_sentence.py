@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.second_measurement import FEWEST
 from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.common.markup import counted
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.prediction_powered import FEWEST
-from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.steps import WEIGHTS, judging, taking_turns, to_do
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.bias_check import FeedbackBias, warning
@@ -22,6 +22,14 @@ WANTED = 30
 """Labelled queries that are asked for, where the log has so many."""
 SURE = 2.0
 """Errors by which labels contradict acts."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing can be said, and what would help."""
+
+    reason: str
+    remedy: str
 
 
 def ask(case: LogCase, purpose: str = "") -> Step:
@@ -75,7 +83,7 @@ def evidence(decision: LogDecision) -> str:
     if decision.recommended is not None:
         return _decided(decision, searches)
     labels = counted(decision.few, "different query has labels", "different queries have labels")
-    return f"{labels}; labels decide from {WITH_A_LOG} on." if decision.few else ""
+    return f"{labels}; labels decide from {MIN_QUERIES_WITH_LOG} on." if decision.few else ""
 
 
 def _decided(decision: LogDecision, searches: str) -> str:
@@ -123,7 +131,7 @@ def contradiction(decision: LogDecision, cause: Sequence[FeedbackBias]) -> str:
     if case is None or case.second is None or favourite is None:
         return ""
     second = case.second
-    labels = case.labels_alone.metric[favourite][second.at].astype(float)
+    labels = case.scored_with(None).metric[favourite][second.at].astype(float)
     short = labels - second.labelled[favourite]
     error = float(short.std(ddof=1)) / len(short) ** 0.5
     if short.mean() + SURE * error >= 0:

@@ -18,11 +18,11 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.decide.grid import Block
+from steelyard_eval.candidates.curve.objective import compiled
+from steelyard_eval.candidates.grid import Block
+from steelyard_eval.candidates.kernel.form import Form, formed
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.weights.exact.objective import compiled
-from steelyard_eval.weights.kernel.form import Form, formed
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""

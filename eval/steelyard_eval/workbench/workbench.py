@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from steelyard.base.extras import require
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
@@ -40,7 +41,7 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune.recommendation import Recommendation, recommend
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.views.answered import Answered
 from steelyard_eval.views.gated import Gating
 
@@ -177,7 +178,7 @@ class Workbench:
         recording: str | Path | None = None,
         model_labels: str | Path | None = None,
         seed: int = 0,
-        timed: bool = True,
+        timed: bool = False,
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
@@ -205,7 +206,7 @@ class Workbench:
         seed : int
             Of the folds.
         timed : bool
-            Whether live search is timed.
+            Whether live search is timed in every row, which takes a second or more.
         target : str
             Choose only what this export target expresses, such as elasticsearch or echovault.
         latency : float

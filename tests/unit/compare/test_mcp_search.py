@@ -14,12 +14,12 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
-from steelyard_eval.tune.recommendation import recommend
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVER = Path(__file__).with_name("mcp_server.py")

@@ -10,12 +10,12 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.tune.recommendation import recommend
 
 BOM = "\ufeff"
 SECOND, FIFTH = 1 / log2(3), 1 / log2(6)

@@ -10,9 +10,9 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
+from steelyard_eval.choose.rule import FROM_A_LOG, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
@@ -64,7 +64,7 @@ def decided(lists, grades, cells, queries):
     rows = np.flatnonzero(np.isin(cells.queries, queries))
     at = np.searchsorted(queries, cells.queries[rows])
     second = SecondMeasurement.of(gains, at, rows, cells.queries)
-    found = decide(Evidence.of(labels, labels, second=second), FROM_A_LOG)
+    found = decide(Scored.of(labels, labels, second=second), FROM_A_LOG)
     return found.verdict, found.candidate or 0
 
 

@@ -8,23 +8,18 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from steelyard_eval.choose.answer import sentence
+from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
+from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.compare.comparison_document import tested as rows_of
-from steelyard_eval.decide.decision import Decision
-from steelyard_eval.decide.promise import (
-    NO_GAIN,
-    OVER_FUSION,
-    OVER_RETRIEVER,
-    OVER_SYSTEM,
-    Gain,
-    promise,
-)
-from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.decide.wording import in_words, sentence
+from steelyard_eval.decide.promise import NO_GAIN, Gain
+from steelyard_eval.decide.wording import in_words
 from steelyard_eval.learn import learned_sentence
 from steelyard_eval.measures.paired import Interval, difference_interval, paired
+from steelyard_eval.result.structs import Blocker
 
 RESULTS = 2_000  # of each of the five commands
 STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
@@ -41,19 +36,19 @@ def differences(rng):
 
 def of_recommend(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
+    gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
     return gain, sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
 
 
 def of_tune(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, OVER_FUSION)
+    gain = expected_gain(values, groups, OVER_FUSION)
     return gain, sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
 
 
 def of_learn(rng):
     values, groups = differences(rng)
-    gain = promise(values, groups, OVER_RETRIEVER)
+    gain = expected_gain(values, groups, OVER_RETRIEVER)
     case = SimpleNamespace(answer=Conclusion(sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10")))
     told = learned_sentence.answer(SimpleNamespace(case=None, recommended=case)).sentence
     return gain, told, np.inf
@@ -108,7 +103,7 @@ def check_words(told, gain):
 def test_a_sentence_is_short_whatever_it_is_about(verdict):
     gains = [NO_GAIN] if verdict == "keep" else [Gain.of(0.1234, 0.0567), Gain.of(-0.1234, 0.0001)]
     formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
-    refusal = Refusal(f"it does not hold beside {formula}, {formula}, {formula}", "judge more")
+    refusal = Blocker("told", {"text": f"it does not hold beside {formula}, {formula}, {formula}"})
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
         decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
         told = [sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]

@@ -21,6 +21,7 @@ from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 from steelyard.table.facts import TagSets
 from steelyard.testing import random_table
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
@@ -28,7 +29,6 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.select import only
-from steelyard_eval.tune.recommendation import recommend
 
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}

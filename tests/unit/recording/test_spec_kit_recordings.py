@@ -22,6 +22,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.explain.explanation import explain
 from steelyard_eval.recording import workspace as workspaces
@@ -31,7 +32,6 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.recommendation import recommend
 
 NOW = 1_795_305_600.0
 TOPICS = ("jwt token", "session cookie", "cache key", "token cache", "cookie jar", "key rotation", "jwt session")

@@ -15,13 +15,13 @@ from matplotlib.transforms import Bbox
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.candidates.curve.curve import Curve
+from steelyard_eval.candidates.weight_curve import steps_of
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show import canvas, figures, plots, spans
 from steelyard_eval.show.cost_plot import CostPoint, cost
 from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
-from steelyard_eval.tune.weight_curve import steps_of
-from steelyard_eval.weights.exact.curve import Curve
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from steelyard_eval.choose.find_threshold import floored
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     floor_option,
@@ -19,7 +20,6 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
 from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.recording.runs import keep
-from steelyard_eval.tune.floor import floored
 
 RULES = ("labels", "adaptive")
 CURRENT = (

@@ -9,6 +9,8 @@ import click
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
+from steelyard_eval.choose.find_threshold import floored
+from steelyard_eval.choose.recommend import recommend as run_recommend
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     Handed,
@@ -30,8 +32,6 @@ from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.show.terminal import recommendation
-from steelyard_eval.tune.floor import floored
-from steelyard_eval.tune.recommendation import recommend as run_recommend
 
 _CHOICE = (
     click.option(

@@ -13,6 +13,7 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS
+from steelyard_eval.choose.weights_files import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
@@ -25,7 +26,6 @@ from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weigh
 from steelyard_eval.notebook.explorer.query_list import described, top
 from steelyard_eval.notebook.explorer.trial import Trial
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.tune.replaced import write_and_log
 
 POINTS = 160
 """Places at which a curve is drawn."""
@@ -112,14 +112,14 @@ class Exploration:
         return self.measured()
 
     def begin(self, label: str) -> Record:
-        """Start from another system, or from where it all began."""
+        """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
         self._begin(label, self.bench.config(self._starts[label]))
         return self.opened()
 
     def write(self, text: str) -> Record:
-        """Start from a strategy that was typed, under the settings of the system at hand."""
+        """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.setting.lists or ())
         self._begin(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)

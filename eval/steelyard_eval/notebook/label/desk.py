@@ -10,12 +10,12 @@ from typing import Any, TypedDict
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
+from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT as STATED
+from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.common.answer import Step
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.markup import counted
-from steelyard_eval.decide.promise import FEWEST as STATED
 from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, lacking, rough, sealed
-from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING

@@ -1,0 +1,167 @@
+"""What may be chosen: what a target expresses, and what costs at most so much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from steelyard.base.arrays import Bools
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.export import TARGETS, Lost, say
+from steelyard_eval.recording.replay import embedded, may_embed
+from steelyard_eval.recording.workspace import Workspace
+
+TIMED = 10
+"""Queries that each row is timed on: a leaderboard has many rows."""
+SLACK = 1e-9
+"""Of a share of queries, which is rounded."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """A restriction of the candidates.
+
+    Attributes
+    ----------
+    target : str
+        A key of `steelyard_eval.export.TARGETS`; empty for any.
+    latency : float or None
+        Milliseconds that half of the searches take at most, live on this machine.
+    embedding_calls : float or None
+        Of 100 queries, how many may be embedded.
+    """
+
+    target: str = ""
+    latency: float | None = None
+    embedding_calls: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.target and self.target not in TARGETS:
+            raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
+        for name, value, most in (
+            ("latency", self.latency, np.inf),
+            ("embedding_calls", self.embedding_calls, 100),
+        ):
+            if value is not None and not 0 <= value <= most:
+                raise ConfigError(
+                    f"{name} {shown(value)} is outside 0..{most:g}; give milliseconds, or calls of 100"
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self.target) or self.latency is not None or self.embedding_calls is not None
+
+    def __str__(self) -> str:
+        """In words, after "what"."""
+        calls, took = self.embedding_calls, self.latency
+        parts = [
+            *([f"{self.target} expresses"] if self.target else []),
+            *([f"takes at most {took:g} ms"] if took is not None else []),
+            *(
+                [f"embeds {f'at most {calls:g} of 100 queries' if calls else 'no query'}"]
+                if calls is not None
+                else []
+            ),
+        ]
+        return " and ".join(parts)
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """As a command writes it."""
+        named = {
+            "--for": self.target or None,
+            "--latency": self.latency,
+            "--embedding-calls": self.embedding_calls,
+        }
+        return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
+
+    def rejection_reason(self, config: SearchConfig) -> str:
+        """Why the target cannot express a configuration; empty where it can, or where there is no target."""
+        try:
+            if self.target:
+                say(config, TARGETS[self.target])
+        except Lost as lost:
+            return str(lost)
+        return ""
+
+    def not_allowed(
+        self, laid: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+    ) -> str:
+        """Why a configuration may not be chosen; empty where it may."""
+        if why := self.rejection_reason(config) or self.costs(laid, config):
+            return why
+        if self.latency is None or space is None:
+            return ""
+        took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
+        return f"it takes {took:.1f} ms" if took > self.latency else ""
+
+    def costs(self, laid: Candidates, config: SearchConfig) -> str:
+        """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
+        if self.embedding_calls is None:
+            return ""
+        table = laid.recorded(config).table.at_depth(config.depths)
+        if not self.embedding_calls and may_embed(table, config):
+            return "it reads vectors"
+        calls = 100 * float(embedded(table, config).mean())
+        return f"it embeds {calls:.0f} of 100 queries" if calls > self.embedding_calls + SLACK else ""
+
+    def unlabelled(self, attempt: SearchConfig | None) -> str:
+        """Why it cannot be kept without labels, where only one configuration is known; empty where it is."""
+        if self.latency is not None or self.embedding_calls is not None:
+            return "what a search costs is measured on labelled queries, and there are none"
+        lost = "" if attempt is None else self.rejection_reason(attempt)
+        return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
+
+    def allowed(self, laid: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+        """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
+        if self.latency is not None and space is None:
+            raise ConfigError("over a recording nothing can be timed; leave --latency out")
+        kept = np.zeros(len(laid.grid), dtype=bool)
+        took: dict[object, float] = {}
+        starts = [*laid.grid.starts.tolist()]
+        blocks = list(zip(laid.grid.blocks, starts[:-1], starts[1:], strict=True))
+        for block, begin, end in bar("what may be chosen")(blocks):
+            if self._affordable(laid, space, queries, block.config, took):
+                kept[begin:end] = self._expressed([partial(laid.grid.config, row) for row in range(begin, end)])
+        if not kept.any():
+            raise ConfigError(
+                f"nothing that was tried is what {self}"
+                + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
+            )
+        return kept
+
+    def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
+        """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
+        some = {configs[i] for i in (0, 1 % len(configs), len(configs) // 2, -1)}
+        if all(self.rejection_reason(config()) for config in some):
+            return [False] * len(configs)
+        return [not self.rejection_reason(config()) for config in configs]
+
+    def _affordable(
+        self,
+        laid: Candidates,
+        space: Workspace | None,
+        queries: Sequence[Query],
+        config: SearchConfig,
+        took: dict[object, float],
+    ) -> bool:
+        """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
+        if self.costs(laid, config):
+            return False
+        if self.latency is None or space is None:
+            return True
+        read = config.effective
+        key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
+        if key not in took:
+            took[key] = float(np.median(latencies(space, config, queries, TIMED, bool(took)).searches))
+        return took[key] <= self.latency
+
+
+NONE = Restriction()
