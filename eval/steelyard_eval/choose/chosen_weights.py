@@ -57,7 +57,7 @@ class ChosenWeights(Reported[DecidedT]):
         What an earlier run left beside it is removed, or it would be taken for what this one says; `path` itself
         stays as it was under try. What is replaced or removed is copied first, and that is logged.
         """
-        return write_and_log(_files(path, self.config, self.attempt))
+        return write_and_log(weights_files(path, self.config, self.attempt))
 
     def saved(self: ChosenT, path: str | Path, dataset: Dataset) -> tuple[ChosenT, list[str]]:
         """The same answer about these files, which are written; a line each on what is in it.
@@ -77,7 +77,7 @@ class ChosenWeights(Reported[DecidedT]):
             for step in self.record["steps"]
         ]
         content = "what was chosen" if self.record["verdict"] == "ship" else "what you run today"
-        files = _files(target, self.config, self.attempt)
+        files = weights_files(target, self.config, self.attempt)
         same = {file for file, config in files.items() if config is not None and holds(file, config.to_json())}
         before = write_weights(files, dataset)
         written = [file for file, config in files.items() if config is not None]
@@ -100,7 +100,7 @@ class ChosenWeights(Reported[DecidedT]):
         return replace(self, record={**self.record, **said}), lines + before
 
 
-def _files(
+def weights_files(
     path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None
 ) -> dict[Path, SearchConfig | None]:
     """What each file is to hold; None for one that is to be removed."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard_eval.common.documents.learn import FollowRecord
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.position_bias import LOUDEST, conditional
 from steelyard_eval.learn.tally import sums
@@ -38,10 +37,10 @@ class FeedbackBias:
         """Whether acts follow it."""
         return self.delta > SURE * self.error
 
-    def to_json(self) -> FollowRecord:
-        """As plain JSON values, with a 95% interval."""
-        reach = 1.96 * self.error
-        return {"label": self.label, "delta": self.delta, "low": self.delta - reach, "high": self.delta + reach}
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The 95% interval."""
+        return self.delta - 1.96 * self.error, self.delta + 1.96 * self.error
 
 
 RELEVANCE = "the label"
@@ -70,15 +69,3 @@ def feedback_biases(
         FeedbackBias(name, float(weight), float(error))
         for name, weight, error in zip((RELEVANCE, *pairs.names), fitted, errors, strict=False)
     ]
-
-
-def warning(found: list[FeedbackBias]) -> str:
-    """A sentence that names what acts follow most beside worth; empty where it is nothing."""
-    others = [effect for effect in found if effect.label != RELEVANCE and effect.followed]
-    if not others:
-        return ""
-    most = max(others, key=lambda effect: effect.delta)
-    return (
-        f"given the label and the place, acts follow {most.label}: its highest value is acted upon "
-        f"{np.exp(most.delta):.1f} times as often as its lowest"
-    )

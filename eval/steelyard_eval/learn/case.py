@@ -11,7 +11,6 @@ import numpy as np
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import leaves
@@ -23,13 +22,10 @@ from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.choose.drawn import by_drawn
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.choose.drawn import by_drawn
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.interleaving import InterleavingResult, interleaving_results
@@ -38,11 +34,12 @@ from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Cell
 
 SIGNALS = ("bm25", "vector", "recency")
 """What acts may follow, beside the signals of the strategy that is used."""
-LARGEST = "without the largest client"
-PARTS = (LARGEST, "without the busiest day", "without the query asked most", "earlier half", "later half")
+LARGEST = "without_largest"
+PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_half")
 """Of a log, which are learned from alone."""
 
 
@@ -67,7 +64,7 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]
     table: SignalTable
-    policies: list[PolicyRecord]
+    policies: list[list[Cell]]
     hits: MatchedImpressions
     learned: FeedbackGains
     parts: Mapping[str, PositionCounts]
@@ -130,9 +127,8 @@ def prepare(
     shown = hits.query[hits.known], hits.entry[hits.known]
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
-    policies = recognise(
-        log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, number_of)
-    )
+    grown = _grown(dataset, log, number_of)
+    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config, grown)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
@@ -161,14 +157,14 @@ def _parts(hits: MatchedImpressions, pairs: LoggedPairs, cells: PositionCounts) 
     """The cells without the largest client, the busiest day, the loudest query, and of each half, if any acts."""
     kept = {
         LARGEST: hits.largest,
-        "without the busiest day": hits.busiest,
-        "earlier half": ~hits.earlier,
-        "later half": hits.earlier,
+        "without_busiest": hits.busiest,
+        "earlier_half": ~hits.earlier,
+        "later_half": hits.earlier,
     }
     left_out = {name: out for name, out in kept.items() if out.any() and not out.all()}
     parts = {name: hits.cells(pairs, ~out) for name, out in left_out.items()}
     unit = pairs.unit[cells.query]
-    parts["without the query asked most"] = cells.where(unit != np.bincount(unit, cells.shown).argmax())
+    parts["without_loudest"] = cells.where(unit != np.bincount(unit, cells.shown).argmax())
     return {name: parts[name] for name in PARTS if name in parts and parts[name].positive.any()}
 
 
@@ -214,8 +210,7 @@ def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:
 
 def _faults(log: Log) -> str:
     """What was set aside, in words."""
-    rows = log.census.to_json()["set_aside"]
-    faults = "; ".join(f"{row['count']} {row['rule']} (line {row['lines'][0]})" for row in rows[:3])
+    faults = "; ".join(f"{count} {rule} (line {lines[0]})" for count, rule, lines in log.census.ordered[:3])
     return f": {faults}" if faults else "; it is empty"
 
 
@@ -258,11 +253,3 @@ def _asked(dataset: Dataset, log: Log, numbers: Indices) -> list[tuple[int, Quer
             continue
         asked.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
     return asked
-
-
-def span(log: Log) -> str:
-    """From when to when the log runs."""
-    first, last = log.census.first_time, log.census.last_time
-    return (
-        f"{format_time(first)[:10]} to {format_time(last)[:10]}" if first is not None and last is not None else ""
-    )

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from steelyard.base.escape import visible
-from steelyard_eval.common.documents.learn import CensusRecord, SetAside
 from steelyard_eval.learn.clients import DAY
 
 EXAMPLES = 3
@@ -48,17 +47,8 @@ class Census:
         self.first_time = time if self.first_time is None else min(self.first_time, time)
         self.last_time = time if self.last_time is None else max(self.last_time, time)
 
-    def to_json(self) -> CensusRecord:
-        """As plain JSON values, most frequent rule first."""
-        rows: list[SetAside] = [
-            {"rule": visible(rule), "count": count, "lines": self.first[rule]}
-            for rule, count in sorted(self.rejected.items(), key=lambda item: (-item[1], item[0]))
-        ]
-        return {
-            "lines": self.lines,
-            "impressions": self.impressions,
-            "acts": self.acts,
-            "simulated": self.simulated,
-            "disordered": self.disordered,
-            "set_aside": rows,
-        }
+    @property
+    def ordered(self) -> list[tuple[int, str, list[int]]]:
+        """What was set aside: how often, the rule, the first lines; most frequent first."""
+        rows = sorted(self.rejected.items(), key=lambda item: (-item[1], item[0]))
+        return [(count, visible(rule), self.first[rule]) for rule, count in rows]

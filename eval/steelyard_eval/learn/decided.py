@@ -1,7 +1,7 @@
 """What labels and acts decide together: `recommend` on the labels, which the acts on other queries sharpen.
 
-Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose, and the
-acts are a second measurement of the same candidates on the log's queries. With fewer labels acts may suggest a
+Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose (`decide.rule`), and
+the acts are a second measurement of the same candidates on the log's queries. With fewer labels acts may suggest a
 try, and nothing ships: no log tells an act that follows a signal from one that follows worth.
 """
 
@@ -64,7 +64,9 @@ class FeedbackScorer:
     base: Floats
 
     @classmethod
-    def over(cls, learned: FeedbackGains, recordings: Sequence[LabelledRecording], today: SearchConfig) -> FeedbackScorer:
+    def over(
+        cls, learned: FeedbackGains, recordings: Sequence[LabelledRecording], today: SearchConfig
+    ) -> FeedbackScorer:
         """The scale on which `today` is 0 on every query."""
         table = recording_for(recordings, today).table
         return cls(learned, learned.values(top10_rows(table, today, rows_of(learned.pairs, table))))
@@ -172,6 +174,11 @@ class LogDecision:
         means = self.gains.mean(axis=1, dtype=np.float64)
         return int(means.argmax()) if means.max() > 0 else None
 
+    @property
+    def about(self) -> int | None:
+        """The candidate that is looked at closely: what ships or is worth a try, else the favourite."""
+        return self.favourite if self.candidate is None else self.candidate
+
     @cached_property
     def candidate(self) -> int | None:
         """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
@@ -220,7 +227,7 @@ class LogDecision:
         """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
         if self.recommended is None or self.share == 0:
             return float(len(self.labelled))
-        return self.recommended.effective_n(self.candidate if self.candidate is not None else self.favourite or 0)
+        return self.recommended.effective_n(self.about or 0)
 
 
 def decide_from_log(case: LogCase, labels: bool) -> LogDecision:

@@ -12,13 +12,10 @@ from pathlib import Path
 
 from scipy.special import bdtrc  # scipy.stats takes half a second to import
 
-from steelyard_eval.common.documents.learn import DuelRecord
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.waiting import Waiting, token
-from steelyard_eval.measures.paired import exact_interval
 
 MOST_TEAMS = 1_000
 """Other rankings, and clients of one, that are told apart."""
@@ -69,44 +66,11 @@ class InterleavingResult:
         """Whether the other ranking is preferred; None where that is not decided."""
         return self.wins > self.losses if self.p < SURE else None
 
-    def to_json(self) -> DuelRecord:
-        """As plain JSON values; `preferred` is the other ranking's share of the decided searches."""
-        share = self.wins / self.decided if self.decided else None
-        low, high = exact_interval(self.wins, self.decided)
-        shown = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))[:MOST_CLIENTS]
-        return {
-            "other": self.other,
-            "strategy": self.strategy,
-            "wins": self.wins,
-            "ties": self.ties,
-            "losses": self.losses,
-            "preferred": share,
-            "interval": [low, high],
-            "p": self.p,
-            "clients": [
-                {"client": name, "wins": wins, "ties": ties, "losses": losses}
-                for name, (wins, ties, losses) in shown
-            ],
-            "sentence": self.sentence(),
-        }
-
-    def sentence(self) -> str:
-        """Which ranking is preferred, and how sure that is."""
-        other = f"{self.other} ({self.strategy})" if self.strategy else self.other or "the other ranking"
-        if not self.decided:
-            return f"No search tells whether {other} is preferred: nothing that was shown was acted upon."
-        low, high = exact_interval(self.wins, self.decided)
-        share = f"it won {self.wins} of {self.decided} decided searches, {self.wins / self.decided:.0%}"
-        about = f"{share} [95%: {low:.0%} to {high:.0%}]"
-        if self.preferred is not None:
-            verdict = f"{other} is preferred" if self.preferred else f"{other} is not preferred"
-            return f"{verdict}: {about}; {self._agreeing()}."
-        return f"Not decided yet about {other}: {about}."
-
-    def _agreeing(self) -> str:
-        sided = [won - lost for won, _, lost in self.clients.values() if won != lost]
-        same = sum((side > 0) == (self.wins > self.losses) for side in sided)
-        return f"{same} of {counted(len(sided), 'client')} agree"
+    @property
+    def told_clients(self) -> list[tuple[str, list[int]]]:
+        """Wins, ties and losses of each client, those of most searches first; nothing of one client alone."""
+        clients = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))
+        return clients[:MOST_CLIENTS] if len(clients) > 1 else []
 
 
 def interleaving_results(path: str | Path | HeldLog) -> list[InterleavingResult]:

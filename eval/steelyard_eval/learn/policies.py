@@ -15,10 +15,10 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.top10 import MISSING_ROW, PLACES, LoggedPairs, rows_of, top10_rows
+from steelyard_eval.result.structs import Cell
 
 AGREES = 0.8
 """The share of equal places from which on a log counts as that of the policy."""
@@ -96,15 +96,15 @@ def recognise(
     configurations: Mapping[str, SearchConfig],
     current: SearchConfig,
     grown: Indices,
-) -> list[PolicyRecord]:
+) -> list[list[Cell]]:
     """Compare the lists of every policy with those of its configuration, or with those of what is used today.
 
-    `how` is replayed (our lists of its configuration, or of what is used today, are those that were shown),
+    A row has its name, searches, agreement and how far it is known: replayed (our lists of its configuration, or of what is used today, are those that were shown),
     interleaved (all its lists were mixed with others') or another engine's. `agreement` is the share of places
     that are equal, of the lists that were not mixed. `grown` are the numbers of entries that are newer than the
     log: our lists are compared without them.
     """
-    records: list[PolicyRecord] = []
+    rows: list[list[Cell]] = []
     row_of = rows_of(pairs, table)
     newer = np.isin(table.entry, grown)
     row = pairs.find(hits.query, hits.entry)
@@ -112,7 +112,7 @@ def recognise(
         searches, every = log.searches.get(name, 0), hits.policy == number
         alone = every & ~hits.mixed
         if not alone.any():
-            records.append({"name": name, "searches": searches, "how": "interleaved", "agreement": 0.0})
+            rows.append([name or None, searches, 0.0, "interleaved"])
             continue
         config = configurations.get(name, current)
         deep = config.with_limit(config.limit + int(newer.sum() > 0) * DEEPER)
@@ -123,6 +123,5 @@ def recognise(
         shown = hits.shown[alone]
         equal = (row[alone] >= 0) & (ours[np.maximum(hits.query[alone], 0), hits.place[alone]] == row[alone])
         agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
-        how = "replayed" if agreement >= AGREES else "another engine's"
-        records.append({"name": name, "searches": searches, "how": how, "agreement": agreement})
-    return records
+        rows.append([name or None, searches, agreement, "replayed" if agreement >= AGREES else "other_engine"])
+    return rows

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.common.markup import counted
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.tally import column_sums, sums
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
@@ -31,7 +30,6 @@ HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 
 FEW_ACTS = 100
 """With fewer the exponent is hardly more than what it is pulled towards, whatever its error says."""
-_SOURCES = {"harvested": "entries shown at several places", "joint": "the places of acts and the signals together"}
 
 
 @dataclass(frozen=True)
@@ -52,18 +50,6 @@ class PositionBias:
     def exponent(self) -> float:
         """The estimate, brought to 0..`STEEPEST`."""
         return float(np.clip(self.estimate, 0.0, STEEPEST))
-
-    def in_words(self, acts: int) -> str:
-        """How much less the tenth place is looked at than the first, and how that is known of so many acts."""
-        tenth = f"the tenth place counts as looked at {10**-self.exponent:.0%} as often as the first"
-        if self.source == "given":
-            return f"{tenth}, as the log says"
-        if not np.isfinite(self.error) or acts < FEW_ACTS:
-            return f"{tenth}, as is usual; {counted(acts, 'act')} cannot tell"
-        least, most = (
-            10 ** -float(np.clip(self.exponent + e, 0, STEEPEST)) for e in (2 * self.error, -2 * self.error)
-        )
-        return f"{tenth} ({least:.0%} to {most:.0%}), from {_SOURCES[self.source]}"
 
 
 def curve(exponent: float) -> Floats:
