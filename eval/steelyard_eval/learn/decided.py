@@ -1,8 +1,9 @@
 """What labels and acts decide together: `recommend` on the labels, which the acts on other queries sharpen.
 
-Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose (`decide.rule`), and
-the acts are a second measurement of the same candidates on the log's queries. With fewer labels acts may suggest a
-try, and nothing ships: no log tells an act that follows a signal from one that follows worth.
+Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose
+(`choose.rule`), and the acts are a second measurement of the same candidates on the log's queries. With fewer
+labels acts may suggest a try, and nothing ships: no log tells an act that follows a signal from one that follows
+worth.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import comb
 from pathlib import Path
-
-from scipy.special import bdtrc  # scipy.stats takes half a second to import
 
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
@@ -59,7 +58,8 @@ class InterleavingResult:
         >>> InterleavingResult("x", wins=5).p
         0.0625
         """
-        return min(1.0, 2 * float(bdtrc(max(self.wins, self.losses) - 1, self.decided, 0.5)))
+        n, most = self.decided, max(self.wins, self.losses)
+        return float(min(1.0, 2 * sum(comb(n, i) for i in range(most, n + 1)) / 2**n))
 
     @property
     def preferred(self) -> bool | None:

@@ -99,10 +99,10 @@ def recognise(
 ) -> list[list[Cell]]:
     """Compare the lists of every policy with those of its configuration, or with those of what is used today.
 
-    A row has its name, searches, agreement and how far it is known: replayed (our lists of its configuration, or of what is used today, are those that were shown),
-    interleaved (all its lists were mixed with others') or another engine's. `agreement` is the share of places
-    that are equal, of the lists that were not mixed. `grown` are the numbers of entries that are newer than the
-    log: our lists are compared without them.
+    A row has its name, its searches, the share of places that are equal, of the lists that were not mixed, and how
+    far it is known: replayed (our lists of its configuration, or of what is used today, are those that were
+    shown), interleaved (all its lists were mixed with others') or another engine's. `grown` are the numbers of
+    entries that are newer than the log: our lists are compared without them.
     """
     rows: list[list[Cell]] = []
     row_of = rows_of(pairs, table)

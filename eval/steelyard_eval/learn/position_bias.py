@@ -145,10 +145,11 @@ def conditional(
         return np.asarray(total[group] * _shares(features @ b + offset, group, begins), dtype=np.float64)
 
     def likelihood(b: Floats) -> tuple[Floats, Floats]:
-        return features.T @ (acts - expected(b)), _information(features, group, expected(b), total)
+        curvature = _information(features, group, expected(b), total) + 1e-9 * np.eye(len(b))
+        return features.T @ (acts - expected(b)), curvature
 
     start = np.zeros(features.shape[1])
-    fit = newton(likelihood, start, penalty + 1e-9, positive, longest=4.0, rounds=25, held=True)
+    fit = newton(likelihood, start, penalty, positive, longest=4.0, rounds=25, until=1e-5, held=True)
     scores = column_sums(group, features * (acts - expected(fit.at))[:, None], len(total))
     inverse = np.linalg.inv(fit.curvature)
     return fit.coefficients, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)

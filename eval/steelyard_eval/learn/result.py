@@ -16,11 +16,11 @@ from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
 from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.bias_check import RELEVANCE, FeedbackBias, feedback_biases
-from steelyard_eval.learn.case import PARTS, LogCase
+from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.interleaving import InterleavingResult
 from steelyard_eval.learn.position_bias import FEW_ACTS, STEEPEST
+from steelyard_eval.learn.tables import MOST_TOLD, tables
 from steelyard_eval.learn.tally import sums
 from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.measures.paired import exact_interval
@@ -29,25 +29,20 @@ from steelyard_eval.recording.steps import WEIGHTS, taking_turns, to_do
 from steelyard_eval.result.structs import (
     Answer,
     Blocker,
-    Cell,
     DataFacts,
     Decision,
-    Estimate,
     Fact,
     Provenance,
     Result,
     Row,
     Said,
     Step,
-    Table,
 )
 
 WANTED = 30
 """Labelled queries that are asked for, where the log has so many."""
 SURE = 2.0
 """Errors by which labels contradict acts."""
-MOST_TOLD = 4
-"""Interleaved rankings that are told of, all of them together being one."""
 OBJECTIVE = "nDCG@10"
 
 
@@ -67,7 +62,7 @@ def learned(decision: LogDecision) -> Result:
         rows=rows,
         decision=_decision(decision),
         notices=[*_notices(decision, lists, best)],
-        tables=[*_tables(decision, lists, biases)],
+        tables=[*tables(decision, lists, biases)],
     )
 
 
@@ -107,8 +102,8 @@ def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> 
 def judge_log(case: LogCase, purpose: str = "") -> Step:
     """Judge what would decide; `purpose` is settle, decide or empty."""
     facts: dict[str, Fact] = {"count": min(WANTED, len(case.cells.queries))}
-    words = ["--from-log", *(["--feedback", case.file] if case.file else [])]
-    command = words_of("judge", case.space.dataset, *words, options={})
+    options = {"--from-log": True, "--feedback": case.file or None}
+    command = words_of("judge", case.space.dataset, options=options)
     return Step("learn_judge_log", {**facts, purpose: True} if purpose else facts, command)
 
 
@@ -259,70 +254,3 @@ def turns(result: InterleavingResult) -> Said:
     sided = [won - lost for won, _, lost in result.clients.values() if won != lost]
     same = sum((side > 0) == result.preferred for side in sided)
     return Said("turns_preferred", {**facts, "not": not result.preferred, "same": same, "clients": len(sided)})
-
-
-def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackBias]) -> Iterator[Table]:
-    case, census = decision.case, decision.case.log.census
-    classes = case.learned.classes
-    yield from _table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
-    yield from _table("parts", ["part", "queries", "gain_by", "error"], _parts(decision, lists))
-    yield from _table("turns", ["drafted", "client", "wins", "ties", "losses", "preferred", "p"], _won(case))
-    if lists is not None:
-        counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
-        kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]
-        yield Table("acts", ["act", "acts", "lift"], kinds, {"lift": classes.lift})
-        rates = classes.relevant.sum(axis=1).tolist(), classes.other.sum(axis=1).tolist()
-        yield Table(
-            "places",
-            ["place", "relevant", "other"],
-            [[i, *of] for i, of in enumerate(zip(*rates, strict=True), 1)],
-        )
-    follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]
-    yield from _table("follows", ["follows", "log_odds"], follows)
-    yield from _table("policies", ["policy", "searches", "agreement", "how"], case.policies)
-    lines: list[list[Cell]] = [[n, rule, ", ".join(map(str, first))] for n, rule, first in census.ordered]
-    yield from _table("set_aside", ["set_aside", "rule", "lines"], lines)
-
-
-def _table(key: str, columns: list[str], rows: Sequence[list[Cell]]) -> Iterator[Table]:
-    if rows:
-        yield Table(key, columns, [*rows])
-
-
-def _gains(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
-    """What labels say of one candidate, alone and sharpened by acts, then what acts say in every view."""
-    rows: list[list[Cell]] = []
-    recommended, about = decision.recommended, decision.about
-    if recommended is not None and about is not None:
-        sides = [("by_labels", len(decision.labelled), recommended.scored_with(None).of_metric)]
-        sides += [("by_both", decision.others, recommended.scored.of_metric)] if decision.share else []
-        rows += [[by, n, None, float(of.mean[about]), float(of.deviation[about]), None] for by, n, of in sides]
-    if lists is not None:
-        seen = decision.learned.views(lists)
-        for view, share in enumerate(IMPUTATION_SHARES):
-            refit = float(seen.refit[view]) if view else None
-            rows.append(["by_acts", None, share, float(seen.gain[view]), float(seen.error[view]), refit])
-    return rows
-
-
-def _parts(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
-    """The gain of one candidate by each part of the log alone."""
-    rows: list[list[Cell]] = []
-    for name in PARTS if lists is not None else ():
-        if name in decision.case.parts and lists is not None:
-            cells = decision.case.parts[name].on(decision.sampled)
-            gain, error = decision.learned.by_part(cells, lists)
-            rows += [[name, len(cells.queries), gain, error]] if np.isfinite(gain) else []
-    return rows
-
-
-def _won(case: LogCase) -> list[list[Cell]]:
-    """Rankings that took turns, and what the clients of each preferred."""
-    rows: list[list[Cell]] = []
-    for result in case.duels[:MOST_TOLD]:
-        share = result.wins / result.decided if result.decided else None
-        rows.append([result.other or None, None, result.wins, result.ties, result.losses, share, result.p])
-        for name, (wins, ties, losses) in result.told_clients:
-            own = wins / (wins + losses) if wins + losses else None
-            rows.append([result.other or None, name or None, wins, ties, losses, own, None])
-    return rows

@@ -26,6 +26,7 @@ def newton(
     *,
     longest: float,
     rounds: int,
+    until: float = 0.0,
     held: bool = False,
 ) -> Fit:
     """Maximise a log likelihood under a prior.
@@ -37,7 +38,7 @@ def newton(
     precision : float64[P]
         Of the prior.
     positive : the coefficients that may not be below 0.
-    longest : the largest change of a coefficient in a step.
+    longest : the largest change of a coefficient in a step; `until` the one at which it ends.
     held : whether those at 0 that would fall take no part in a step, by which the fit converges.
     """
     b = start
@@ -52,6 +53,6 @@ def newton(
         step *= min(1.0, longest / max(1e-9, float(np.abs(step).max())))
         b = b + step
         b[list(positive)] = np.maximum(b[list(positive)], 0.0)
-        if np.abs(step).max() < 1e-5:
+        if np.abs(step).max() < until:
             break
     return Fit(b, at, curvature)

@@ -62,6 +62,7 @@ HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",
     "title_parts": "Parts of the log",
     "title_turns": "Rankings that took turns",
+    "title_turn_clients": "What each client preferred",
     "title_acts": "What acts are worth",
     "title_places": "How people act on lists",
     "title_follows": "What acts follow",
@@ -138,4 +139,4 @@ CELLS = {
     "agreement": "permille",
     "log_odds": "gain",
 }
-DETAILS = frozenset({"places"})
+DETAILS = frozenset({"places", "turn_clients"})
