@@ -1,4 +1,4 @@
-"""The tables of what was learned: gains by evidence and by part of the log, what acts are worth, what ranked it."""
+"""The tables of what was learned: gains by evidence and by part of the log, what acts are worth, who ranked it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ WON = ("wins", "ties", "losses", "preferred")
 
 
 def tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackBias]) -> Iterator[Table]:
+    """Those that have something in them; `lists` are today's and the candidate's that is looked at closely."""
     case, census = decision.case, decision.case.log.census
     classes = case.learned.classes
     yield from _table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
