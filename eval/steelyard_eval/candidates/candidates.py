@@ -22,6 +22,8 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.select import only
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -86,7 +88,7 @@ class Candidates:
     grid: Grid
     start_index: np.ndarray[tuple[int], np.dtype[np.int64]]
     recordings: tuple[LabelledRecording, ...]
-    skipped: tuple[str, ...]
+    skipped: tuple[Said, ...]
     complete: bool
 
     def only(self, kept: Bools) -> Candidates:
@@ -148,7 +150,7 @@ def build_candidates_on(
 ) -> Candidates:
     """`build_candidates` over what was recorded already."""
     grids: list[tuple[StartingPoint, Grid]] = []
-    skipped: list[str] = []
+    skipped: list[Said] = []
     complete = True
     try:
         for start in starts:
@@ -160,7 +162,7 @@ def build_candidates_on(
             raise
         complete = False
     if not grids:
-        raise ConfigError("; ".join(skipped))
+        raise ConfigError("; ".join(map(say, skipped)))
     start_index = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
     joined = Grid.joined([part for _, part in grids])
     return Candidates(
@@ -170,13 +172,13 @@ def build_candidates_on(
 
 def candidates_around(
     recordings: Sequence[LabelledRecording], start: StartingPoint, scale: CandidateScorer
-) -> tuple[Grid | None, str]:
+) -> tuple[Grid | None, Said | None]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
     try:
-        return grid_over(recordings, start.parts, scale, start.columns), ""
+        return grid_over(recordings, start.parts, scale, start.columns), None
     except ConfigError as error:
         only = scale.alone(recording_for(recordings, start.config), start.config) if start.preset else None
-        return only, f"{start.label} was not tuned: {error}"
+        return only, Said("not_tuned", {"label": start.label, "why": str(error)})
 
 
 def grid_over(

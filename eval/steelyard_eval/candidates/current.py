@@ -20,6 +20,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists
+from steelyard_eval.result.structs import Said
 
 NO_LISTS = ShownLists(Ranked.of([], []))
 
@@ -37,7 +38,7 @@ class Current:
     values: dict[Measure, Floats]
     composite: Floats
     lists: ShownLists = NO_LISTS
-    notices: tuple[str, ...] = ()
+    notices: tuple[Said, ...] = ()
 
     @property
     def label(self) -> str:
@@ -66,7 +67,7 @@ class Only:
     row: Contender
     word: str | None
     weights_only: bool
-    notices: tuple[str, ...] = ()
+    notices: tuple[Said, ...] = ()
 
 
 def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
@@ -92,7 +93,7 @@ def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> O
     return Only(replace(row, config=config), named.word, weights_only, tuple(notices))
 
 
-def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list[str]]:
+def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list[Said]]:
     config = named.config(Setting(limit, source.model, source.lists))
     return source.usable(Contender(named.label, config, named.kind))
 

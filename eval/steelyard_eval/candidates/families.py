@@ -38,6 +38,7 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import GIVEN
+from steelyard_eval.result.structs import Said
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -129,7 +130,7 @@ class SearchSpace:
 
     starts: tuple[StartingPoint, ...] = ()
     idle: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Said, ...] = ()
 
     def __iter__(self) -> Iterator[StartingPoint]:
         return iter(self.starts)
@@ -174,14 +175,14 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
         if whole:
             tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
         elif configs:
-            left_out.append(f"{label} (not everything that it reads is there)")
+            left_out.append(Said("lacks_parts", {"label": label}))
     fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
     return SearchSpace(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
 
 
 def available(
     source: Source, queries: Sequence[Query], setting: Setting
-) -> tuple[Available, list[str], list[str]]:
+) -> tuple[Available, list[str], list[Said]]:
     """What there is to fuse, seen on a sample of the queries; signals that tell no entries apart; and what else
     is not tried, with why.
     """
@@ -203,7 +204,7 @@ def available(
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
-    left_out = [f"{name} (it finds nothing here)" for name in others if name not in further]
+    left_out = [Said("finds_nothing", {"label": name}) for name in others if name not in further]
     return replace(there, further=further, facts=facts, factors=factors), idle, left_out + like
 
 
@@ -221,14 +222,15 @@ def _sample(
         return None
 
 
-def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
+def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
     """The derived signals that tell candidates apart, by name as they are written; those that do not; and those
     that order candidates as another does.
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
     texts: dict[str, str] = {}
-    idle, like = [], []
+    idle: list[str] = []
+    like: list[Said] = []
     for name, prior in PRIORS.items():
         for text in prior.written():
             values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
@@ -242,7 +244,7 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[str]]:
         if near is None:
             orders[name], texts[name] = order, text
         else:
-            like.append(f"{name} (it orders candidates nearly as {near} does)")
+            like.append(Said("orders_alike", {"label": name, "other": near}))
     return texts, idle, like
 
 

@@ -18,6 +18,7 @@ from steelyard_eval.compare.latency import latencies
 from steelyard_eval.export import TARGETS, Lost, say
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Fact, Said
 
 TIMED = 10
 """Queries that each row is timed on: a leaderboard has many rows."""
@@ -58,19 +59,18 @@ class Restriction:
     def __bool__(self) -> bool:
         return bool(self.target) or self.latency is not None or self.embedding_calls is not None
 
-    def __str__(self) -> str:
-        """In words, after "what"."""
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What it is, for a sentence."""
         calls, took = self.embedding_calls, self.latency
-        parts = [
-            *([f"{self.target} expresses"] if self.target else []),
-            *([f"takes at most {took:g} ms"] if took is not None else []),
-            *(
-                [f"embeds {f'at most {calls:g} of 100 queries' if calls else 'no query'}"]
-                if calls is not None
-                else []
-            ),
-        ]
-        return " and ".join(parts)
+        return {
+            "target": self.target or None,
+            "took": took is not None and bool(self.target),
+            "ms": None if took is None else f"{took:g}",
+            "calls": calls is not None and (bool(self.target) or took is not None),
+            "calls_of_100": f"{calls:g}" if calls else None,
+            "no_calls": calls == 0,
+        }
 
     @property
     def options(self) -> dict[str, str | None]:
@@ -82,57 +82,60 @@ class Restriction:
         }
         return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
 
-    def rejection_reason(self, config: SearchConfig) -> str:
-        """Why the target cannot express a configuration; empty where it can, or where there is no target."""
+    def rejection_reason(self, config: SearchConfig) -> Said | None:
+        """Why the target cannot express a configuration; None where it can, or where there is no target."""
         try:
             if self.target:
                 say(config, TARGETS[self.target])
         except Lost as lost:
-            return str(lost)
-        return ""
+            return Said("told", {"text": str(lost)})
+        return None
 
     def not_allowed(
-        self, laid: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
-    ) -> str:
-        """Why a configuration may not be chosen; empty where it may."""
-        if why := self.rejection_reason(config) or self.costs(laid, config):
+        self, found: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+    ) -> Said | None:
+        """Why a configuration may not be chosen; None where it may."""
+        if why := self.rejection_reason(config) or self.costs(found, config):
             return why
         if self.latency is None or space is None:
-            return ""
+            return None
         took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
-        return f"it takes {took:.1f} ms" if took > self.latency else ""
+        return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
-    def costs(self, laid: Candidates, config: SearchConfig) -> str:
-        """What of 100 queries a configuration embeds, where that is too much; empty where it is not."""
+    def costs(self, found: Candidates, config: SearchConfig) -> Said | None:
+        """What of 100 queries a configuration embeds, where that is too much; None where it is not."""
         if self.embedding_calls is None:
-            return ""
-        table = laid.recorded(config).table.at_depth(config.depths)
+            return None
+        table = found.recorded(config).table.at_depth(config.depths)
         if not self.embedding_calls and may_embed(table, config):
-            return "it reads vectors"
+            return Said("reads_vectors")
         calls = 100 * float(embedded(table, config).mean())
-        return f"it embeds {calls:.0f} of 100 queries" if calls > self.embedding_calls + SLACK else ""
+        return Said("embeds", {"calls": f"{calls:.0f}"}) if calls > self.embedding_calls + SLACK else None
 
-    def unlabelled(self, attempt: SearchConfig | None) -> str:
-        """Why it cannot be kept without labels, where only one configuration is known; empty where it is."""
+    def unlabelled(self, attempt: SearchConfig | None) -> None:
+        """ConfigError where it cannot be kept without labels, where only one configuration is known."""
+        remedy = "label queries, or leave the restriction out"
         if self.latency is not None or self.embedding_calls is not None:
-            return "what a search costs is measured on labelled queries, and there are none"
-        lost = "" if attempt is None else self.rejection_reason(attempt)
-        return lost and f"without labels {attempt.effective if attempt else ''} is all that is known, and {lost}"
+            raise ConfigError(f"what a search costs is measured on labelled queries, and there are none; {remedy}")
+        if attempt is not None and (lost := self.rejection_reason(attempt)):
+            raise ConfigError(
+                f"without labels {attempt.effective} is all that is known, and {lost.facts['text']}; {remedy}"
+            )
 
-    def allowed(self, laid: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+    def allowed(self, found: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
-        kept = np.zeros(len(laid.grid), dtype=bool)
+        kept = np.zeros(len(found.grid), dtype=bool)
         took: dict[object, float] = {}
-        starts = [*laid.grid.starts.tolist()]
-        blocks = list(zip(laid.grid.blocks, starts[:-1], starts[1:], strict=True))
+        starts = [*found.grid.starts.tolist()]
+        blocks = list(zip(found.grid.blocks, starts[:-1], starts[1:], strict=True))
         for block, begin, end in bar("what may be chosen")(blocks):
-            if self._affordable(laid, space, queries, block.config, took):
-                kept[begin:end] = self._expressed([partial(laid.grid.config, row) for row in range(begin, end)])
+            if self._affordable(found, space, queries, block.config, took):
+                kept[begin:end] = self._expressed([partial(found.grid.config, row) for row in range(begin, end)])
         if not kept.any():
             raise ConfigError(
-                f"nothing that was tried is what {self}"
+                "nothing that was tried is what is asked for"
                 + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
             )
         return kept
@@ -146,14 +149,14 @@ class Restriction:
 
     def _affordable(
         self,
-        laid: Candidates,
+        found: Candidates,
         space: Workspace | None,
         queries: Sequence[Query],
         config: SearchConfig,
         took: dict[object, float],
     ) -> bool:
         """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
-        if self.costs(laid, config):
+        if self.costs(found, config):
             return False
         if self.latency is None or space is None:
             return True

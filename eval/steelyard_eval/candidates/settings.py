@@ -16,6 +16,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, all_variants, near_variants
 from steelyard.retrievers import RETRIEVER_KINDS, Parameter
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 MOST = 500
 DEPTHS = (1.0, 0.5, 2.0)
@@ -124,16 +126,7 @@ def refuse_fixed(strategy: Expr) -> None:
         )
 
 
-NOT_TUNED = "settings that were not tuned"
-"""How the notice of them begins, which documents have and a terminal leaves out."""
-
-
-def not_tried(left_out: Sequence[str], fixed: Sequence[str]) -> list[str]:
-    """The notices of what was not tried, each with its reason in brackets, and of parameters kept as they are."""
-    kept = f"{NOT_TUNED}, as each value would need a new search: {', '.join(fixed)}"
-    return [*([f"not tried: {'; '.join(left_out)}"] if left_out else []), *([kept] if fixed else [])]
-
-
-def untuned(notices: Sequence[str]) -> list[str]:
-    """Those of the notices that a terminal leaves out."""
-    return [notice for notice in notices if notice.startswith(NOT_TUNED)]
+def not_tried(left_out: Sequence[Said], fixed: Sequence[str]) -> list[Said]:
+    """The notices of what was not tried, each with its reason, and of parameters kept as they are."""
+    told: list[Said] = [Said("not_tried", {"what": [say(one) for one in left_out]})] if left_out else []
+    return [*told, *([Said("fixed", {"settings": list(fixed)})] if fixed else [])]

@@ -17,6 +17,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import intents_of, only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Said
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class LiveSource:
         """bm25."""
         return "bm25"
 
-    def usable(self, row: Contender) -> tuple[Contender, list[str]]:
+    def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
         """The contender without the signals that the data set cannot supply."""
         return usable(self.space, row)
 
@@ -114,7 +115,7 @@ class RecordedSource:
         """The folder of the recording."""
         return {"--recording": self.folder}
 
-    def usable(self, row: Contender) -> tuple[Contender, list[str]]:
+    def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
         """The contender, where everything that it reads was recorded in the way that it searches, as deep."""
         agree(row.config, self.table.fingerprint)
         if not reaches(self.table, row.config):

@@ -13,6 +13,7 @@ from steelyard.finish import Cut
 from steelyard.fusion import Expr, leaves
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.result.structs import Said
 
 DIGITS = range(2, 17)
 MAX_METRIC_CHANGE = 0.0005
@@ -62,15 +63,11 @@ def without_guarded_cut(config: SearchConfig) -> SearchConfig:
     return replace(config, finish=tuple(bare))
 
 
-def said_of_idle(names: Iterable[str], chosen: SearchConfig | None) -> list[str]:
+def idle_notice(names: Iterable[str], chosen: SearchConfig | None) -> list[Said]:
     """The notice on signals that are not in what was chosen, each with what it reads; none without any."""
     left_out = [name for name in names if chosen is None or name not in chosen.effective.signals()]
-    told = ", ".join(f"{name} ({reads})" if (reads := PRIORS[name].reads) else name for name in left_out)
-    return (
-        [f"not used, as all entries that were found are alike in it, so it puts none first: {told}"]
-        if told
-        else []
-    )
+    told = [f"{name} ({reads})" if (reads := PRIORS[name].reads) else name for name in left_out]
+    return [Said("idle", {"signals": told})] if told else []
 
 
 def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:

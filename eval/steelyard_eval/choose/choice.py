@@ -18,11 +18,9 @@ from steelyard_eval.candidates.families import SearchSpace
 from steelyard_eval.candidates.restriction import NONE, Restriction
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.candidates.written import round_weights
-from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_from_pairs, decide_with_public_prior
 from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT, GainPrior, gain_prior_over
-from steelyard_eval.choose.leaderboard import Board, leaderboard
 from steelyard_eval.choose.model_labels import ModelLabels
 from steelyard_eval.choose.pair_selection import MIN_PAIRS, PairSelectionState
 from steelyard_eval.choose.pairs import pairwise_estimate
@@ -33,11 +31,9 @@ from steelyard_eval.choose.rule import ALL_FAMILIES, Decision, Gates, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.choose.without_labels import Advice, advise, lacked
-from steelyard_eval.common.answer import Conclusion, Step, name_of
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.decide.wording import named
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker, Said
 
 SMOOTHED = 2
@@ -268,37 +264,14 @@ class Choice:
         )
 
     @cached_property
-    def not_allowed(self) -> str:
-        """Why what is used today may not be chosen; empty where it may."""
+    def not_allowed(self) -> Said | None:
+        """Why what is used today may not be chosen; None where it may."""
         if self.current.config is None:
-            return f"{self.restriction.target} cannot be given lists" if self.restriction.target else ""
+            target = self.restriction.target
+            return Said("takes_no_lists", {"target": target}) if target else None
         return self.restriction.not_allowed(self.candidates, self.source.space, self.queries, self.current.config)
 
     def _best(self, always: bool) -> BestCandidate:
         """The best of these candidates, by the gain out of fold; `always` where today's cannot be kept."""
         formula = named(self.picked or self._written(self._top))
         return BestCandidate.of(formula, self.scored, self.seed, self.differences, self.prior, always)
-
-    @property
-    def answer(self) -> Conclusion:
-        """Verdict, gain and odds; what to do; the formula."""
-        written, dataset, model = self.picked or self.instead, self.source.dataset, self.source.model
-        formula = "" if written is None else named(written)
-        if self.public:
-            conclusion = self.advice.answer(dataset, formula, model)
-        else:
-            label, numbers = self.current.label, (self.labelled, self.prior.min_queries_to_report)
-            conclusion = answer_of(self.decision, dataset, label, str(self.metric), *numbers, formula, model)
-            keeps = self.decision.verdict == "keep"
-            if keeps and not any(place.values[self.metric].any() for place in self.board.places):
-                told = f"Keep {name_of(label)}: nothing that was tried finds a relevant entry for any query."
-                conclusion = replace(conclusion, sentence=told, steps=(Step(say(Said("check_language"))),))
-        cost = self.restriction_cost
-        return conclusion if cost is None else cost.beside(conclusion, self.decision.verdict)
-
-    @cached_property
-    def board(self) -> Board:
-        """The leaderboard."""
-        return leaderboard(
-            self.candidates, self.scored, self.current, self.measures, self.decision.candidate, self.picked
-        )

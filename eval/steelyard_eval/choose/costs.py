@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.memory.query import Query
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.candidates.restriction import TIMED
-from steelyard_eval.candidates.source import Source
-from steelyard_eval.choose.leaderboard import Board, Place
-from steelyard_eval.common.documents.results import TimingRecord
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.leaderboard import Place
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Cost, Latency, replace
 
 FLOAT = 4
 """Bytes of a number of a vector."""
@@ -25,37 +24,48 @@ POSTING = 16
 """Bytes of an entry in a word's list, in the indexes that are held in memory."""
 
 
-def timing(source: Source, queries: Sequence[Query], board: Board, timed: bool) -> list[TimingRecord]:
-    """A record a row: `queries`, `embedding_calls` and bytes of indexes; with `timed` p50, p95 and `pareto`.
+def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]:
+    """Queries embedded and bytes of indexes of each row; `timed` searches a few queries live, too.
 
-    A row is on the Pareto front where no other is at least as good in the metric, in p50, in queries embedded and
-    in bytes, and better in one of them. Over a recording nothing can be timed.
+    A row is unbeaten where no other is at least as good in the metric, in p50, in queries embedded and in bytes,
+    and better in one of them. Over a recording nothing can be timed.
     """
-    words = words_of_entries(source.dataset) if source.space else 0
-    records = [_costs(source, len(queries), place, words) for place in board.places]
-    if timed and source.space is not None:
-        warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
-        for place, entry in bar("timing live search")(list(zip(board.places, records, strict=True))):
-            if place.config is not None:
-                lists = (place.config.name, frozenset(place.config.effective.retrievers()))
-                entry.update(latencies(source.space, place.config, queries, TIMED, lists in warm).record())
-                warm.add(lists)
-        _mark_front(board, records)
-    return records
-
-
-def _costs(source: Source, queries: int, place: Place, words: int) -> TimingRecord:
-    """With the bytes of the keyword indexes and vectors that it searches; None where that cannot be known."""
-    about, space, config = place.about(), source.space, place.config
-    return {
-        "label": about["label"],
-        "system": about.get("system"),
-        "profile": about.get("profile"),
-        "queries": queries,
-        "embedding_calls": None if source.lists is not None else place.calls,
-        "keyword_bytes": _keywords(space, config, words) if space and config else None,
-        "vector_bytes": _vectors(space, config) if space and config else None,
+    space = choice.source.space
+    embedded = [None if choice.source.lists is not None else place.embedded for place in places]
+    if space is None:
+        return [Cost(count) for count in embedded]
+    words, times = words_of_entries(space.dataset), _times(choice, places, space) if timed else {}
+    made = [
+        Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
+        if place.config
+        else Cost(count)
+        for count, place in zip(embedded, places, strict=True)
+    ]
+    points = {
+        at: (-float(place.values[choice.metric].mean()), *_amounts(cost))
+        for at, (place, cost) in enumerate(zip(places, made, strict=True))
+        if place.config is not None
     }
+    unbeaten = {at for at, own in points.items() if not any(_dominates(one, own) for one in points.values())}
+    return [replace(cost, unbeaten=at in unbeaten) for at, cost in enumerate(made)]
+
+
+def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
+    """Milliseconds of live searches, by label."""
+    warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
+    took: dict[str, Latency] = {}
+    for place in bar("timing live search")([place for place in places if place.config is not None]):
+        if place.config is not None:
+            lists = (place.config.name, frozenset(place.config.effective.retrievers()))
+            summary = latencies(space, place.config, choice.queries, TIMED, lists in warm).summary()
+            took |= {place.label: summary} if summary else {}
+            warm.add(lists)
+    return took
+
+
+def _amounts(cost: Cost) -> tuple[float, ...]:
+    took = cost.latency.p50_ms if cost.latency else None
+    return float(took or 0), float(cost.embedded or 0), float((cost.keyword_bytes or 0) + (cost.vector_bytes or 0))
 
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
@@ -78,24 +88,6 @@ def _vectors(space: Workspace, config: SearchConfig) -> int:
     layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals() & EMBEDDING}
     sizes = {vectors.layer: size for vectors, size in space.store.spaces()}
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
-
-
-def _mark_front(board: Board, records: list[TimingRecord]) -> None:
-    """Add `pareto` to every record that was timed."""
-    points = {
-        row: (
-            -float(place.values[board.metric].mean()),
-            *(float(cost or 0) for cost in (entry["p50_ms"], entry["embedding_calls"], _size(entry))),
-        )
-        for row, (place, entry) in enumerate(zip(board.places, records, strict=True))
-        if "p50_ms" in entry
-    }
-    for row, point in points.items():
-        records[row]["pareto"] = not any(_dominates(other, point) for other in points.values())
-
-
-def _size(entry: TimingRecord) -> int:
-    return (entry["keyword_bytes"] or 0) + (entry["vector_bytes"] or 0)
 
 
 def _dominates(other: tuple[float, ...], point: tuple[float, ...]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from steelyard.finish.floor import FUSED
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.choose.chosen_weights import ChosenT
 from steelyard_eval.choose.threshold_claims import ClaimRecord, claim, sentence
 from steelyard_eval.choose.thresholds import (
     SURE,
@@ -39,6 +38,10 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+ChosenT = TypeVar("ChosenT", bound="DataclassInstance")
 POOL = 100
 """How deep a retriever searches that the floor reads and the configuration does not have."""
 Promises = Mapping[str, float]

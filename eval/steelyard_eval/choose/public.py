@@ -20,7 +20,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.configuration_key import config_key
-from steelyard_eval.common.documents.results import PublicRecord
+from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
 DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
@@ -36,7 +36,7 @@ CONTENDERS = (
     *("echovault", "soleri", "moltnet", "cortex_mem", "spec_kit"),
 )
 """What few labels choose from: one of each kind, so that few are tried and luck has little to choose among."""
-HALF = (0.4, 0.6)
+DEFAULT_WEIGHT_RANGE = (0.4, 0.6)
 """Sums of bm25 and vector between these weights are as good a guess."""
 SCALED = frozenset({"minmax", "max", "theoretical", "tmm"})
 """Normalisations under which the weights of bm25 and vector mean much the same."""
@@ -44,7 +44,6 @@ METRIC = "nDCG@10"
 MINILM = "minilm"
 CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
 """The embedders that were measured: what the names of their models begin with, and how they are called."""
-_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
@@ -66,32 +65,19 @@ class PublicGains:
         """Whether the default was better on most of them, and on average."""
         return bool((self.gains > 0).sum() * 2 > len(self.gains) and self.gains.mean() > 0)
 
-    def to_json(self) -> PublicRecord:
-        """As plain JSON values."""
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What is known, for a sentence about the default."""
+        mean = float(self.gains.mean())
         return {
-            "default": DEFAULT,
             "collections": len(self.gains),
+            "near": bool(self.near),
+            "exact": not self.near,
             "better": int((self.gains > 0).sum()),
-            "mean": float(self.gains.mean()),
+            "gained": mean if mean >= 0 else None,
+            "lost": -mean if mean < 0 else None,
             "worst": float(self.gains.min()),
-            "near": self.near or None,
         }
-
-    def in_words(self, label: str, what: str = "it") -> str:
-        """What is known, in a clause about the default, by the name that it has in the sentence.
-
-        >>> PublicGains(np.array([0.05, -0.01])).in_words("bm25")
-        'on two public collections it beat bm25 on 1, by +0.020 nDCG@10 on average (at worst -0.010)'
-        >>> PublicGains(np.array([0.05, -0.1])).in_words("bm25")
-        'on two public collections it beat bm25 on 1, but lost 0.025 nDCG@10 on average (at worst -0.100)'
-        """
-        count = len(self.gains)
-        where = f"{_WORDS[count] if count < len(_WORDS) else count} public collections"
-        over = f"the nearest to {label} that was run there" if self.near else label
-        mean, worst = float(self.gains.mean()), f"(at worst {self.gains.min():+.3f})"
-        average = f"by {mean:+.3f}" if mean >= 0 else f"but lost {-mean:.3f}"
-        beat = f"on {where} {what} beat {over} on {int((self.gains > 0).sum())}"
-        return f"{beat}, {average} {METRIC} on average {worst}"
 
 
 @dataclass(frozen=True)
@@ -159,9 +145,9 @@ def class_of(model: str) -> str:
     return next((name for name in CLASSES if model.startswith(name)), MINILM)
 
 
-def measured_with(model: str) -> str:
-    """What has to be said of the vectors; empty where they are MiniLM's or LSA's own."""
-    return "" if model.startswith(("minilm", "lsa")) else f", with {CLASSES[class_of(model)]}'s vectors"
+def vectors_of(model: str) -> str | None:
+    """Whose vectors stand for a model, where that has to be said; None where they are MiniLM's or LSA's own."""
+    return None if model.startswith(("minilm", "lsa")) else CLASSES[class_of(model)]
 
 
 def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:
@@ -187,10 +173,10 @@ def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) ->
     return weights["vector"] / sum(weights.values())
 
 
-def as_good(config: SearchConfig) -> bool:
+def near_default(config: SearchConfig) -> bool:
     """Whether a configuration is as good a guess as the default: such a sum at .4 to .6."""
     share = share_of_vector(config)
-    return share is not None and HALF[0] - 1e-9 <= share <= HALF[1] + 1e-9
+    return share is not None and DEFAULT_WEIGHT_RANGE[0] - 1e-9 <= share <= DEFAULT_WEIGHT_RANGE[1] + 1e-9
 
 
 @cache

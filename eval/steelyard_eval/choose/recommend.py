@@ -13,37 +13,32 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard.table.signal_table import LAYERS
 from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.current import of_config, of_lists, read_current, read_only
 from steelyard_eval.candidates.families import one_start, starts
 from steelyard_eval.candidates.restriction import Restriction
-from steelyard_eval.candidates.settings import untuned
 from steelyard_eval.candidates.source import LiveSource, RecordedSource, Source
-from steelyard_eval.candidates.written import constant_signals, said_of_idle
+from steelyard_eval.candidates.written import constant_signals
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.chosen_weights import ChosenWeights
+from steelyard_eval.choose.chosen_answer import ChosenAnswer, weights_of
 from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.model_labels import ModelLabels
-from steelyard_eval.choose.recommendation_document import document, in_sight, said_of_layers
+from steelyard_eval.choose.result import out_of_sight, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.unlabelled import without_labels
 from steelyard_eval.choose.without_labels import advise, lacked
-from steelyard_eval.common.documents.parts import StepRecord
-from steelyard_eval.common.documents.results import ResultsDocument
-from steelyard_eval.common.renderers import drawn
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.decide.steps import WEIGHTS, beside, exporting
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.views import frames
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _LAYERS = logging.getLogger("steelyard.retrievers.vector")
 """Says which layers have no vectors while they are searched; here a notice does."""
@@ -52,34 +47,12 @@ METRICS = ("R@10", "RR@10", "Judged@10")
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(ChosenWeights[ResultsDocument]):
+class Recommendation(ChosenAnswer):
     """The answer."""
-
-    TEXT = "recommendation_text"
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
-        import pandas as pd
-
-        names = ["label", "family", "mean", "low", "high", "tuned", "embedding_calls", "strategy"]
-        rows = self.record["leaderboard"]
-        if not rows:
-            return pd.DataFrame()
-        gains = pd.DataFrame([row["gain"] or {} for row in rows], columns=["mean", "low", "high"])
-        return pd.DataFrame(rows)[names].assign(gain=gains["mean"], gain_low=gains["low"], gain_high=gains["high"])
-
-    def plot(self, what: str = "answer") -> Figure:
-        """Plot a figure of the recommendation.
-
-        Parameters
-        ----------
-        what : str
-            answer (what the choice gains on queries that it was not made on, above what the best families gain on
-            these), means (of the leaderboard, with intervals), differences (to the current one), queries (the
-            difference on each), categories, cost (quality against latency), curve (the first weight of what was
-            chosen).
-        """
-        return drawn("recommended", self.record, what)
+        return frames.leaderboard(self.result)
 
 
 def recommend(
@@ -143,29 +116,27 @@ def recommend(
             tried = starts(source, queries, size).with_current(source, used.label, config)
         else:
             tried = one_start(one.row, source, len(queries), weights_only)
-        laid = build_candidates(
+        found = build_candidates(
             source, queries, tried.starts, measures[0], beside=[config] if one and config else []
         )
     if one:
-        idle = constant_signals(laid.recorded(one.row.config).table, one.row.config.strategy)
+        idle = constant_signals(found.recorded(one.row.config).table, one.row.config.strategy)
         tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
     second = None
     if model_labels is not None:
-        second = model_labels.measured(source, queries, laid, config, measures[0])
+        second = model_labels.measured(source, queries, found, config, measures[0])
     gates = ALL_FAMILIES if one is None else ONE_STRATEGY
     if isinstance(used, Contender):
-        today = of_config(used, laid, measures)
+        today = of_config(used, found, measures)
     else:
         today = of_lists(used, dataset, queries, size, measures)
-    case = Choice(
-        source, queries, measures, laid, today, size, seed, second, gates, one, tried=tried, model=model_labels
+    choice = Choice(
+        source, queries, measures, found, today, size, seed, second, gates, one, tried=tried, model=model_labels
     ).restricted(restriction)
-    record, chosen, attempt = document(case, timed, now)
-    seen = in_sight(case)
-    aside = [] if seen & {*tried.idle} else said_of_idle(tried.idle, case.picked)
-    aside += [] if seen & {*LAYERS} else said_of_layers(case)
-    aside += untuned(tried.left_out)
-    return Recommendation(record, chosen, attempt, not laid.complete, tuple(aside))
+    places = leaderboard(choice)
+    result, values = result_of(choice, places, timed)
+    aside = tuple(out_of_sight(choice, places))
+    return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
 
 
 @contextmanager
@@ -202,14 +173,11 @@ def _unlabelled(
     dataset = source.dataset
     queries = dataset.split("all") if dataset.queries else ()
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
-    if restriction and (why := restriction.unlabelled(advice.attempt)):
-        raise ConfigError(f"{why}; label queries, or leave the restriction out")
+    if restriction:
+        restriction.unlabelled(advice.attempt)
     tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
-    record = without_labels(source, tried, queries, label, advice, limit)
-    if advice.attempt and (to := restriction.target):
-        write = StepRecord(what=f"write it for {to}", command=exporting(beside(WEIGHTS), to))
-        record["steps"] = [write, *record["steps"][-1:]]
+    result = without_labels(source, tried, queries, label, advice, limit, restriction.target)
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
-    facts |= {"verdict": advice.verdict, "tool": record["tool"], "date": day(now)}
+    facts |= {"verdict": advice.verdict, "tool": result.provenance.tool, "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
-    return Recommendation(record, config, attempt)
+    return Recommendation(result, config=config, attempt=attempt)

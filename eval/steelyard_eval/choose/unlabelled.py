@@ -1,4 +1,4 @@
-"""The answer of a data set without judgments: what public collections showed."""
+"""The result of a data set without judgments: what public collections showed, and how far configurations agree."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import record_all, recording_for
 from steelyard_eval.candidates.families import StartingPoint
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.answer import advised, for_target
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.without_labels import Advice
-from steelyard_eval.common.documents.results import AgreementPart, ChosenRecord, ResultsDocument
 from steelyard_eval.compare.agreement import Lists, agreement
-from steelyard_eval.decide.wording import depths_read, named
-from steelyard_eval.recording.rankings import described
+from steelyard_eval.decide.wording import named
+from steelyard_eval.recording.rankings import facts_of
 from steelyard_eval.recording.replay import replay
-
-NOTHING: AgreementPart = {"agreement": [], "disagreement": None}
+from steelyard_eval.result.structs import Decision, Provenance, Result, Said
+from steelyard_eval.result.structs import replace as changed
 
 
 def without_labels(
@@ -27,38 +27,28 @@ def without_labels(
     label: str,
     advice: Advice,
     limit: int,
-) -> ResultsDocument:
-    """The document of a data set without judgments, over its presets and one strategy of each family."""
-    agreed = agreement(_lists(source, queries, starts)) if queries else NOTHING
-    chosen: ChosenRecord | None = None
-    if advice.attempt is not None:
-        chosen = {
-            "system": advice.attempt.system,
-            "profile": advice.attempt.profile,
-            "strategy": str(advice.attempt.effective),
-            "depths": depths_read(advice.attempt),
-        }
-    record: ResultsDocument = {
-        "schema_version": 1,
-        "tool": f"steelyard {__version__}",
-        "verdict": advice.verdict,
-        "public": advice.to_json(),
-        "labelled": 0,
-        "dataset": {**described(source.dataset), "judged": 0},
-        "split": "all",
-        "limit": limit,
-        "model": source.model,
-        "primary": METRIC,
-        "configurations": [],
-        "results": [],
-        "comparisons": [],
-        "current": {"label": label},
-        "chosen": chosen,
-        "leaderboard": [],
-        "notices": list(source.dataset.notices),
-    }
-    answer = advice.answer(source.dataset, named(advice.attempt) if advice.attempt else "", source.model)
-    return {**record, **answer.to_json(), **agreed}
+    target: str = "",
+) -> Result:
+    """The result of a data set without judgments, over its presets and one strategy of each family."""
+    dataset = source.dataset
+    answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
+    if advice.attempt and target:
+        answer = changed(answer, steps=for_target(answer.steps, target, advice.verdict))
+    return Result(
+        "recommend",
+        answer,
+        Provenance(
+            f"steelyard {__version__}",
+            facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0),
+            metrics=[METRIC],
+            baseline=label,
+            limit=limit,
+            model=source.model,
+        ),
+        decision=Decision(advice.verdict, public=True),
+        notices=[Said("told", {"text": text}) for text in dataset.notices],
+        tables=[agreement(_lists(source, queries, starts))[0]] if queries else [],
+    )
 
 
 def _lists(source: Source, queries: Sequence[Query], starts: Sequence[StartingPoint]) -> Lists:

@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
-    """Write these files, and remove those that are None; a line on each that was replaced, see `keep_back`."""
-    lines = keep_back(files, dataset)
+    """Write these files, and remove those that are None; a line on each that was replaced."""
+    lines = backup_and_describe(files, dataset)
     for file, config in files.items():
         if config is not None:
             config.save(file)
@@ -41,7 +41,7 @@ def write_and_log(files: Files) -> list[Path]:
     return [file for file, config in files.items() if config is not None]
 
 
-def keep_back(files: Files, dataset: Dataset | None = None) -> list[str]:
+def backup_and_describe(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Copy each of these files that is replaced, or removed where it is None, and say how to undo that.
 
     A file whose search one of the new files has is passed over: nothing of it is lost.
@@ -60,7 +60,7 @@ def keep_back(files: Files, dataset: Dataset | None = None) -> list[str]:
     return lines
 
 
-def holds(file: Path, record: object) -> bool:
+def contains_config(file: Path, record: object) -> bool:
     """Whether a file has this search."""
     return os.path.isfile(file) and _search(_record(file)) == _search(record)  # noqa: PTH113 -- fails for no name
 

@@ -11,22 +11,16 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.choose.public import (
     PublicGains,
-    as_good,
     default_config,
-    measured_with,
+    near_default,
     public_table,
+    vectors_of,
 )
-from steelyard_eval.common.answer import Conclusion, Step, name_of
-from steelyard_eval.common.documents.results import PublicRecord
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.steps import judging, labelling, to_do
+from steelyard_eval.result.structs import Fact, Said
 
 FEWEST = 20
 """Labelled queries from which on labels choose better than the default; five do not (docs/start.md)."""
-NOTHING = "nothing was measured on your notes"
-NOT_RUN = "was not run on the public collections"
-OTHER = "the default sum of bm25 and vector"
-"""The default, where it is not what is worth trying."""
 LACKED = {
     "severity": ("severity",),
     "importance": ("importance",),
@@ -47,41 +41,24 @@ ASKED = frozenset({"tags", "domain"})
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do without proof, in a sentence.
+    """What to do without proof, and what is said of it.
 
     `attempt` is the default under try, `shown` what public collections showed; `labelled` and `pairs` are what was
     judged: different questions, and single pairs by duel; `more` pairs count.
     """
 
     verdict: Literal["try", "keep"]
-    sentence: str
+    said: Said
     attempt: SearchConfig | None = None
     shown: PublicGains | None = None
     labelled: int = 0
     pairs: int = 0
     more: int = 0
 
-    def answer(self, dataset: Dataset, formula: str, model: str) -> Conclusion:
-        """The same as an answer; `formula` is what is worth trying, `model` of the vectors."""
-        return Conclusion(self.sentence, to_do(self.verdict, self._last(dataset), dataset, model), formula)
-
-    def _last(self, dataset: Dataset) -> Step:
-        """What to judge until labels count."""
-        if self.pairs:
-            return judging(dataset, f"judge {self.more} more pairs, and they count")
-        if self.labels_needed:
-            return labelling(dataset, self.labels_needed, ", and they decide")
-        begin = "" if dataset.queries else "write queries and "
-        return judging(dataset, begin + dataset.first_pairs)
-
     @property
     def labels_needed(self) -> int | None:
         """How many more queries to label; None where it is pairs."""
         return max(FEWEST - self.labelled, 1) if self.labelled and not self.pairs else None
-
-    def to_json(self) -> PublicRecord | None:
-        """What public collections showed, as plain JSON values."""
-        return None if self.shown is None else self.shown.to_json()
 
 
 def advise(
@@ -93,7 +70,6 @@ def advise(
     labelled: int = 0,
     pairs: int = 0,
     facts: Sequence[str] = (),
-    more: int = 1,
 ) -> Advice:
     """What to do with a current configuration of which the labels prove nothing.
 
@@ -104,26 +80,29 @@ def advise(
     model : the model of the vectors; empty without any.
     sha256 : of the data set, which says nothing about itself if it is one of the public collections.
     labelled : how many different questions have labels, fewer than `FEWEST`.
-    pairs, more : how many pairs were judged, where they were chosen by duel, and how many more are needed.
+    pairs : how many pairs were judged, where they were chosen by duel.
     facts : by what it ranks here and could not rank there (`lacked`), so that its figures there are of
         something else.
     """
-    lead, name = _lead(labelled, pairs), name_of(label)
-    advice = partial(Advice, labelled=labelled, pairs=pairs, more=more)
-    if reason := _nothing_known(label, config, model):
-        return advice("keep", f"Keep {name}: {lead}. {reason}")
+    known: dict[str, Fact] = {"current": label, "unmeasured": not labelled}
+    known |= {
+        "pairs": pairs if labelled and pairs else None,
+        "labelled": labelled if labelled and not pairs else None,
+    }
+    advice = partial(Advice, labelled=labelled, pairs=pairs)
+    if not model:
+        return advice("keep", Said("public_no_vectors", known))
+    if config is not None and near_default(config):
+        return advice("keep", Said("public_as_good", known))
     shown = None if config is None or facts else public_table().against(config, model, sha256)
     if shown is None:
-        why = f"ranks by {', '.join(facts)}, which public collections lack" if facts else NOT_RUN
-        told = f"Keep {name}: {lead}, and it {why}."
-        return advice("keep", told)
+        lacks = Said("public_lacks", {**known, "facts": list(facts)})
+        return advice("keep", lacks if facts else Said("public_not_run", known))
+    known |= {**shown.facts, "vectors": vectors_of(model)}
     if not shown.likely:
-        told = shown.in_words("it", OTHER)
-        said = f"Keep {name}: {lead}; {told}{measured_with(model)}."
-        return advice("keep", said, shown=shown)
-    told = shown.in_words(name)
+        return advice("keep", Said("public_keep", known), shown=shown)
     attempt = default_config(config, limit, model)
-    return advice("try", f"Try: {lead}; {told}{measured_with(model)}.", attempt, shown)
+    return advice("try", Said("public_try", known), attempt, shown)
 
 
 def lacked(config: SearchConfig | None, dataset: Dataset) -> list[str]:
@@ -147,19 +126,3 @@ def _counted(strategy: Expr) -> frozenset[str]:
     children = strategy.children()
     signals = strategy.signals().difference(*(child.signals() for child in children))
     return signals.union(*(_counted(child) for child in children if child not in silent))
-
-
-def _nothing_known(label: str, config: SearchConfig | None, model: str) -> str:
-    """Why nothing else is worth trying; empty where something may be."""
-    if not model:
-        return "There are no vectors, so there is nothing to mix words with."
-    if config is not None and as_good(config):
-        return "Without labels no method tells which sum of bm25 and vector between 0.4 and 0.6 is better."
-    return ""
-
-
-def _lead(labelled: int, pairs: int) -> str:
-    if not labelled:
-        return NOTHING
-    counted = f"{pairs} judged pairs" if pairs else f"{labelled} labelled queries"
-    return f"the {counted} of your notes prove nothing yet"

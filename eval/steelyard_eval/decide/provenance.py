@@ -22,6 +22,7 @@ from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
+from steelyard_eval.result.structs import Fact, Said
 
 FOLDS = 5
 """In which the choice is made again."""
@@ -60,7 +61,7 @@ def edited(config: SearchConfig) -> bool:
     return "tuned" in facts and facts["tuned"] != _tuned(config)
 
 
-def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:
+def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
     The hash `tuned` in the provenance of a weights file says that they were searched for. `queries` are those that
@@ -70,17 +71,14 @@ def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequ
     if "tuned" not in facts:
         return []
     if edited(config):
-        return [f"{label} was edited since it was tuned, so what the file promises is of other weights"]
+        return [Said("tuned_edited", {"label": label})]
     if facts.get("dataset_sha256") != dataset.sha256:
-        same = facts.get("dataset") == dataset.name
-        what = "as far as queries and labels are still the same, its values here are optimistically biased"
-        return [f"{label} was tuned on another state of this data set; {what}"] if same else []
+        return [Said("tuned_other_state", {"label": label})] if facts.get("dataset") == dataset.name else []
     every, part = judged(dataset, dataset.queries), judged(dataset, tuning_queries(dataset)[0])
     tuned = part if (facts.get("in_sample") or {}).get("queries") == len(part) else every
     both = len({query.id for query in tuned} & {query.id for query in queries})
-    these = "these very queries" if both == len(queries) else f"{both} of these {len(queries)} queries"
-    told = f"{label} was tuned on {these} and their labels, so its values here are optimistically biased"
-    return [told] if both else []
+    of: dict[str, Fact] = {"all": True} if both == len(queries) else {"both": both, "queries": len(queries)}
+    return [Said("tuned_here", {"label": label, **of})] if both else []
 
 
 def chosen_on(record: object) -> str:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together, visible
 from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
-from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.decide.provenance import day
@@ -24,7 +23,7 @@ from steelyard_eval.gate.hashes import list_hash, platform_name, scores_hash, so
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SMALL
-from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.setup import DIALECT, Gate
 from steelyard_eval.gate.ties import runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW
 from steelyard_eval.result.sentences import say

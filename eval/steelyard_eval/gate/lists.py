@@ -26,6 +26,7 @@ from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.result.structs import Said
 
 Lists = list[list[Scored]]
 
@@ -119,7 +120,7 @@ class ContenderLists:
     deep: Lists
     values: Values
     broken: tuple[Mapping[str, int], ...]
-    notices: tuple[str, ...]
+    notices: tuple[Said, ...]
     answered: tuple[str, ...]
     lost: Mapping[str, float] | None = None
 

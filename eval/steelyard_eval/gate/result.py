@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import asdict
 
 from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.decide.wording import settings
@@ -111,6 +112,7 @@ def _provenance(gate: Gate, baseline: str) -> Provenance:
         limit=gate.limit or LIMIT,
         model=gate.space.model if gate.baseline and any(kept.limit for kept in old.contenders) else "",
         intents=intents_of(dataset) or "",
+        ties=ties(kept.kind for kept in old.contenders),
     )
 
 
@@ -139,10 +141,9 @@ def _means(values: Values) -> dict[str, Estimate]:
 def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Said]:
     yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
     for one in compared:
-        yield from (Said("told", {"text": text}) for text in one.now.notices)
+        yield from one.now.notices
         if config := one.now.config:
-            texts = tuned_here(one.now.label, config, gate.dataset, gate.queries)
-            yield from (Said("told", {"text": text}) for text in texts)
+            yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
         if _is_open(one):
             yield from _rewritten(one)
     if gate.elsewhere:

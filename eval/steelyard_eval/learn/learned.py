@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +14,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.chosen_weights import weights_files
-from steelyard_eval.choose.weights_files import write_and_log, write_weights
+from steelyard_eval.choose.chosen_answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog
@@ -25,10 +23,8 @@ from steelyard_eval.learn.acts import KINDS
 from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.decided import decide_from_log
 from steelyard_eval.learn.result import adaptive, learned
-from steelyard_eval.recording.steps import WEIGHTS, beside, installed_first, today
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Decision, Row, replace
-from steelyard_eval.views.answered import Answered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,20 +35,8 @@ RULES = (LEARNER, ADAPTIVE)
 """Rules by which weights are chosen; only the first can ship."""
 
 
-@dataclass(frozen=True, repr=False)
-class Learned(Answered):
-    """What was learned.
-
-    Attributes
-    ----------
-    config : SearchConfig
-        What to run, as the weights file holds it: what was chosen under ship, else the current configuration.
-    attempt : SearchConfig or None
-        What is worth trying under try.
-    """
-
-    config: SearchConfig | None = None
-    attempt: SearchConfig | None = None
+class Learned(ChosenAnswer):
+    """What was learned."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each view: what labels and acts say that what was chosen, or came nearest, gains."""
@@ -70,22 +54,6 @@ class Learned(Answered):
             the place).
         """
         return super().plot(metric, what=what)
-
-    def save_weights(self, path: str | Path) -> list[Path]:
-        """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written."""
-        return write_and_log(weights_files(path, self.config, self.attempt))
-
-    def saved(self, path: str | Path, dataset: Dataset) -> tuple[Learned, list[str]]:
-        """The same answer about these files, which are written; a line each on what is in it."""
-        target = Path(path)
-        files = weights_files(target, self.config, self.attempt)
-        names = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
-        answer = self.result.answer
-        moved = [replace(step, command=[names.get(word, word) for word in step.command]) for step in answer.steps]
-        before = write_weights(files, dataset)
-        lines = [f"written: {file}" for file, config in files.items() if config is not None]
-        result = replace(self.result, answer=replace(answer, steps=installed_first(moved)))
-        return with_fields(self, result=result), lines + before
 
 
 def learn(

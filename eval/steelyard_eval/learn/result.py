@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from steelyard import __version__
 from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
@@ -70,9 +70,8 @@ def answer(decision: LogDecision, biases: Sequence[FeedbackBias] = ()) -> Answer
     """What to do: by labels where they decide, else what acts suggest; which evidence decided."""
     because = [*evidence(decision), *contradiction(decision, biases)]
     if decision.recommended is not None:
-        told = decision.recommended.answer
-        steps = [Step("told", {"text": step.what}, shlex.split(step.command)) for step in told.steps]
-        return Answer("told", {"text": told.sentence}, because, steps, told.formula)
+        told = answer_of(decision.recommended)
+        return Answer(told.key, told.facts, [*told.because, *because], told.steps, told.formula)
     case = decision.case
     facts: dict[str, Fact] = {"baseline": case.label, **_seen(case)}
     if case.hits.listless:

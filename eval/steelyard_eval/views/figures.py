@@ -33,7 +33,7 @@ def figures(result: Result, metric: str = "") -> Figures:
     made: Figures = {}
     if result.decision and result.decision.gain and result.rows:
         made["answer"] = partial(answer, result)
-    if result.rows and result.metric:
+    if any(row.means for row in result.rows):
         made["means"] = partial(means, result, metric or result.metric)
     if any(_gain(row) for row in result.rows):
         made["differences"] = partial(differences, result)

@@ -298,9 +298,9 @@ def test_ranks_are_those_of_float32_sums_in_the_order_of_the_columns(seed):
     weights = (rng.integers(2**23, 2**24, size=(3, 5)) * 2.0**-24).astype(np.float32)
 
     form = Form.of(table, config, config.strategy, judgments)
-    ours = Kernel.of(form, parse_measures(["RR"])).means(weights)
+    ours = Kernel.of(form, parse_measures(["RR"])).values(weights)
 
-    for own, reciprocal in zip(weights, *ours.values(), strict=True):
+    for own, (reciprocal,) in zip(weights, *ours.values(), strict=True):
         score = own[0] * values[0]
         for s in range(1, 5):
             score = score + own[s] * values[s]
@@ -407,29 +407,22 @@ def test_the_bits_do_not_depend_on_threads(seed, threads):
     weights = np.random.default_rng(seed).dirichlet(np.ones(5), size=300)
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
 
-    alone, shared = kernel.means(weights, threads=1), kernel.means(weights, threads=threads)
     singly, together = kernel.values(weights, threads=1), kernel.values(weights, threads=threads)
 
     for measure in MEASURES:
-        assert same_bits(alone[measure], shared[measure])
         assert same_bits(singly[measure], together[measure])
 
 
-def test_a_mean_adds_queries_in_order_and_does_not_depend_on_the_other_weights():
+def test_the_bits_do_not_depend_on_the_other_weights():
     table, _, judgments = case(1, queries=30, entries=60, ties=False)
     config = configured("rrf(fts, vector, bm25)")
     weights = np.random.default_rng(1).dirichlet(np.ones(3), size=300)
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
-
-    means, values = kernel.means(weights), kernel.values(weights)
+    values = kernel.values(weights)
 
     for measure in MEASURES:
-        added = np.zeros(300)
-        for query in range(30):
-            added += values[measure][:, query]
-        assert same_bits(means[measure], added / 30)
         for some in (slice(0, 1), slice(5, 190), slice(299, 300)):
-            assert same_bits(kernel.means(weights[some])[measure], means[measure][some])
+            assert same_bits(kernel.values(weights[some])[measure], values[measure][some])
 
 
 @given(seed=st.integers(0, 2**32 - 1), ends=st.tuples(st.integers(0, 6), st.integers(0, 6)))
@@ -477,7 +470,7 @@ def test_weights_of_another_shape_and_weights_without_value_are_refused(weights)
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
 
     with pytest.raises(ConfigError, match="give one finite weight for each column"):
-        kernel.means(weights)
+        kernel.values(weights)
 
 
 def test_a_form_of_no_rows_earns_nothing_under_any_weights():
@@ -486,10 +479,10 @@ def test_a_form_of_no_rows_earns_nothing_under_any_weights():
     config = configured("rrf(fts)")
     form = Form.of(empty, config, config.strategy, judgments)
 
-    means = Kernel.of(form, MEASURES).means(np.ones((130, 1)))
+    found = Kernel.of(form, MEASURES).values(np.ones((130, 1)))
 
-    assert all(values.tolist() == [0.0] * 130 for values in means.values())
-    assert all(len(values) == 0 for values in Kernel.of(form, MEASURES).means(np.ones((0, 1))).values())
+    assert all(not values.any() and len(values) == 130 for values in found.values())
+    assert all(len(values) == 0 for values in Kernel.of(form, MEASURES).values(np.ones((0, 1))).values())
 
 
 USE = """
@@ -499,15 +492,15 @@ lanes = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lanes)
 print(lanes.compiled().signatures)
 """
-SHORT = """rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
-    totals[0, 0] = rows[0, 0]
+SHORT = """rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, each):
+    each[0, 0, 0] = rows[0, 0]
 """
 
 
 def test_the_loops_compile_where_nothing_can_be_kept_and_where_what_is_kept_is_broken(tmp_path):
     source = tmp_path / "package" / "lanes.py"
     source.parent.mkdir()
-    head, loops, _ = Path(lanes.__file__).read_text(encoding="utf-8").partition("def add_metrics(")
+    head, loops, _ = Path(lanes.__file__).read_text(encoding="utf-8").partition("def fill_metrics(")
     source.write_text(f"{head}{loops}{SHORT}", encoding="utf-8")  # compiles in a tenth of the time
     kept, blocked = source.parent / "__pycache__", tmp_path / "blocked"
     blocked.touch()

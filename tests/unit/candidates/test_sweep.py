@@ -198,12 +198,6 @@ def test_the_judged_share_is_refused_for_it_rewards_no_ranks():
         Objective.of(random_form(np.random.default_rng(0)), measure("Judged@10"))
 
 
-def test_a_mask_without_queries_is_refused():
-    form = random_form(np.random.default_rng(0))
-    with pytest.raises(ConfigError, match="no query to search weights for"):
-        Objective.of(form, measure("RR"), np.zeros(form.queries, dtype=bool))
-
-
 PAIRS = (
     "weighted_sum(0.5*fts, 0.5*vector, normalize=max)",
     "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",

@@ -19,9 +19,9 @@ from steelyard_eval.candidates.curve.curve import Curve
 from steelyard_eval.candidates.weight_curve import steps_of
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.show import canvas, figures, plots, spans
-from steelyard_eval.show.cost_plot import CostPoint, cost
-from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.leaderboard import cost_points
+from steelyard_eval.views.drawing.cost_plot import CostPoint, cost
+from steelyard_eval.views.drawing.picture import picture
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,12 @@ import re
 import zlib
 
 import pytest
+from steelyard_eval.compare.compared_answer import answer
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard_eval.common import markup as texts
-from steelyard_eval.compare.compared_answer import TOO_FEW, answer
+from steelyard_eval.measures.paired import TOO_FEW
 from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.show.report.decision_section import promised
 from steelyard_eval.show.report.leaderboard import _verdict

@@ -32,8 +32,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.candidates.kernel import Form
 from steelyard_eval.measures import metrics
 from steelyard_eval.measures.metrics import Measure
@@ -87,23 +86,16 @@ class Objective:
     gain: Floats
 
     @classmethod
-    def of(cls, form: Form, measure: Measure, queries: Bools | None = None) -> Objective:
-        """Make the objective over all queries of a form, or over those where `queries` (bool[Q]) is true.
-
-        Raises ConfigError for Judged@k, which is not a function of relevant ranks, and without any query.
-        """
-        kind = measure.kind
-        part = _part(form, np.ones(form.queries, dtype=bool) if queries is None else queries)
-        gain = _gain(form, measure)[part.relevant_rows]
-        depth = _depth(form, measure)
+    def of(cls, form: Form, measure: Measure) -> Objective:
+        """Make the objective of a form; ConfigError for Judged@k, which is no function of relevant ranks."""
         return cls(
-            columns=form.columns if queries is None else np.ascontiguousarray(form.columns[:, part.rows]),
-            offsets=part.offsets,
-            relevant=part.relevant,
-            relevant_offsets=part.relevant_offsets,
-            kind=_SHAPES[kind],
-            by_rank=_by_rank(kind, depth),
-            gain=gain,
+            columns=form.columns,
+            offsets=form.offsets,
+            relevant=form.relevant,
+            relevant_offsets=form.relevant_offsets,
+            kind=_SHAPES[measure.kind],
+            by_rank=_by_rank(measure.kind, _depth(form, measure)),
+            gain=_gain(form, measure),
         )
 
     @cached_property
@@ -136,36 +128,6 @@ class Objective:
     def mean(self, weights: Floats) -> float:
         """Compute the mean of `values`."""
         return float(self.values(weights).mean())
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The rows (bool[N]) and relevant rows (bool[R]) of some queries, and their own layout."""
-
-    rows: Bools
-    relevant_rows: Bools
-    offsets: Indices
-    relevant: Indices
-    relevant_offsets: Indices
-
-
-def _part(form: Form, queries: Bools) -> _Part:
-    if not queries.any():
-        raise ConfigError("there is no query to search weights for; name at least one judged query")
-    rows = np.repeat(queries, np.diff(form.offsets))
-    relevant_rows = np.repeat(queries, np.diff(form.relevant_offsets))
-    before: Indices = np.cumsum(rows) - rows
-    return _Part(
-        rows,
-        relevant_rows,
-        _offsets(np.diff(form.offsets)[queries]),
-        before[form.relevant[relevant_rows]].astype(np.int64),
-        _offsets(np.diff(form.relevant_offsets)[queries]),
-    )
-
-
-def _offsets(counts: Indices) -> Indices:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 def _gain(form: Form, measure: Measure) -> Floats:

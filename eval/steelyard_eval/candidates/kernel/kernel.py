@@ -76,46 +76,26 @@ class Kernel:
             logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
         )
 
-    def means(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
-        """Compute the mean of every measure over all queries.
-
-        Parameters
-        ----------
-        weights : float[W, S]
-            One row of column weights for each configuration.
-        threads : int, optional
-            How many threads share the configurations; by default numba's number, or one for little work.
-
-        Returns
-        -------
-        dict of Measure to float64[W]
-        """
-        totals = np.zeros((len(np.atleast_2d(weights)), len(self.measures)))
-        self._run(weights, totals, np.zeros((0, 0, 0)), threads)
-        return self._named(totals / max(self.form.queries, 1))
-
     def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
-        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]."""
-        count = len(np.atleast_2d(weights))
-        each = np.zeros((count, self.form.queries, len(self.measures)))
-        self._run(weights, np.zeros((count, len(self.measures))), each, threads)
-        return self._named(each)
+        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S].
 
-    def _named(self, results: Floats) -> dict[Measure, Floats]:
-        """Split the last axis of results by measure."""
-        return {m: np.ascontiguousarray(results[..., i]) for i, m in enumerate(self.measures)}
+        So many `threads` share the weights; by default numba's number, or one for little work.
+        """
+        asked = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        each = np.zeros((len(asked), self.form.queries, len(self.measures)))
+        self._run(self._tiles(asked), each, threads)
+        return {m: np.ascontiguousarray(each[..., i]) for i, m in enumerate(self.measures)}
 
-    def _run(self, weights: ArrayLike, totals: Floats, each: Floats, threads: int | None) -> None:
-        tiles = self._tiles(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
-        add_metrics, form = compiled(), self.form
+    def _run(self, tiles: Singles, each: Floats, threads: int | None) -> None:
+        fill_metrics, form = compiled(), self.form
         index = (form.offsets, form.relevant, form.relevant_offsets, form.grade)
         metrics = (self.kinds, self.cutoffs, self.divisors, self.logs)
 
         def work(first: int, last: int) -> None:
             lanes = slice(first * LANES, last * LANES)
-            add_metrics(self.rows, *index, tiles[first:last], *metrics, totals[lanes], each[lanes])
+            fill_metrics(self.rows, *index, tiles[first:last], *metrics, each[lanes])
 
-        count = _workers(threads, len(totals) * len(form), len(tiles))
+        count = _workers(threads, len(each) * len(form), len(tiles))
         ends = [len(tiles) * i // count for i in range(count + 1)]
         if count == 1:
             work(*ends)

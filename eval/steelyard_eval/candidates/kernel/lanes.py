@@ -25,17 +25,17 @@ STEP = 4
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 SIGNATURE = (
     "void(f4[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f4[:, :, ::1], "
-    "i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[:, :, ::1])"
+    "i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[:, :, ::1])"
 )
 
 
 def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
-    """`add_metrics`, compiled; without a cache that takes some seconds."""
-    return compile_loop(add_metrics, SIGNATURE, OPTIONS["error_model"])
+    """`fill_metrics`, compiled; without a cache that takes some seconds."""
+    return compile_loop(fill_metrics, SIGNATURE, OPTIONS["error_model"])
 
 
-def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, totals, each):
-    """Add the metrics of every configuration, query by query, to `totals`, and store them in `each`.
+def fill_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, each):
+    """Compute the metrics of every configuration, query by query, into `each`.
 
     Parameters
     ----------
@@ -49,10 +49,8 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
         The metrics.
     logs : float64[deepest+1]
         log2(rank + 1).
-    totals : float64[W, M]
-        Increased in place.
-    each : float64[W, Q, M] or empty
-        Filled unless it is empty.
+    each : float64[W, Q, M]
+        Filled.
     """
     most = 1
     for q in range(len(offsets) - 1):
@@ -62,20 +60,17 @@ def add_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, div
     key, value = np.empty((most, LANES), np.int64), np.empty(LANES, np.float64)
     for t in range(len(tiles)):
         first = t * LANES
-        last = min(first + LANES, len(totals))
+        last = min(first + LANES, len(each))
         for q in range(len(offsets) - 1):
             begin, end = ends[q], ends[q + 1]
             if begin == end:
-                continue  # it adds 0 to every metric
+                continue  # every metric is 0
             _count(rows, offsets[q], offsets[q + 1], relevant[begin:end], tiles[t], pair, bars, rank)
             _sort(rank, end - begin, key)
             for m in range(len(kinds)):
                 _measure(kinds[m], cutoffs[m], divisors[m, q], key, grade[begin:end], logs, value)
                 for w in range(first, last):
-                    totals[w, m] += value[w - first]
-                if len(each):
-                    for w in range(first, last):
-                        each[w, q, m] = value[w - first]
+                    each[w, q, m] = value[w - first]
 
 
 @njit(inline="always", **OPTIONS)  # a call would cost as much as its sums

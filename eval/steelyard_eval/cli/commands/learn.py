@@ -93,7 +93,7 @@ def learn(
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     result = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
-    result, floors = floored(result, data, floor, embedder)  # type: ignore[type-var]  # reads config and attempt
+    result, floors = floored(result, data, floor, embedder)
     keep(data, "learn", result.result)
     for sentence in floors:
         note(sentence)

@@ -30,8 +30,9 @@ from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
+from steelyard_eval.result.sentences import say
 from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.show.terminal import recommendation
+from steelyard_eval.views import terminal
 
 _CHOICE = (
     click.option(
@@ -133,13 +134,11 @@ def _choose(
     answer = run_recommend(data, current, model_labels=labels, **options)
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
-    document = answer.to_json()
-    keep(data, "tune" if options.get("only") else "recommend", document)
-    for notice in (*document["notices"], *floors):
-        if notice not in answer.aside:
-            note(notice)
+    keep(data, answer.result.job, answer.result)
+    for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
+        note(text)
     files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]
-    put(document, as_json, "\n".join([recommendation(answer.record), "", *files]))
+    put(answer.record, as_json, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
     if answer.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 

@@ -15,9 +15,9 @@ from steelyard_eval.choose.pair_selection import PairSelectionState
 from steelyard_eval.choose.pairs import build_pair_selection, gains_of, graded
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import Named, Setting
-from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled

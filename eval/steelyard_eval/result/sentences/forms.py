@@ -78,6 +78,18 @@ def best_one(label: str) -> str:
     return label if len(label) <= BRIEF else "the best one"
 
 
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_words(count: int) -> str:
+    """A small number in words.
+
+    >>> in_words(2), in_words(13)
+    ('two', '13')
+    """
+    return WORDS[count] if count < len(WORDS) else str(count)
+
+
 def signed(value: float) -> str:
     """A difference in three decimals, with its sign."""
     return number(value, signed=True)
@@ -108,13 +120,17 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "command": shlex.join,
     "hundredths": "{:.2f}".format,
     "whole": "{:.0f}".format,
+    "plus": "{:+.3f}".format,
+    "in_words": in_words,
+    "undrawn": lambda count: counted(
+        count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
+    ),
     "asks": lambda count: counted(count, "query asks", "queries ask"),
     "pairs": lambda count: counted(count, "pair"),
     "queries": lambda count: counted(count, "query", "queries"),
     "more_queries": lambda count: counted(count, "more query", "more queries"),
     "permille": "{:.1%}".format,
     "tenths": "{:.1f}".format,
-    "thousandths": "{:+.3f}".format,
     "digits2": "{:.2g}".format,
     "plain": "{:g}".format,
     "digest": lambda text: text[:DIGEST],

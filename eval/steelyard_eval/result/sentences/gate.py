@@ -38,10 +38,10 @@ FINDINGS = {
 }
 HELD = {
     "gate_same": "no list changed",
-    "gate_open": "too few queries to tell whether quality held ({change:thousandths} nDCG@10)",
-    "gate_fell": "quality fell ({change:thousandths} nDCG@10)",
-    "gate_rose": "quality rose ({change:thousandths} nDCG@10)",
-    "gate_held": "quality held ({change:thousandths} nDCG@10)",
+    "gate_open": "too few queries to tell whether quality held ({change:plus} nDCG@10)",
+    "gate_fell": "quality fell ({change:plus} nDCG@10)",
+    "gate_rose": "quality rose ({change:plus} nDCG@10)",
+    "gate_held": "quality held ({change:plus} nDCG@10)",
 }
 """Whether quality held, in a few words, where a finding on anything else decides."""
 STEPS = {

@@ -11,7 +11,7 @@ ANSWERS = {
     "learn_no_lists": "Keep {baseline:yours}: the log has {acts:count} acts on single entries, and not the lists that "
     "they were in, so it says nothing about weights.",
     "learn_nothing": f"Keep {{baseline:yours}}: no candidate gains in every view of {_SEEN}.",
-    "learn_try": f"Try: acts in {_SEEN} say {{gain:thousandths}} nDCG@10 over {{baseline:yours}}, and may follow "
+    "learn_try": f"Try: acts in {_SEEN} say {{gain:plus}} nDCG@10 over {{baseline:yours}}, and may follow "
     "something else than worth.",
     "learn_preferred": "Try: taking turns with {baseline:yours} it won {share:percent} [{low:percent}, "
     "{high:percent}] of {decided:count} decided searches. Acts may follow something else.",
@@ -31,7 +31,7 @@ EVIDENCE = {
     "learn_worth": f"{{labelled}} labelled queries decided; the acts in {_SEEN} make them worth about {{worth:whole}} "
     "(share {share:hundredths}).",
     "learn_contradicted": "Labels contradict the acts: on {queries} labelled queries {strategy} gains "
-    "{by_acts:thousandths} by the acts, and {by_labels:thousandths} by the labels<<. For given the label and the "
+    "{by_acts:plus} by the acts, and {by_labels:plus} by the labels<<. For given the label and the "
     "place, acts follow {follows}: its highest value is acted upon {times:tenths} times as often as its lowest>>.",
 }
 STEPS = {

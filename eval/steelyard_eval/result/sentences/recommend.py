@@ -56,19 +56,21 @@ _LEAD = (
     "<<the {pairs} judged pairs of your notes prove nothing yet>>"
     "<<the {labelled} labelled queries of your notes prove nothing yet>>"
 )
-_SHOWN = (
-    "on {collections:in_words} public collections {what} beat <<?near:the nearest to {over} that was run there>>"
-    "<<{exact}>> on {better}, <<by {gained:signed}>><<but lost {lost:number}>> nDCG@10 on average (at worst "
-    "{worst:plus})<<, with {vectors}'s vectors>>"
+_BEAT = (
+    " on {better}, <<by {gained:plus}>><<but lost {lost:number}>> nDCG@10 on average (at worst {worst:plus})"
+    "<<, with {vectors}'s vectors>>"
 )
+_ON = "on {collections:in_words} public collections"
 PUBLIC = {
     "public_no_vectors": f"Keep {_NAME}: {_LEAD}. There are no vectors, so there is nothing to mix words with.",
     "public_as_good": f"Keep {_NAME}: {_LEAD}. Without labels no method tells which sum of bm25 and vector between 0.4 "
     "and 0.6 is better.",
     "public_lacks": f"Keep {_NAME}: {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
     "public_not_run": f"Keep {_NAME}: {_LEAD}, and it was not run on the public collections.",
-    "public_keep": f"Keep {_NAME}: {_LEAD}; {_SHOWN}.",
-    "public_try": f"Try: {_LEAD}; {_SHOWN}.",
+    "public_keep": f"Keep {_NAME}: {_LEAD}; {_ON} the default sum of bm25 and vector beat "
+    f"<<?near:the nearest to it that was run there>><<?exact:it>>{_BEAT}.",
+    "public_try": f"Try: {_LEAD}; {_ON} it beat <<?near:the nearest to {_NAME} that was run there>>"
+    f"<<?exact:{_NAME}>>{_BEAT}.",
 }
 """What is said where labels prove nothing."""
 
@@ -89,6 +91,14 @@ RESTRICTED = {
     "reads_vectors": "it reads vectors",
     "embeds": "it embeds {calls} of 100 queries",
     "takes_no_lists": "{target} cannot be given lists",
+}
+
+STEPS = {
+    "judge_more_pairs": "judge {pairs} more pairs, and they count",
+    "write_and_judge": "write queries and judge {pairs:pairs}, and they count",
+    "label_so_many_to_decide": "label about {more:more_queries}, and they decide",
+    "label_and_write_to_decide": "label the {left:queries} without labels, and new ones: it takes about {more}, and they "
+    "decide",
 }
 
 NOTICES = {
@@ -112,7 +122,26 @@ NOTICES = {
     "them (docs/start.md).",
     "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
     "to gain on others (docs/tuning.md).",
+    "dropped": "The choice drops {terms:semicolons}.",
     "decided_interrupted": "The search was broken off, so some candidates were not tried.",
 }
 
-SENTENCES: dict[str, str] = {**BLOCKERS, **REMEDIES, **DECIDED, **PUBLIC, **RESTRICTED, **NOTICES}
+_SAME = "<<?same:, the same search as before>>"
+FILES = {
+    "file_chosen": f"{{file}}: what was chosen{_SAME}",
+    "file_today": f"{{file}}: what you run today{_SAME}",
+    "file_attempt": f"{{file}}: what to try{_SAME}",
+    "file_allowed": f"{{file}}: the best that may be chosen<< for {{target}}>>{_SAME}",
+    "file_unchanged": "{file}: unchanged, from before this run",
+}
+
+SENTENCES: dict[str, str] = {
+    **BLOCKERS,
+    **REMEDIES,
+    **DECIDED,
+    **PUBLIC,
+    **RESTRICTED,
+    **STEPS,
+    **NOTICES,
+    **FILES,
+}

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 _AND_WRITE = "label the {left:queries} without labels, and new ones: it takes about {more}"
 _SO_MANY = "label about {more:more_queries}"
-_COUNTS = (
-    "<<with {tried} tried, its p of {p:number} counts as {p_holm:number} (Holm's correction)>>"
-    "<<its p is {alone:number}>>"
-)
+_COUNTS = "with {tried} tried, its p of {p:number} counts as {p_holm:number} (Holm's correction)"
 _FLATTERED = "its values here are optimistically biased"
 _GROUP = "worth about {worth:whole} independent queries; give them a group to have that counted"
 
@@ -92,7 +89,9 @@ SENTENCES: dict[str, str] = {
     "told": "{text}",  # by a data set, an endpoint, the engine
     **LISTS,
     **VALUES,
-    "why_interval": f"{_COUNTS}, but the interval holds 0, too",
-    "why_p": f"{_COUNTS}, and {{least}} or more proves nothing<<; interval and odds are of it alone ({{tried}} tried)>>",
+    "interval_holds_zero": f"{_COUNTS}, but the interval holds 0, too",
+    "interval_holds_zero_alone": "its p is {p:number}, but the interval holds 0, too",
+    "p_proves_nothing": f"{_COUNTS}, and 0.05 or more proves nothing; interval and odds are of it alone",
+    "p_proves_nothing_alone": "its p is {p:number}, and 0.05 or more proves nothing",
     **STEPS,
 }

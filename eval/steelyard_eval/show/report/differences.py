@@ -23,11 +23,11 @@ from steelyard_eval.measures.paired import (
     difference_interval,
     paired,
 )
-from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Row, amount, table
 from steelyard_eval.show.report.leaderboard import COLOURS, notable
 from steelyard_eval.show.report.sides import Sides
-from steelyard_eval.show.spans import Span, difference, spans
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.spans import Span, difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -119,8 +119,12 @@ def _summary(result: Result) -> str:
     kept = [i for i, row in enumerate(rows) if not i or row.label in named]
     kept += [i for i in range(len(rows)) if i not in kept][: max(0, SUMMED - len(kept))]
     sheet = contenders(result, [rows[i] for i in sorted(kept)], short=True)
+    lead, *because = (markdown(say(one)) for one in (result.answer, *result.answer.because))
+    steps = [f"- {in_markdown.step_line(step)}" for step in result.answer.steps]
+    formula = [f"- {markdown_code(brief(result.answer.formula))}"] if result.answer.formula else []
     table = in_markdown.table(_narrow(sheet)) if sheet else ""
-    return "\n\n".join(filter(None, (in_markdown.answered(result.answer), table))) + "\n"
+    parts = (" ".join([f"**{lead}**", *because]), "\n".join([*steps, *formula]), table)
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _narrow(sheet: Sheet) -> Sheet:

@@ -17,11 +17,12 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
+from steelyard_eval.compare.notices import dependent, effective_number, few, lsa, unjudged
 from steelyard_eval.compare.proposed_groups import propose_groups
-from steelyard_eval.compare.warnings import dependent, effective_number, warnings
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.provenance import vouched
+from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
@@ -33,37 +34,34 @@ def dataset():
     return load(starter())
 
 
-def of(values=None, judged=None, tests=(), queries=QUERIES, model="minilm"):
-    return warnings(queries, values or {"a": NOTHING}, judged or {}, "a", tests, model)
+def outcomes(*detectable):
+    """Tests of which these differences are detectable."""
+    return [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
 
 
 def test_nothing_is_said_where_there_is_nothing_to_say():
-    assert of(tests=[{"mde": 0.06}, {"mde": 0.08}]) == []
+    assert few(QUERIES, outcomes(0.06, 0.08)) == []
 
 
 def test_too_few_queries_are_told_with_what_they_miss():
-    (told,) = of(tests=[{"mde": 0.1}, {"mde": 0.2}, {"mde": 0.4}])
-    assert "30 judged queries are few" in told
-    assert "found 4 times in 5 only from about 0.20 on" in told
-    assert warnings(QUERIES, {"a": NOTHING}, {}, "a", [{"mde": 0.2}], "minilm", proven=True) == []
+    assert few(QUERIES, outcomes(0.1, 0.2, 0.4)) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
 
 
-def test_hits_that_are_judged_less_often_are_told_on_either_side():
+def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
     judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
-    (told,) = of(judged=judged)
-    assert "80% of the first ten hits of a are judged, fewer of b, more of c. A " in told
+    (told,) = unjudged(judged, "a", dataset)
+    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (pytest.approx(0.8), ["b"], ["c"])
 
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
-    notices = compare(own, ("fts", "vector"), timed=False).record["notices"]
-    told = [notice for notice in notices if "an unjudged hit counts as a miss" in notice]
+    found = compare(own, ("fts", "vector"), timed=False).result
+    told = [notice for notice in found.notices if notice.key == "unjudged"]
     assert len(told) == (not complete)
     assert all(
-        notice.endswith(f"; to judge what two lists part on: steelyard judge {own.path} fts vector")
-        for notice in told
+        notice.facts["command"] == ["steelyard", "judge", str(own.path), "fts", "vector"] for notice in told
     )
 
 
@@ -71,10 +69,8 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
 def test_vectors_of_lsa_are_told_with_an_embedder_that_is_installed_here(monkeypatch, here):
     """The three modules are those of `pip install '.[onnx]'` in docs/commands.md."""
     monkeypatch.setattr(extras, "find_spec", lambda module: module if module in here else None)
-    (told,) = warnings(QUERIES, {"a": NOTHING}, {}, "a", (), "lsa")
-    assert told.startswith("the vectors are LSA")
-    assert told.endswith("and may find more; --embedder minilm-int8 is installed here") == bool(here)
-    assert ("--embedder" in told) == bool(here)
+    assert lsa("lsa") == [Said("lsa", {"kind": "minilm-int8"} if here else {})]
+    assert lsa("minilm") == []
 
 
 def scoped(count, scopes, group=""):
@@ -90,8 +86,7 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
     (told,) = dependent(queries, [], {"a": np.zeros(60), "b": by_scope}, "a")
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
-    assert "60 queries share 6 scopes" in told
-    assert "worth about 5 independent queries; give them a group" in told
+    assert told == Said("scopes", {"queries": 60, "worth": pytest.approx(60 * 5 / 59), "scopes": 6})
     assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
     assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
 
@@ -112,10 +107,10 @@ def test_check_and_compare_propose_groups(tmp_path):
 
     # Four units of five equal differences: 20 * 3 / 19.
     (told,) = propose_groups(load(tmp_path))
-    assert "the 20 queries share 4 scopes" in told
-    assert "worth about 3 independent queries" in told
     found = compare(tmp_path, ["bm25", "fts"], metrics="nDCG@10", embedder="none", timed=False)
-    assert told in found.record["notices"]
+    (said,) = [notice for notice in found.result.notices if notice.key == "scopes"]
+    assert said.facts == {"queries": 20, "scopes": 4, "worth": pytest.approx(20 * 3 / 19)}
+    assert told in found.notices
     ended = CliRunner().invoke(main, ["check", str(tmp_path)])
     assert "share 4 scopes" in " ".join(ended.stdout.split())
 
@@ -126,9 +121,9 @@ def test_queries_that_ask_nearly_the_same_are_counted_together():
     values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
     (told,) = dependent(queries, [(0, 1), (2, 3)], {"a": np.zeros(30), "b": values}, "a")
 
-    assert told.startswith("2 queries ask nearly what another one asks ('a' and 'b'; ")
+    assert (told.key, told.facts["count"], told.facts["pairs"][0]) == ("nearly", 2, "'a' and 'b'")
     # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
-    assert "the 30 are worth about 15 independent queries; give them a group" in told
+    assert told.facts["worth"] == pytest.approx(14.96, abs=0.01)
 
 
 def test_an_effective_number_of_one_group_is_one():
@@ -137,8 +132,7 @@ def test_an_effective_number_of_one_group_is_one():
 
 def test_few_questions_asked_often_are_few():
     again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
-    values = {"a": np.zeros(40)}
-    assert of(values, queries=again) == ["40 judged queries tell little apart"]
+    assert few(again, []) == [Said("tell_little", {"queries": 40})]
 
 
 # Without labels
@@ -146,30 +140,28 @@ def test_few_questions_asked_often_are_few():
 
 def test_agreement_is_the_mean_over_queries():
     lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
-    found = agreement(lists)
+    table, disagreement = agreement(lists)
 
     # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
-    (pair,) = found["agreement"]
-    assert (pair["one"], pair["other"]) == ("one", "other")
-    assert (pair["rbo"], pair["jaccard"]) == (pytest.approx(0.725), pytest.approx(2 / 3))
-    assert found["disagreement"] == pytest.approx(0.275)
+    assert table.rows == [["one", "other", pytest.approx(0.725), pytest.approx(2 / 3)]]
+    assert disagreement == pytest.approx(0.275)
 
 
 def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
     bare = dataclasses.replace(dataset, qrels={})
     found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
 
-    record = found.to_json()
-    assert record["results"] == record["comparisons"] == record["per_query"] == []
+    assert found.result.answer.key == "disagree"
+    assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
     assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
-    assert "jaccard" in found._repr_html_()
+    assert "Jaccard@10" in found._repr_html_()
     written = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert written == ["bm25.documented.run", "echovault.documented.run"]
-    with pytest.raises(ConfigError, match="has no judgments, so there is nothing to plot"):
+    with pytest.raises(ConfigError, match="nothing to plot"):
         found.plot()
     page = found.report(tmp_path / "report")[0].read_text("utf-8")
-    assert "RBO: how alike two lists are" in page
-    assert 'id="leaderboard"' not in page
+    assert 'id="agreement"' in page
+    assert 'id="contenders"' not in page
 
 
 def test_the_command_prints_it(tmp_path, monkeypatch):
@@ -182,16 +174,8 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     ended = CliRunner().invoke(main, ["compare", str(folder), "bm25", "fts", "--embedder", "none"])
 
     assert ended.exit_code == 0
-    assert ended.stdout.startswith("Keep bm25 for now: without labels nothing can be said of quality")
-    assert "against bm25" in ended.stdout
-    assert f"they count: steelyard judge {folder}" in ended.stdout
-
-
-def test_five_contenders_are_four_and_one_other():
-    judged = {"a": np.full(30, 0.9)} | {name: np.full(30, 0.1) for name in "bcde"}
-    assert of(judged=judged)[0].count("fewer of b; c; d; e. A") == 1
-    assert of(judged=judged | {"f": np.full(30, 0.1)})[0].count("b; c; d; e and 1 other. A") == 1
-    assert of(judged=judged | {n: np.full(30, 0.1) for n in "fg"})[0].count("b; c; d; e and 2 others. A") == 1
+    assert ended.stdout.startswith("Keep bm25 for now")
+    assert f"steelyard judge {folder}" in ended.stdout
 
 
 class TestTunedHere:
@@ -209,15 +193,15 @@ class TestTunedHere:
             known |= {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
         config = find_system("bm25").config(10)
         (vouched(config, known) if queries else dataclasses.replace(config, provenance=known)).save(weights)
-        notices = data.compare([str(weights), "fts"], timed=False, split=split).record["notices"]
-        return [notice for notice in notices if "tuned on" in notice]
+        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
+        return [notice for notice in notices if notice.key.startswith("tuned_")]
 
     def test_of_all_queries(self, tmp_path):
-        told = ["search-weights.json was tuned on these very queries and their labels, so its values here are "
-                "optimistically biased"]  # fmt: skip
+        told = [Said("tuned_here", {"label": "search-weights.json", "all": True})]
         assert self.looked_at(tmp_path, "all", queries=5) == told
         assert self.looked_at(tmp_path, "test", queries=5) == told
-        assert "tuned on 3 of these 5 queries and" in self.looked_at(tmp_path, "all", queries=3)[0]
+        (part,) = self.looked_at(tmp_path, "all", queries=3)
+        assert (part.facts["both"], part.facts["queries"]) == (3, 5)
 
     def test_nothing_of_queries_that_were_held_out_nor_of_weights_that_nobody_tuned(self, tmp_path):
         assert self.looked_at(tmp_path, "test", queries=3) == []
@@ -226,7 +210,7 @@ class TestTunedHere:
 
     def test_an_earlier_state_is_told_as_that(self, tmp_path):
         (told,) = self.looked_at(tmp_path, "all", queries=5, dataset_sha256="0")
-        assert "was tuned on another state of this data set" in told
+        assert told.key == "tuned_other_state"
 
 
 def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch):
@@ -235,12 +219,12 @@ def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch
     file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
     record = json.loads(file.read_text())
     for strategy, said in (
-        (record["strategy"], "w was tuned on"),
-        ("bm25", "w was edited since it was tuned"),
+        (record["strategy"], "tuned_here"),
+        ("bm25", "tuned_edited"),
     ):
         file.write_text(json.dumps({**record, "strategy": strategy}))
-        notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").record["notices"]
-        assert next(notice for notice in notices if notice.startswith("w was")).startswith(said)
+        notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
+        assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
 
 
 def test_gate_and_compare_say_what_recommend_tuned_and_nothing_of_what_it_keeps(tmp_path, monkeypatch):
@@ -259,6 +243,6 @@ def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_wha
     shown = str(compare(dataset, "bm25, echovault, rrf(bm25, vector)", baseline="echovault"))
     [head] = [line for line in shown.splitlines() if "Judged@10" in line]
     assert "nDCG@10 [95%]" in head and "p50" in head and "queries" in head
-    assert "replaced or has expired, and none above it that took its place" in " ".join(shown.split())
+    assert "Outdated:" in shown
     bare = str(compare(dataclasses.replace(dataset, qrels={}), "bm25, fts", embedder="none"))
-    assert "RBO: how alike two lists are" in bare
+    assert "RBO:" in bare
