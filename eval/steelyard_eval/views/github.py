@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.base.errors import visible
-from steelyard_eval.result.sentences import say
+from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Result
 
 LEVELS = {"fail": "error", "mismatch": "error", "inconclusive": "warning", "pass": "notice"}
@@ -23,7 +23,7 @@ def render(result: Result, strict: bool = False) -> Iterator[str]:
 
 def undecided(error: str) -> str:
     """The line of a gate that an error ended."""
-    return _command("error", "steelyard gate could not decide", "; ".join(error.splitlines()))
+    return _command("error", heading("github_undecided"), "; ".join(error.splitlines()))
 
 
 def _command(level: str, title: str, message: str) -> str:

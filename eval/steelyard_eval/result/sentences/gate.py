@@ -114,6 +114,7 @@ HEADINGS: dict[str, str] = {
     "lost_most": "lost most under",
     "queries_of": "queries that lost most under",
     "nothing": "nothing",
+    "github_undecided": "steelyard gate could not decide",
     "undecided": "The gate could not decide, so nothing is known of this change.",
     "figure_gated": "Change of nDCG@10 with 95% intervals",
     "note_gated": "Left of the line is worse than before; dashed: the drop that is accepted. Cross: fails; "
