@@ -291,7 +291,7 @@ def deny(event, args):
     if event == "socket.__new__" and args[1] not in (socket.AF_UNIX,):
         raise SystemExit(f"{event} {args}")
 sys.addaudithook(deny)
-from steelyard.embedders import MiniLmInt8Embedder
+from steelyard.extensions.models import MiniLmInt8Embedder
 print(MiniLmInt8Embedder().embed(["a token"]).shape)
 """
 
@@ -308,7 +308,7 @@ class TestTelemetry:
             raise MachineError("enough")
 
         monkeypatch.setattr(onnxruntime, "InferenceSession", session)
-        from steelyard.embedders import MiniLmInt8Embedder
+        from steelyard.extensions.models import MiniLmInt8Embedder
 
         with pytest.raises(MachineError, match="enough"):
             MiniLmInt8Embedder().embed(["a"])

@@ -17,10 +17,10 @@ import steelyard.feedback.log as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import lines
+from steelyard.base.secret import Secret
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.memory.query import Query
-from steelyard.net.secret import Secret
 from steelyard.retrievers import RetrieverConfig
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.uris import vault_of

@@ -19,21 +19,22 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
+from steelyard.extensions.cortex_client import ask
+from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
+from steelyard.extensions.cortex_client.rewriting import Rewriter, accepted, profile_of
+from steelyard.extensions.network.chat import ChatEndpoint, chat_of
+from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.fusion import parse_strategy
-from steelyard.live.cortex_mem import CortexMem, SearchOptions
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
-from steelyard.net.chat import ChatEndpoint, chat_of
-from steelyard.net.endpoint import EndpointError
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
 from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity
-from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
-from steelyard.systems.cortex_mem.rewriting import Rewriter, accepted, profile_of
+from steelyard.systems.cortex_mem.layers import extract, with_layers
 from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of, vault_of
 from steelyard_eval.cli.main import main

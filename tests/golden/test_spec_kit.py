@@ -20,7 +20,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.signals import PRIORS
-from steelyard.signals.promised import PROMISED
+from steelyard.signals.facts import PROMISED
 from steelyard.stores.base import Found
 from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite import Vault

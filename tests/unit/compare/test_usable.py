@@ -11,7 +11,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extras import installing
 from steelyard.fusion import parse_strategy
-from steelyard.rerank.settings import RerankConfig, open_reranker
+from steelyard.rerank import RerankConfig, open_reranker
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting

@@ -13,9 +13,9 @@ import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.extras import installing
-from steelyard.embedders import ApiEmbedder, ApiSettings, Secret, detect
-from steelyard.embedders import settings as settings_module
 from steelyard.embedders.embed import RecordedEmbedder, embed_checked
+from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret, detect
+from steelyard.extensions.models import settings as settings_module
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(7)]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import EmbedderError, MachineError
-from steelyard.embedders import ApiEmbedder, ApiSettings, CachedEmbedder, Secret
+from steelyard.embedders import CachedEmbedder
+from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(250)]

@@ -17,8 +17,9 @@ from steelyard import Searcher, Vault, find_system
 from steelyard.base import extras
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.extras import EXTRAS
-from steelyard.embedders import KINDS, kinds
+from steelyard.embedders import KINDS
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.extensions import models
 from steelyard.memory.filters import EVERYTHING
 from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
@@ -44,7 +45,7 @@ def openai(endpoint, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
     monkeypatch.setenv("EMBEDDING_MODEL", "tiny")
     monkeypatch.setenv("EMBEDDING_DIM", "8")
-    monkeypatch.setattr(kinds, "LIVE_ATTEMPTS", 1)
+    monkeypatch.setattr(models, "LIVE_ATTEMPTS", 1)
     return endpoint
 
 
@@ -385,7 +386,7 @@ FAILING = {
 class TestDegrading:
     @pytest.mark.parametrize("failure", FAILING)
     def test_a_search_is_answered_by_keywords_and_says_so_once(self, openai, indexed, monkeypatch, failure):
-        monkeypatch.setattr(kinds, "LIVE_TIMEOUT", 0.3 if failure in ("slow", "drip") else 10.0)
+        monkeypatch.setattr(models, "LIVE_TIMEOUT", 0.3 if failure in ("slow", "drip") else 10.0)
         expected = json.loads(run("search", indexed, "xylophone rotation", "--json", "--semantic", "never").stdout)
         openai.script = [FAILING[failure](openai)] * 5
         result = run("search", indexed, "xylophone rotation", "--json")

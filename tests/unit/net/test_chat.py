@@ -2,9 +2,9 @@
 
 import pytest
 
-from steelyard.net.chat import ChatEndpoint
-from steelyard.net.endpoint import EndpointError
-from steelyard.net.secret import Secret
+from steelyard.base.secret import Secret
+from steelyard.extensions.network.chat import ChatEndpoint
+from steelyard.extensions.network.endpoint import EndpointError
 
 
 @pytest.fixture

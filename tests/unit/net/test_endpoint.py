@@ -8,9 +8,9 @@ import tracemalloc
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError
-from steelyard.net import endpoint as endpoint_module
-from steelyard.net.endpoint import Endpoint, EndpointError
-from steelyard.net.secret import Secret
+from steelyard.base.secret import Secret
+from steelyard.extensions.network import endpoint as endpoint_module
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError
 
 KEY = "sk-test-0123456789abcdef"
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -15,6 +15,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.extensions.postgres import PostgresVault
+from steelyard.extensions.postgres.measured import index_hnsw
+from steelyard.extensions.postgres.server import Server
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
@@ -22,14 +25,11 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.opened import open_vault
-from steelyard.stores.postgres import PostgresVault
-from steelyard.stores.postgres.server import Server
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.memory import Memory, Served
-from steelyard_eval.vaults.approximate import index_hnsw
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
 RECIPE = find_system("vector").reading.recipe
@@ -84,6 +84,10 @@ def found(store, vector, depth=10, filters=EVERYTHING, first=True, metric="cosin
 
 
 # What it finds
+
+
+def texts(dataset):
+    return [query.text for query in dataset.queries], [entry.id for entry in dataset.entries]
 
 
 def test_what_the_index_proposes_has_the_scores_of_the_copy(filled):
@@ -253,7 +257,7 @@ def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
 def test_an_index_without_a_vector_of_the_data_set_is_not_measured(filled):
     """None of the 300 entries is in the data set, and none of its queries has a vector of that model."""
     with PostgresVault(filled) as store:
-        [row] = index_hnsw(store, load(STARTER), [])
+        [row] = index_hnsw(store, *texts(load(STARTER)), [])
     assert (row["model"], row["probes"], row["rows"]) == ("model", "no vectors of entries", [])
 
 
@@ -331,7 +335,7 @@ def run(*words, code=0):
 
 def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, monkeypatch):
     """131 entries: lists of 100 visit nearly all, and half precision may take another one for the last place."""
-    monkeypatch.setattr("steelyard_eval.vaults.approximate.SAMPLE", 20)
+    monkeypatch.setattr("steelyard.extensions.postgres.measured.SAMPLE", 20)
     counts = json.loads(run("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
     assert {record["recipe"] for record in counts["hnsw"]} == {
         system.reading.recipe for system in map(find_system, ("vector", "moltnet", "soleri", "echovault"))

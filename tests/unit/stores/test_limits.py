@@ -13,9 +13,9 @@ from steelyard.base.inputs import open_regular
 from steelyard.base.machine import VARIABLE, budget, memory_bytes
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
-from steelyard.net import wire
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, damage, guard
 from steelyard.systems import analyses, find_system

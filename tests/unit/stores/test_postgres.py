@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
+from steelyard.extensions.postgres import PostgresVault
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
@@ -25,7 +26,6 @@ from steelyard.memory.query import Query
 from steelyard.retrievers.tsearch import tsvector
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.opened import open_vault
-from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.moltnet import text as moltnet_text
@@ -320,7 +320,7 @@ def test_a_role_searches_by_a_model_fitted_on_what_it_sees(postgres, reader):
 
 OPENED = """
 import os, signal, sys
-from steelyard.stores.postgres import PostgresVault
+from steelyard.extensions.postgres import PostgresVault
 store = PostgresVault(sys.argv[1])
 """
 

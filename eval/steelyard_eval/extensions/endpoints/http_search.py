@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.secret import MASK, Secret
+from steelyard.extensions.network.endpoint import exposed
 from steelyard.memory.query import Query
-from steelyard.net.endpoint import exposed
-from steelyard.net.secret import MASK, Secret
 from steelyard_eval.extensions.endpoints.answer_form import (
     MOST_VALUES,
     AnswerForm,

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a search endpoint by `steelyard.net.endpoint`: a deadline, a bound, no redirects."""
+"""One HTTP exchange with a search endpoint, by the extension `network`: a deadline, a bound, no redirects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import MachineError, shown
-from steelyard.net.endpoint import Answer, Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
 
 
-def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Answer:
+def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Response:
     """The answer, without what `hide` takes out of texts; GET where the body is None, else POST as JSON.
 
     A search changes nothing, so it is asked once more, in what is left of the time, when the connection broke off:
@@ -29,7 +29,7 @@ def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str])
     return replace(answer, text=hide(answer.text))
 
 
-def _twice(endpoint: Endpoint, path: str, body: object, until: float) -> Answer:
+def _twice(endpoint: Endpoint, path: str, body: object, until: float) -> Response:
     try:
         return endpoint.ask(path, body, timeout=until - time.monotonic())
     except EndpointError as error:

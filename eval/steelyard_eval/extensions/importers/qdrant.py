@@ -12,8 +12,8 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError, MachineError, shown
 from steelyard.base.inputs import largest
-from steelyard.net.endpoint import Endpoint, EndpointError
-from steelyard.net.secret import Secret
+from steelyard.base.secret import Secret
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError
 
 SCHEMES = {"qdrant://": "http://", "qdrants://": "https://"}
 PAGE = 64

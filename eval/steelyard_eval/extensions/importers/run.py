@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, beside, nearest, shown
-from steelyard.stores.postgres.address import is_address
+from steelyard.stores.opened import is_address
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
