@@ -13,12 +13,12 @@ from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.paired import MARGIN
-from steelyard_eval.show import plots
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
 from steelyard_eval.show.report.learning_section import act_figure, follow_figure
 from steelyard_eval.show.report.sides import sides
+from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
 from steelyard_eval.views.drawing.spans import Span, spans
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from steelyard_eval.choose.recommendation_document import document
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -17,7 +18,6 @@ from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import LiveSource, RecordedSource
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.recommend import METRICS, recommend
-from steelyard_eval.choose.recommendation_document import document
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.answer import below_in_markdown, in_html, in_terminal
 from steelyard_eval.compare.latency import Latencies

@@ -58,8 +58,8 @@ def test_both_spellings_mean_the_same(tmp_path: Path) -> None:
     words = ("compare", starter(), "--system", "bm25", "--strategy", "fts", "--metric", "P@5", "-k", 5)
     found = run(*words, "-o", tmp_path / "r.json", "--json")
     document = json.loads(found.stdout)
-    assert [row["label"] for row in document["configurations"]] == ["bm25", "fts"]
-    assert (document["limit"], document["primary"]) == (5, "P@5")
+    assert [row["label"] for row in document["rows"]] == ["bm25", "fts"]
+    assert (document["provenance"]["limit"], document["provenance"]["metrics"][0]) == (5, "P@5")
     assert (tmp_path / "r.json").is_file()
 
 

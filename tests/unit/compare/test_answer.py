@@ -9,6 +9,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result.structs import Estimate, Paired, Row, Said
 
 DATA = load(starter())
+WHY = Said("p_proves_nothing_alone")
 WORDS = {name: name for name in ("bm25", "fts", "large", "proven")}
 
 
@@ -40,7 +41,7 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
         "large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=Said("p_proves_nothing_alone"))
     )
     found = asked(corrected, row("other", outcome(0.01, -0.1, 0.1, "open")))
-    assert (found.facts["tried"], found.because) == (2, [Said("p_proves_nothing_alone")])
+    assert (found.facts["tried"], found.because) == (2, [WHY])
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,8 @@ def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_wha
     monkeypatch.setenv("COLUMNS", "100")
     shown = str(compare(dataset, "bm25, echovault, rrf(bm25, vector)", baseline="echovault"))
     [head] = [line for line in shown.splitlines() if "Judged@10" in line]
-    assert "nDCG@10 [95%]" in head and "p50" in head and "queries" in head
+    assert "nDCG@10 [95%]" in head
+    assert max(map(len, shown.splitlines())) <= 100
     assert "Outdated:" in shown
     bare = str(compare(dataclasses.replace(dataset, qrels={}), "bm25, fts", embedder="none"))
     assert "RBO:" in bare

@@ -448,11 +448,10 @@ class TestDegrading:
         broken = Workspace(dataset, space.store, failing)
         compare(dataset, ("fts", fused), workspace=broken, timed=False)
         failing.left = 0  # what was recorded is kept, so live search alone asks
-        found = compare(dataset, ("fts", fused), workspace=broken).to_json()
+        found = compare(dataset, ("fts", fused), workspace=broken).result
 
-        timing = {entry["label"]: entry for entry in found["timing"]}
-        assert "degraded" not in timing["fts"]
-        assert timing[fused]["degraded"] > 0
+        assert found.row("fts").cost.latency.degraded == 0
+        assert found.row(fused).cost.latency.degraded > 0
 
 
 class TestRecording:
@@ -503,7 +502,7 @@ class TestRecording:
             json.loads(run("compare", folder, "--systems", "vector", *chosen, "--json").stdout)
             for chosen in ((), ("--embedder", "recorded:minilm"))
         ]
-        assert [document["model"] for document in found] == ["another", "minilm"]
+        assert [document["provenance"]["model"] for document in found] == ["another", "minilm"]
         refused = run("compare", folder, "--embedder", "recorded:e5")
         assert refused.exit_code == 2
         assert "vectors of 'e5';" in refused.stderr
@@ -546,8 +545,8 @@ class TestCommands:
     def test_latencies_say_that_they_leave_cached_vectors_out(self, openai):
         result = run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--json")
         document = json.loads(result.stdout)
-        assert document["model"] == "openai/tiny"
-        assert any("queries by openai/tiny" in notice for notice in document["notices"])
+        assert document["provenance"]["model"] == "openai/tiny"
+        assert {"key": "cached", "facts": {"model": "openai/tiny"}} in document["notices"]
 
     @pytest.mark.parametrize("kind", ["minilm-int8", "wordllama"])
     def test_a_model_on_this_machine_indexes_and_searches(self, endpoint, tmp_path, kind):

@@ -535,7 +535,7 @@ def test_lines_are_folded_between_facts(monkeypatch):
 
 def test_the_list_of_the_worst_says_how_many_have_nothing():
     label = json.loads(run("explain", starter(), "--json").stdout)["label"]
-    values = json.loads(run("compare", starter(), label, "--json").stdout)["per_query"]
+    values = json.loads(run("compare", starter(), label, "--json").stdout)["queries"]
     zero = sum(row["values"][label] == 0 for row in values)
     assert f"{zero} of {len(values)} judged queries" in run("explain", starter()).stdout
 
@@ -558,7 +558,7 @@ def test_the_worst_query_is_held_against_the_weights_that_were_chosen_on_these(
 def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch):
     """What compare says of each query, subtracted here."""
     monkeypatch.setenv("COLUMNS", "400")
-    rows = json.loads(run("compare", starter(), "vector", "bm25", "--json").stdout)["per_query"]
+    rows = json.loads(run("compare", starter(), "vector", "bm25", "--json").stdout)["queries"]
     less = {row["id"]: row["values"]["vector"] - row["values"]["bm25"] for row in rows}
     lost = sorted((id_ for id_ in less if less[id_] < 0), key=lambda id_: (less[id_], id_))
     gained = sum(change > 0 for change in less.values())

@@ -222,9 +222,9 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     main(["compare", str(starter()), STRATEGY, "--current", "dense", *arguments], standalone_mode=False)
     document = json.loads(capsys.readouterr().out)
 
-    assert document["baseline"] == "dense"
-    assert [row["embedding_calls"] for row in document["timing"]] == [None, None]
-    assert any("lists and unknown" in notice for notice in document["notices"])
+    assert document["provenance"]["baseline"] == "dense"
+    assert all("cost" not in row for row in document["rows"])
+    assert "recorded_lists" in [notice["key"] for notice in document["notices"]]
 
     out = tmp_path / "w.json"
     main(
@@ -237,7 +237,7 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     assert json.loads(out.read_text())["system"] == "lists"
 
     main(["compare", str(starter()), "--weights", f"mine={out}", *arguments], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["configurations"][0]["label"] == "mine"
+    assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "mine"
 
 
 def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
@@ -295,7 +295,7 @@ def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_sear
     searched = compare(dataset, strategy, timed=False)
 
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
-    assert replayed.record["timing"][0]["embedding_calls"] == len(replayed.queries)
+    assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
 
 
 def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):

@@ -21,7 +21,6 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
-from steelyard_eval.show.report import write_report
 from steelyard_eval.show.runs_kept import trends
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
@@ -237,9 +236,9 @@ def test_the_trend_is_of_runs_that_did_the_same(folder):
     assert [span.value for span in trends(data.runs().runs)[0]["today"]] == [0.2, 0.3]
     assert [span.value for span in trends(data.runs().runs[:4])[0]["today"]] == [0.5, 0.6]
     assert trends(data.runs().runs[:3]) is None
-    record, _ = (data.compare("bm25, fts", timed=False).record for _ in range(2))
-    for runs, has in ((data.runs().runs[:-1], False), (data.runs().runs, True)):  # one such comparison, and two
-        page = write_report(record, folder / "report", runs)[0].read_text("utf-8")
+    for has in (False, True):  # one such comparison, and two
+        found = data.compare("bm25, fts", timed=False)
+        page = found.report(folder / "report", data.runs())[0].read_text("utf-8")
         assert ('id="trend"' in page) is has
 
 

@@ -45,8 +45,8 @@ VALUES = {
     "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],
     "command": ["steelyard", "x y"],
     "plus": 0.088, "in_words": 2, "undrawn": 2, "permille": 0.105, "tenths": 8.4, "digits2": 0.044, "plain": 0.04,
-    "digest": "0123456789abcdef", "joined": ["a", "b"], "acts": 2, "clients": 2, "labels": 2, "labelled_queries": 2,
-    "have_labels": 2, "promises": ["scope", "validity"], "clause": "gate_same",
+    "digest": "0123456789abcdef", "joined": ["a", "b"], "acts": 2, "clients": 2, "labels": 2,
+    "labelled_queries": 2, "have_labels": 2, "promises": ["scope", "validity"], "clause": "gate_same",
 }  # fmt: skip
 """What a fact is in the snapshot, by its form; of a form that is not here the name of the fact."""
 FACT = re.compile(r"\{(\w+)(?::(\w+))?\}|<<\?(\w+):")

@@ -97,7 +97,7 @@ class Run:
 
 
 def reciprocal(found):
-    return {row["label"]: row["mean"] for row in found.to_json()["results"] if row["metric"] == "RR@10"}
+    return {row.label: row.means["RR@10"].mean for row in found.result.rows}
 
 
 def test_transformers_and_runs_are_contenders(data):
@@ -144,7 +144,7 @@ def test_a_pipeline_gets_the_filters_of_queries():
     pipeline = Scoped()
     found = data.compare({"theirs": pipeline}, timed=False)
     assert pipeline.seen == {"q1": own, "q2": {}}
-    assert "1 queries carry" in found.record["notices"]
+    assert [notice.facts["count"] for notice in found.result.notices if notice.key == "unscoped"] == [1]
 
 
 def test_what_is_no_table_is_refused(data):

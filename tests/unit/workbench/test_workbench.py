@@ -204,7 +204,7 @@ def test_tuning_writes_the_weights_file_that_search_and_compare_take(data, made,
     compared = data.compare([file], timed=False)
 
     assert len(frame) == 10
-    assert compared.record["configurations"][0]["strategy"] == str(made["tune"].config.strategy)
+    assert compared.result.rows[0].strategy == str(made["tune"].config.strategy)
 
 
 def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):

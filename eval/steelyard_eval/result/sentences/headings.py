@@ -148,7 +148,7 @@ ABOUT = {
 LATEX = {
     "latex_needs": r"Needs \usepackage{booktabs,amssymb}; the text names it by Table~\ref{{label}}.",
     "latex_system": "System",
-    "latex_means": "Means over {queries} queries of {data}, lists of {limit}.\nBest in bold, second best underlined.",
+    "latex_means": "Means over <<{queries} >>queries of {data}<<, lists of {limit}>>.\nBest in bold, second best underlined.",
     "latex_marks": "{better} ({worse}): better (worse) than {baseline} in {metric},",
     "latex_no_marks": "No system is significantly better or worse than {baseline} in {metric},",
     "latex_test": "two-sided paired randomisation test, $p < 0.05$ after Holm's correction.",

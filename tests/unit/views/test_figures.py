@@ -18,10 +18,13 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.candidates.curve.curve import Curve
 from steelyard_eval.candidates.weight_curve import steps_of
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.show import canvas, figures, plots, spans
-from steelyard_eval.show.report.leaderboard import cost_points
+from steelyard_eval.result.structs import Cost, Estimate, Latency
+from steelyard_eval.views.drawing import canvas, plots, spans
 from steelyard_eval.views.drawing.cost_plot import CostPoint, cost
 from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.figures import cost_points, difference
+
+from .made import result, row
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def test_an_unknown_figure_is_refused_with_the_known_ones(comparison):
 def test_differences_are_drawn_where_the_document_has_them(comparison):
     (axes,) = comparison.plot(what="differences").axes
     drawn = {line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"}
-    assert drawn == {row["delta"] for row in comparison.to_json()["comparisons"]}
+    assert drawn == {row.against.gain.mean for row in comparison.result.rows if row.against}
 
 
 def test_differences_of_queries_are_ordered_and_counted():
@@ -98,15 +101,10 @@ def test_a_thinned_curve_keeps_its_edges_and_its_highest_point():
 
 
 def test_the_front_of_costs_is_what_nothing_beats_in_both():
-    labels = ("a", "b", "c", "d")
-    record = {
-        "primary": "m", "baseline": "c", "configurations": [{"label": one, "strategy": one} for one in labels],
-        "results": [{"label": one, "metric": "m", "mean": mean} for one, mean in zip(labels, (0.5, 0.7, 0.6, 0.8),
-                                                                                      strict=True)],
-        "timing": [{"label": one, "p50_ms": at} for at, one in enumerate(labels, 1)],
-    }  # fmt: skip
-    points, key = cost_points(record)
-    assert key == "p50 ms"
+    values = {"c": (3, 0.6), "a": (1, 0.5), "b": (2, 0.7), "d": (4, 0.8)}
+    rows = [row(one, mean, cost=Cost(latency=Latency(at))) for one, (at, mean) in values.items()]
+    points, key = cost_points(result(*rows))
+    assert key == "p50_ms"
     # c costs more than b and has less.
     assert {point.label for point in points if point.front} == {"a", "b", "d"}
     assert [point.label for point in points if point.baseline] == ["c"]
@@ -152,8 +150,8 @@ def test_names_of_the_front_the_choice_and_the_baseline_cover_nothing():
 
 def test_a_verdict_is_never_cut():
     """Number, interval and verdict together are 46 characters, wider than two thirds of a column of print."""
-    row = {"low": -0.024, "high": 0.134}
-    figure = spans.spans([spans.difference(row, "vector", "hollow", 0.055, "too few queries to tell")], "m", 0.0)
+    gain = Estimate(0.055, -0.024, 0.134)
+    figure = spans.spans([difference(gain, "vector", "hollow", "too few queries to tell")], "m", 0.0)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["vector", "+0.055 too few queries to tell"]
 
@@ -161,8 +159,8 @@ def test_a_verdict_is_never_cut():
 def test_names_that_differ_in_their_weights_are_told_apart():
     """The weights are read where the verdict would hide them; a hollow mark says that nothing is decided."""
     names = [f"weighted_sum(0.{at}*bm25, 0.{9 - at}*vector, normalize=minmax)" for at in (1, 2)]
-    rows = [spans.difference({"low": -0.1, "high": 0.1}, name, "hollow", 0.012, "too few queries to tell")
-            for name in names]  # fmt: skip
+    gain = Estimate(0.012, -0.1, 0.1)
+    rows = [difference(gain, name, "hollow", "too few queries to tell") for name in names]
     texts = [text.get_text() for text in spans.spans(rows, "m", 0.0).axes[0].texts]
     assert [text[:36] for text in texts[::2]] == [name[:36] for name in names]
     assert texts[1::2] == ["+0.012"] * 2
@@ -210,18 +208,6 @@ def test_a_picture_holds_no_markup_of_its_texts_and_the_same_bytes_each_time(tex
     assert text.replace("\u202e", r"\u202e").split(" ")[0] in shown
     assert "\u202e" not in shown
     assert not re.search(r"\bid=\"(?![pm][0-9a-f]+\")|xlink|xmlns:|http|<!--", str(one.svg))
-
-
-def test_learning_draws_acts_and_examination():
-    record = {
-        "examination": {"exponent": 1.0, "source": "joint"},
-        "acts": {"relevant": [0.9, 0.4], "other": [0.2, 0.1]},
-        "follows": [],
-    }
-    (axes,) = figures.learned(record, "examination").axes
-    # A place is examined in proportion to place ** -1: 1, 1/2.
-    assert axes.lines[0].get_ydata().tolist() == [1.0, 0.5]
-    assert len(figures.learned(record, "acts").axes) == 1
 
 
 def test_colours_of_the_style_can_be_told_apart_in_grey():
