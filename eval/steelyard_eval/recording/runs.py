@@ -308,7 +308,7 @@ def _of_result(result: Result) -> dict[str, Any]:
     about, decision, choice = result.provenance, result.decision, result.choice
     verdict = decision.verdict if decision else result.answer.facts.get("verdict")
     rows: list[dict[str, Any]] = [
-        {"label": row.label, "strategy": row.strategy, "settings": row.settings,
+        {"label": row.label, "strategy": row.strategy, **({"settings": row.settings} if row.settings else {}),
          "mean": mean.mean, "low": mean.low, "high": mean.high}
         for row in result.rows
         if (mean := row.means.get(result.metric))
