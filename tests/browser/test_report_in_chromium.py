@@ -10,7 +10,8 @@ import pytest
 import steelyard_eval as sy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.gating import check, update
+from steelyard_eval.gate.setup import Gate
 from steelyard_eval.show.report import write_report
 
 from . import axe
@@ -243,9 +244,9 @@ def runs_page(folder):
 
 
 def gate_page(folder):
-    gate = Gate.of(starter(), folder / "baseline.json")
-    gate.update("bm25, moltnet", because="first")
-    return gate.check().report(folder)[0]
+    baseline = folder / "baseline.json"
+    update(Gate.of(starter(), baseline), "bm25, moltnet", because="first")
+    return check(Gate.of(starter(), baseline)).report(folder)[0]
 
 
 def compared_page(place):

@@ -36,10 +36,10 @@ from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
@@ -74,7 +74,7 @@ READERS = {
     "steelyard_eval/extensions/importers/moltnet.py": "test_a_store[rows of moltnet]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
-    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[hits]",
+    "steelyard_eval/extensions/usage/ubi_lines.py": "test_logs_of_others[hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
@@ -84,7 +84,7 @@ READERS = {
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/gate/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
@@ -110,8 +110,8 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/choose/priors.py": "reads a file of the package",
     "steelyard_eval/choose/public.py": "reads a file of the package",
-    "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
-    "steelyard_eval/gate/junit.py": "writes XML",
+    "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
+    "steelyard_eval/views/junit.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
@@ -132,7 +132,7 @@ WALKS = {
     "replace",
     "join",
 }
-KNOWN = Known({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
+KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
 
 
 def operations(run) -> int:
@@ -324,7 +324,9 @@ LOGS = {
 
 
 @pytest.mark.parametrize("what", LOGS)
-@pytest.mark.parametrize("read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: duels(str(path))])
+@pytest.mark.parametrize(
+    "read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: interleaving_results(str(path))]
+)
 def test_a_log(tmp_path, what, read):
     grows(file_of(tmp_path, LOGS[what]), read)
 

@@ -47,7 +47,8 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
     rows = shown_rows(result) if short else ranked(result)
-    parts = [contenders(result, rows, short), _tests(result, rows, short)]
+    found = _findings(result) if result.findings and not (short and result.rows) else None
+    parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
         for one in result.tables
@@ -147,6 +148,17 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     return _sheet(result, "tests", columns, below=told if short else (), words=[test.verdict for test in tests])
 
 
+def _findings(result: Result) -> Sheet | None:
+    """What a gate found, worst first."""
+    found = result.findings
+    columns: Columns = {
+        "contender": [one.contender or None for one in found],
+        "verdict": [one.verdict for one in found],
+        "finding": list(map(say, found)),
+    }
+    return _sheet(result, "findings", columns, words=[one.verdict for one in found]) if found else None
+
+
 def _sheet(
     result: Result,
     key: str,
@@ -198,6 +210,10 @@ _LOOKS: Mapping[str, Callable[[Any], str]] = {
     "percent": lambda value: MISSING if value is None else f"{value:.0%}",
     "permille": lambda value: MISSING if value is None else f"{value:.1%}",
     "power": lambda value: MISSING if value is None else f"{value:.1e}",
+    "tenths": lambda value: number(value, 1),
+    "plain": lambda value: MISSING if value is None else f"{value:g}",
+    "signed": lambda value: number(value, signed=True),
+    "word": lambda value: MISSING if value is None else heading(value),
     "p": p_value,
     "gain": lambda value: triple(value, signed=True),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -26,9 +26,10 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
-from steelyard_eval.gate.gating import BASELINE, Gate
-from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.gating import check as check_gate
+from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.gate.setup import BASELINE, Gate
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
@@ -42,6 +43,7 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.recording.history import Runs
 from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.gated import Gating
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
@@ -484,10 +486,12 @@ class Workbench:
         ConfigError
             For a contender that the baseline does not know.
         """
-        gate = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
-        if because and not gate.path.exists():
-            gate.update(contenders, because=because)
-        return self._kept("gate", gate.check(contenders))
+        own = partial(self._gate, baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
+        gate = own()
+        if because and gate.baseline is None:
+            update(gate, contenders, because=because)
+            gate = own()
+        return self._kept("gate", check_gate(gate, contenders))
 
     def update_baseline(
         self,
@@ -509,7 +513,7 @@ class Workbench:
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
         gate = self._gate(baseline, split=split, limit=limit)
-        gate.update(contenders, because=because, accept_worse=accept_worse)
+        update(gate, contenders, because=because, accept_worse=accept_worse)
         return gate.path
 
     def runs(self) -> Runs:
@@ -529,10 +533,7 @@ class Workbench:
 
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        if isinstance(found, Answered):
-            keep(self.dataset, kind, found.result)
-        else:
-            keep(self.dataset, kind, {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})})
+        keep(self.dataset, kind, found.result if isinstance(found, Answered) else found.to_json())
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
@@ -540,9 +541,8 @@ class Workbench:
         def opened(embedder: str) -> Workspace:
             return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
 
-        return Gate(
-            self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
-        )
+        chosen = None if self.embedder == "auto" else self.embedder
+        return Gate.of(self.dataset, baseline, chosen, opened, **options)
 
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.

@@ -5,12 +5,9 @@ from typing import NotRequired, TypedDict
 import pytest
 
 import steelyard_eval as sy
-from steelyard_eval.common.documents.gate import GateDocument
-from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import rules_of, schema_of
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gating import Gate
 
 
 def undeclared(value, rules, place=""):
@@ -34,11 +31,10 @@ def bench():
 JOBS = {
     "recommend": (ResultsDocument, lambda bench: bench.recommend("echovault", target="qdrant", timed=False)),
     "tune": (ResultsDocument, lambda bench: bench.tune("echovault", weights_only=True, timed=False)),
-    "learn": (LearnDocument, lambda bench: bench.learn(labels=False)),
 }
 
 
-LONG = ("recommend", "learn")
+LONG = ("recommend",)
 """Jobs that take half a minute."""
 
 
@@ -46,12 +42,6 @@ LONG = ("recommend", "learn")
 def test_what_is_written_is_what_is_declared(bench, job):
     kind, done = JOBS[job]
     held_to(kind, done(bench).to_json())
-
-
-def test_what_a_gate_writes_is_what_is_declared(bench, tmp_path):
-    gate = Gate.of(bench.dataset, tmp_path / "baseline.json")
-    gate.update(["bm25", "vector"], because="first")
-    held_to(GateDocument, gate.check().to_json())
 
 
 def held_to(kind, document):

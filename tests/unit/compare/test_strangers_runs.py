@@ -212,9 +212,8 @@ class TestEqualScores:
         dataset, flat, _, folder = made
         data, base = sy.load(dataset.path, embedder="none"), folder / "base.json"
         data.update_baseline(flat, baseline=base, because="first")
-        found = data.gate(flat, baseline=base).record
-        row = next(row for row in found["contenders"][0]["metrics"] if row["metric"] == "nDCG@10")
-        assert row["now"] == pytest.approx(FIFTH)
+        now = data.gate(flat, baseline=base).result.rows[0]
+        assert now.means["nDCG@10"].mean == pytest.approx(FIFTH)
 
     def test_the_order_of_ties_that_is_stated_is_the_one_that_was_used(self, made, tmp_path):
         dataset, flat, steep, _ = made

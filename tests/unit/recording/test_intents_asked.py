@@ -115,12 +115,12 @@ def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
 def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     baseline = tmp_path / "baseline.json"
     bench(folder).update_baseline("spec_kit", because="the first", baseline=baseline)
-    assert bench(folder).gate(baseline=baseline).record["verdict"] == "pass"
-    record = bench(folder, "given").gate(baseline=baseline).record
-    finding, below = record["findings"]
-    assert (record["verdict"], finding["kind"], record["intents"]) == ("mismatch", "queries", "given")
-    assert below["kind"] == "digests"
-    assert finding["text"].endswith("the baseline was written with --intents classified")
+    assert bench(folder).gate(baseline=baseline).verdict == "pass"
+    found = bench(folder, "given").gate(baseline=baseline)
+    finding, below = found.result.findings
+    assert (found.verdict, finding.facts["part"]) == ("mismatch", "queries")
+    assert (found.result.provenance.intents, finding.facts["intents"]) == ("given", "classified")
+    assert below.key == "gate_digest"
 
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):

@@ -17,7 +17,7 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.decide.steps import deciding, rough
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
@@ -148,7 +148,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     if not (own or done.moved):
         return
     dataset, first = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto"), ""
-    if done.moved and Gate.of(dataset).of_other_labels():
+    if done.moved and is_of_other_labels(dataset):
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
         options = {"--update": True, "--because": "new labels"}

@@ -123,7 +123,6 @@ class DuelRecord(Turns):
     preferred: NotRequired[float | None]
     interval: NotRequired[list[float]]
     p: NotRequired[float]
-    needed: NotRequired[int | None]
 
 
 class ViewRecord(TypedDict):

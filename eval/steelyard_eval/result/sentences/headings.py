@@ -5,9 +5,11 @@ Of a table KEY its title is ``title_KEY``; what explains a table or a column sta
 
 from __future__ import annotations
 
+from steelyard_eval.result.sentences import gate, learn
+
 CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "tuned here"
 """How tables mark rows: of what was chosen, of what is used today or others are tested against, of what was tuned."""
-DETAILS = frozenset({"categories", "floors", "curve"})
+DETAILS = frozenset({"categories", "floors", "curve"}) | gate.DETAILS | learn.DETAILS
 """Tables that a report has, and that are too much for a terminal."""
 
 VERDICTS = {"better": "better", "worse": "worse", "same": "no difference", "open": "too few queries to tell"}
@@ -34,6 +36,8 @@ CELLS = {
     "l2": "percent",
     "disagreement": "percent",
     "largest": "power",
+    **gate.CELLS,
+    **learn.CELLS,
 }
 """How the cells of a column look, where numbers have not three decimals."""
 
@@ -297,4 +301,14 @@ FIGURES = {
     "word_today": "today: {baseline}",
 }
 
-HEADINGS: dict[str, str] = {**REPORT, **FIGURES, **LATEX, **TITLES, **COLUMNS, **LEGENDS, **ABOUT}
+HEADINGS: dict[str, str] = {
+    **REPORT,
+    **FIGURES,
+    **LATEX,
+    **TITLES,
+    **COLUMNS,
+    **LEGENDS,
+    **ABOUT,
+    **gate.HEADINGS,
+    **learn.HEADINGS,
+}

@@ -10,7 +10,6 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.base.secret import MASK
 from steelyard.config.search_config import read_json
+from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
@@ -33,23 +33,23 @@ from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
 from steelyard_eval.decide.provenance import chosen_on
-from steelyard_eval.gate.answers import read_asked
-from steelyard_eval.gate.baseline import Baseline, load_baseline
-from steelyard_eval.gate.gating import BASELINE, Gate
-from steelyard_eval.gate.workflow import RULE, named, recorded, workflow_text
+from steelyard_eval.gate.baseline import Baseline
+from steelyard_eval.gate.gating import update
+from steelyard_eval.gate.lists import read_contenders
+from steelyard_eval.gate.setup import BASELINE, Gate
 from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.workspace import Workspace, embedder_of
+from steelyard_eval.recording.workspace import embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
 WEIGHTS = Path("search-weights.json")
-BECAUSE = "the first baseline"
+FIRST_BASELINE_REASON = "the first baseline"
 UNKNOWN = f"run it again with --install; {RULE}"
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 """Paths that mean nothing else in a workflow."""
 
 
 @dataclass(frozen=True)
-class Started:
+class InitResult:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
 
     `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
@@ -91,7 +91,7 @@ def start(
     pool: JudgedPool | None = None,
     install: str = "",
     now: Callable[[], float] = time.time,
-) -> Started:
+) -> InitResult:
     """Write what is missing of dataset.json, the baseline and the workflow.
 
     Parameters
@@ -135,21 +135,20 @@ def start(
     dataset = load(place)
     given, others = (current, "") if current is not None else _current(dataset)
     embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
-    gate = Gate(dataset, baseline, cache(partial(Workspace.open, dataset)), embedder, now=now)
+    gate = Gate.of(dataset, baseline, embedder, now=now)
     notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
-    if baseline.exists():
+    if gate.baseline is not None:
         kept.append(baseline)
-        old = load_baseline(baseline, gate.rebaseline)
-        _check_own(old, gate)
-        gated = [contender.label for contender in old.contenders]
+        _check_own(gate.baseline, gate)
+        gated = [contender.label for contender in gate.baseline.contenders]
         if current is not None and (label := read(current).label) not in gated:
-            instead = gate.replacing(shlex.quote(visible(str(current))), old)
+            instead = gate.replacing(visible(str(current)))
             stays = f"{baseline} is kept, and gates nothing else"
             notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
     else:
         notices += [others] if others else []
         gated = [str(given)]
-        gate.update(given, because=BECAUSE)
+        update(gate, given, because=FIRST_BASELINE_REASON)
         written.append(baseline)
     if workflow.exists():
         kept.append(workflow)
@@ -158,21 +157,21 @@ def start(
     else:
         write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
         written.append(workflow)
-    own = load_baseline(baseline, gate.rebaseline).contenders
+    own = Gate.of(dataset, baseline).needed().contenders
     files = [Path(one.written) for one in own if one.kind in FILES.values()]
     log = dataset.feedback
     unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
     without = (f":!{word(path)}" for path in unread if path.exists())
     there = [workflow] if workflow.exists() else []
     needed = [*map(word, (place, *files, baseline, *there)), *without]
-    return Started(
+    return InitResult(
         str(place),
         ", ".join(gated),
         tuple(map(str, written)),
         tuple(map(str, kept)),
         tuple(notices),
         tuple(needed),
-        gate.rebaseline.partition(" --update")[0],
+        shlex.join(gate.command),
         bool(there),
     )
 
@@ -191,7 +190,7 @@ def _misplaced(place: Path) -> Iterator[str]:
 def _check_own(old: Baseline, gate: Gate) -> None:
     """ConfigError for a baseline of another data set, which would be kept and gate nothing of this one."""
     name = gate.dataset.name
-    if old.dataset != name and gate.differing(old):
+    if old.dataset != name and gate.differing:
         other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
         raise ConfigError(
             f"{word(gate.path)} gates the data set {shown(old.dataset)}, not {shown(name)}; for a gate of its own "
@@ -219,7 +218,7 @@ def _check_plain(*paths: Path) -> None:
 def _check_within(given: Given, baseline: Path) -> None:
     """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
     naming = Naming.of_baseline(baseline)
-    for asked in read_asked(given):
+    for asked in read_contenders(given):
         if asked.kind in FILES.values() and not naming.holds(asked.written):
             place = shown(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(

@@ -1,7 +1,7 @@
 """What acts follow beside relevance: how much a signal raises the chance of an act, given the label and the place.
 
 Within a query, acts fall on what was shown in proportion to ``place ** -e * exp(w . (grade, signals))``, fitted as
-in `examination.conditional` on labelled queries alone. Where acts follow worth, the signals' weights are about 0.
+in `position_bias.conditional` on labelled queries alone. Where acts follow worth, the signals' weights are near 0.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard_eval.common.documents.learn import FollowRecord
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.examination import LOUDEST, conditional
-from steelyard_eval.learn.first_ten import LoggedPairs
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.position_bias import LOUDEST, conditional
 from steelyard_eval.learn.tally import sums
+from steelyard_eval.learn.top10 import LoggedPairs
 
 FEWEST = 10
 """Labelled queries with an act, below which nothing is said."""
@@ -26,7 +25,7 @@ LOOSE = 0.1
 
 
 @dataclass(frozen=True)
-class Follows:
+class FeedbackBias:
     """One weight: `delta` is the logarithm of how many times as likely the highest value is acted upon."""
 
     label: str
@@ -38,16 +37,18 @@ class Follows:
         """Whether acts follow it."""
         return self.delta > SURE * self.error
 
-    def to_json(self) -> FollowRecord:
-        """As plain JSON values, with a 95% interval."""
-        reach = 1.96 * self.error
-        return {"label": self.label, "delta": self.delta, "low": self.delta - reach, "high": self.delta + reach}
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The 95% interval."""
+        return self.delta - 1.96 * self.error, self.delta + 1.96 * self.error
 
 
-WORTH = "the label"
+RELEVANCE = "the label"
 
 
-def follows(pairs: LoggedPairs, cells: Cells, qrels: Mapping[str, Mapping[str, int]]) -> list[Follows]:
+def feedback_biases(
+    pairs: LoggedPairs, cells: PositionCounts, qrels: Mapping[str, Mapping[str, int]]
+) -> list[FeedbackBias]:
     """The weights of the label and of every signal; empty where too few labelled queries have acts."""
     labelled = np.array([name in qrels for name in pairs.queries])
     acted = sums(cells.query, cells.positive, len(pairs.queries)) > 0
@@ -65,18 +66,6 @@ def follows(pairs: LoggedPairs, cells: Cells, qrels: Mapping[str, Mapping[str, i
     fitted, covariance = conditional(design, kept.query, np.log(kept.shown), acts, penalty, ())
     errors = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
     return [
-        Follows(name, float(weight), float(error))
-        for name, weight, error in zip((WORTH, *pairs.names), fitted, errors, strict=False)
+        FeedbackBias(name, float(weight), float(error))
+        for name, weight, error in zip((RELEVANCE, *pairs.names), fitted, errors, strict=False)
     ]
-
-
-def warning(found: list[Follows]) -> str:
-    """A sentence that names what acts follow most beside worth; empty where it is nothing."""
-    others = [effect for effect in found if effect.label != WORTH and effect.followed]
-    if not others:
-        return ""
-    most = max(others, key=lambda effect: effect.delta)
-    return (
-        f"given the label and the place, acts follow {most.label}: its highest value is acted upon "
-        f"{np.exp(most.delta):.1f} times as often as its lowest"
-    )

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.common.markup import counted
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
-from steelyard_eval.learn.tally import sums
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.measures.logistic import newton
 
 STEEPEST = 3.0
 """The largest exponent that is believed."""
@@ -30,11 +30,10 @@ HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 
 FEW_ACTS = 100
 """With fewer the exponent is hardly more than what it is pulled towards, whatever its error says."""
-_SOURCES = {"harvested": "entries shown at several places", "joint": "the places of acts and the signals together"}
 
 
 @dataclass(frozen=True)
-class Examination:
+class PositionBias:
     """How places are examined.
 
     Attributes
@@ -52,48 +51,36 @@ class Examination:
         """The estimate, brought to 0..`STEEPEST`."""
         return float(np.clip(self.estimate, 0.0, STEEPEST))
 
-    def in_words(self, acts: int) -> str:
-        """How much less the tenth place is looked at than the first, and how that is known of so many acts."""
-        tenth = f"the tenth place counts as looked at {10**-self.exponent:.0%} as often as the first"
-        if self.source == "given":
-            return f"{tenth}, as the log says"
-        if not np.isfinite(self.error) or acts < FEW_ACTS:
-            return f"{tenth}, as is usual; {counted(acts, 'act')} cannot tell"
-        least, most = (
-            10 ** -float(np.clip(self.exponent + e, 0, STEEPEST)) for e in (2 * self.error, -2 * self.error)
-        )
-        return f"{tenth} ({least:.0%} to {most:.0%}), from {_SOURCES[self.source]}"
-
 
 def curve(exponent: float) -> Floats:
     """float64[PLACES]: ``place ** -exponent``."""
     return np.arange(1, PLACES + 1.0) ** -exponent
 
 
-def examine(pairs: LoggedPairs, cells: Cells, given: Floats | None = None) -> Examination:
+def examine(pairs: LoggedPairs, cells: PositionCounts, given: Floats | None = None) -> PositionBias:
     """Estimate the exponent from the best source there is.
 
     `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
     """
     if given is not None and np.isfinite(given).sum() > 1:
         return from_given(given)
-    harvested, acts = harvest(cells)
+    harvested, acts = exponent_by_intervention_harvesting(cells)
     if harvested.error < HARVESTED_ERROR and acts >= HARVESTED_ACTS:
         return harvested
     return joint(pairs, cells)
 
 
-def from_given(given: Floats) -> Examination:
+def from_given(given: Floats) -> PositionBias:
     """The exponent that fits given probabilities best, by least squares of their logarithms."""
     known = np.isfinite(given) & (given > 0)
     place = np.log(np.arange(1, PLACES + 1.0)[known])
     level = np.log(given[known])
     away = place - place.mean()
     exponent = -float((away * level).sum() / max(float((away**2).sum()), 1e-12))
-    return Examination(exponent, 0.0, "given")
+    return PositionBias(exponent, 0.0, "given")
 
 
-def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
+def exponent_by_intervention_harvesting(cells: PositionCounts, strength: float = 8.0) -> tuple[PositionBias, int]:
     """The exponent from entries that were shown at two or more places, and the number of acts that inform it.
 
     The probability of an act is split between places by ``shows * place ** -exponent``, entry by entry, so no
@@ -103,23 +90,23 @@ def harvest(cells: Cells, strength: float = 8.0) -> tuple[Examination, int]:
     acts = sums(pair, cells.positive)[pair]
     use = (np.bincount(pair)[pair] > 1) & (acts > 0)
     if not use.any():
-        return Examination(USUAL, np.inf, "harvested"), 0
+        return PositionBias(USUAL, np.inf, "harvested"), 0
     slope = -np.log(cells.place[use] + 1.0)[:, None]
     offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
     fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
     error = float(np.sqrt(covariance[0, 0]))
-    examination = Examination(float(USUAL + fitted[0]), error, "harvested")
+    examination = PositionBias(float(USUAL + fitted[0]), error, "harvested")
     return examination, int(cells.positive[use].sum())
 
 
-def joint(pairs: LoggedPairs, cells: Cells, precision: float = 2.0) -> Examination:
+def joint(pairs: LoggedPairs, cells: PositionCounts, precision: float = 2.0) -> PositionBias:
     """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
 
     However many acts fall on one query, they count as fewer than `LOUDEST`.
     """
     acted = sums(cells.query, cells.positive, len(pairs.queries))[cells.query] > 0
     if not acted.any():
-        return Examination(USUAL, np.inf, "joint")
+        return PositionBias(USUAL, np.inf, "joint")
     kept = cells.where(acted)
     slope = -np.log(kept.place + 1.0)
     features = np.column_stack([pairs.features[kept.row], slope])
@@ -128,7 +115,7 @@ def joint(pairs: LoggedPairs, cells: Cells, precision: float = 2.0) -> Examinati
     acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
     offset = np.log(kept.shown) + USUAL * slope
     fitted, covariance = conditional(features, kept.query, offset, acts, penalty, signals)
-    return Examination(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+    return PositionBias(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
 
 
 def conditional(
@@ -153,23 +140,19 @@ def conditional(
     _, group = np.unique(group[order], return_inverse=True)
     begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
     total = sums(group, acts)
-    b = np.zeros(features.shape[1])
-    for _ in range(25):
-        expected = total[group] * _shares(features @ b + offset, group, begins)
-        residual = acts - expected
-        gradient = features.T @ residual - penalty * b
-        hessian = _information(features, group, expected, total) + np.diag(penalty) + 1e-9 * np.eye(len(b))
-        free = _free(b, gradient, positive)
-        step = np.zeros(len(b))
-        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        step *= min(1.0, 4.0 / max(1e-9, float(np.abs(step).max())))
-        b = b + step
-        b[list(positive)] = np.maximum(b[list(positive)], 0.0)
-        if np.abs(step).max() < 1e-5:
-            break
-    scores = np.stack([sums(group, residual * column) for column in features.T], axis=1)
-    inverse = np.linalg.inv(hessian)
-    return b, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)
+
+    def expected(b: Floats) -> Floats:
+        return np.asarray(total[group] * _shares(features @ b + offset, group, begins), dtype=np.float64)
+
+    def likelihood(b: Floats) -> tuple[Floats, Floats]:
+        curvature = _information(features, group, expected(b), total) + 1e-9 * np.eye(len(b))
+        return features.T @ (acts - expected(b)), curvature
+
+    start = np.zeros(features.shape[1])
+    fit = newton(likelihood, start, penalty, positive, longest=4.0, rounds=25, until=1e-5, held=True)
+    scores = column_sums(group, features * (acts - expected(fit.at))[:, None], len(total))
+    inverse = np.linalg.inv(fit.curvature)
+    return fit.coefficients, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)
 
 
 def _shares(linear: Floats, group: Indices, begins: Indices) -> Floats:
@@ -180,14 +163,6 @@ def _shares(linear: Floats, group: Indices, begins: Indices) -> Floats:
 
 def _information(features: Floats, group: Indices, expected: Floats, total: Floats) -> Floats:
     """The negative Hessian of the conditional likelihood, float64[P, P]."""
-    means = np.stack([sums(group, expected * column) for column in features.T], axis=1)
+    means = column_sums(group, features * expected[:, None], len(total))
     within = means / np.maximum(total, 1e-12)[:, None]
     return np.asarray(features.T @ (features * expected[:, None]) - means.T @ within, dtype=np.float64)
-
-
-def _free(b: Floats, gradient: Floats, positive: Sequence[int]) -> Bools:
-    """bool[P]: the coefficients that are not held at their bound of 0."""
-    free = np.ones(len(b), dtype=bool)
-    for i in positive:
-        free[i] = not (b[i] <= 1e-12 and gradient[i] <= 0)
-    return free

@@ -26,7 +26,7 @@ from steelyard_eval.recording.replay import replay
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""
-GONE = -2
+MISSING_ROW = -2
 """In place of a row: an entry that lists are shown without."""
 DISCOUNT: Floats = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
@@ -132,7 +132,7 @@ def first_rows(table: SignalTable, blocks: Iterable[Block], row_of: Indices) -> 
             try:
                 form = unlabelled(masked, config)
             except ConfigError:  # its weights cannot be searched, so it stands alone
-                yield rows_shown(table, config, row_of)[None]
+                yield top10_rows(table, config, row_of)[None]
                 continue
             yield rows_of_form(form, block.placed(form), row_of)
 
@@ -151,13 +151,13 @@ def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
     return np.asarray(rows[shown], dtype=np.int32)
 
 
-def rows_shown(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
-    """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`); those that are `GONE` are skipped."""
+def top10_rows(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
+    """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`); a `MISSING_ROW` is skipped."""
     ranking = replay(table, config).ranking
     shown = np.full((len(table.queries), PLACES), -1, dtype=np.int32)
     for query, (begin, end) in enumerate(pairwise(ranking.offsets.tolist())):
         rows = row_of[ranking.row[begin:end]]
-        rows = rows[rows != GONE][:PLACES]
+        rows = rows[rows != MISSING_ROW][:PLACES]
         shown[query, : len(rows)] = rows
     return shown
 

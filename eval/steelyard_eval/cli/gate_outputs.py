@@ -12,13 +12,12 @@ from pathlib import Path
 import click
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.files import canonical, regular_target, write_text, write_texts
+from steelyard.base.files import regular_target, write_text, write_texts
 from steelyard.base.inputs import read_text
-from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.decide.provenance import day
-from steelyard_eval.gate.github import undecided_command, workflow_commands
-from steelyard_eval.gate.junit import junit_xml, undecided_xml
-from steelyard_eval.gate.markdown import markdown_page, undecided_page
+from steelyard_eval.result import document
+from steelyard_eval.result.structs import Result
+from steelyard_eval.views import github, junit, pull_request
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""
@@ -28,7 +27,7 @@ STOPPED = "it was stopped before it had an answer; run it again"
 
 
 @dataclass(frozen=True)
-class Faces:
+class GateOutputs:
     """The files that are asked for; in GitHub Actions also annotations and the summary of the step."""
 
     markdown: str | None = None
@@ -49,22 +48,17 @@ class Faces:
             yield
         except SteelyardError as error:
             self._undecided(str(error))
-            self._tell([undecided_command(str(error))], undecided_page(str(error)))
+            self._tell([github.undecided(str(error))], pull_request.undecided(str(error)))
             raise
 
-    def write(self, record: GateDocument, *, strict: bool = False) -> None:
+    def write(self, result: Result, *, strict: bool = False) -> None:
         """Write what a gate found."""
-        _write(
-            {
-                self.markdown: markdown_page(record),
-                self.junit: junit_xml(record, strict, day(time.time)),
-                self.out: canonical(record),
-            }
-        )
-        self._tell(workflow_commands(record, strict), markdown_page(record))
+        page, xml = pull_request.render(result), junit.render(result, strict, day(time.time))
+        _write({self.markdown: page, self.junit: xml, self.out: document.render(result)})
+        self._tell(github.render(result, strict), page)
 
     def _undecided(self, error: str) -> None:
-        _write({self.markdown: undecided_page(error), self.junit: undecided_xml(error, day(time.time))})
+        _write({self.markdown: pull_request.undecided(error), self.junit: junit.undecided(error, day(time.time))})
 
     def _tell(self, lines: Iterable[str], page: str) -> None:
         if not self.github:

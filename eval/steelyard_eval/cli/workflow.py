@@ -94,7 +94,7 @@ def _fixed(text: str) -> Source | None:
 
 def workflow_text(dataset: Path, baseline: Path, source: Source, embedder: str = "auto", asked: str = "") -> str:
     """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
-    text = resources.files("steelyard_eval.gate").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
     words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
         "INSTALL": f"\n{' ' * 10}".join(source.commands(EXTRAS.get("api" if asked else embedder, ""))),
