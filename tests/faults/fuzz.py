@@ -79,10 +79,11 @@ from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
+from steelyard_eval.views.report import write
+from steelyard_eval.views.report.load import load as load_result
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""
@@ -286,7 +287,7 @@ def results(data: bytes) -> str:
     path = world().folder / "results.json"
     path.write_bytes(data)
     out = world().folder / "report"
-    for file in write_report(load_results(path), out):
+    for file in write(load_result(path), out):
         text = file.read_text(encoding="utf-8")
         if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text):
             raise Fault(f"{file.name} holds a control character")

@@ -26,6 +26,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.cli.layered_log import of_log
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.datasets.states import hashed
@@ -43,8 +44,7 @@ from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
-from steelyard_eval.show.report.load import load_results
-from steelyard_eval.show.report.log import of_log
+from steelyard_eval.views.report.load import load as load_result
 
 _spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
 ways = importlib.util.module_from_spec(_spec)
@@ -436,8 +436,8 @@ OTHERS = {
         lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
         read_judgments,
     ),
-    "results": (lambda n: f'{{"schema_version": 1, {keys(n)}}}', load_results),
-    "results, a key twice": (STRICT["every key twice"], load_results),
+    "results": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
+    "results, a key twice": (STRICT["every key twice"], load_result),
     "a log in a report": (LOGS["policies"], of_log),
 }
 

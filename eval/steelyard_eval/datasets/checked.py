@@ -6,10 +6,10 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.views.drawing import plots
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import in_words, stated, unstated
+from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd

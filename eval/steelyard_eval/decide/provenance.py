@@ -11,12 +11,6 @@ from steelyard import __version__
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.parts import (
-    Ends,
-    Estimate,
-    MeanRecord,
-    PromiseRecord,
-)
 from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.decide.promise import Gain
@@ -94,29 +88,17 @@ def day(now: Callable[[], float]) -> str:
     return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()
 
 
-def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
-    """The promise of a decision, for the document and the file; with its odds, where anything is known of them."""
-    promise = PromiseRecord(metric=metric, value=gain.mean, queries=queries)
+def promised(gain: Gain, metric: str, queries: int) -> dict[str, object]:
+    """The promise of a decision, for the file; with its odds, where anything is known of them."""
+    promise: dict[str, object] = {"metric": metric, "value": gain.mean, "queries": queries}
     low, high = gain.stated(-1.0)
     if low is not None and high is not None:
         promise = {**promise, "low": low, "high": high}
     return promise if gain.worse is None else {**promise, "harm": gain.worse}
 
 
-def estimate(interval: Interval, queries: int, least: float = 0.0) -> Estimate:
+def estimate(interval: Interval, queries: int, least: float = 0.0) -> dict[str, object]:
     """A mean with its interval, as weights files write it, which leave out ends that are not known."""
     low, high = interval.stated(least)
-    value: Estimate = {"value": interval.mean, "queries": queries}
+    value: dict[str, object] = {"value": interval.mean, "queries": queries}
     return value if low is None or high is None else {**value, "low": low, "high": high}
-
-
-def ends_of(interval: Interval, least: float = -1.0) -> Ends:
-    """The ends of an interval as documents write them; see `Interval.stated`."""
-    low, high = interval.stated(least)
-    return {"low": low, "high": high}
-
-
-def mean_of(interval: Interval, least: float = 0.0) -> MeanRecord:
-    """A mean with its interval, as documents write it."""
-    low, high = interval.stated(least)
-    return {"mean": interval.mean, "low": low, "high": high}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system, written_name
-from steelyard_eval.common.documents.parts import SettingsPart
 from steelyard_eval.common.markup import in_range, number, tells
 from steelyard_eval.decide.promise import Gain
 
@@ -23,7 +22,7 @@ def named(config: SearchConfig) -> str:
     return f"{lead}{config.effective}{moved}{depths}"
 
 
-def settings(config: SearchConfig) -> SettingsPart:
+def settings(config: SearchConfig) -> dict[str, str]:
     """What a search has that its system has not, apart from the strategy; empty without anything.
 
     >>> settings(find_system("spec_kit[graph.hops=1]").config())

@@ -10,10 +10,10 @@ from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.views.drawing import plots
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
+from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -45,7 +45,12 @@ class Runs(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """Every run with what it found."""
-        return {"runs": [{"run": run.id, "at": run.at, "kind": run.kind, **msgspec.to_builtins(run.facts)} for run in self.runs]}
+        return {
+            "runs": [
+                {"run": run.id, "at": run.at, "kind": run.kind, **msgspec.to_builtins(run.facts)}
+                for run in self.runs
+            ]
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each run."""

@@ -8,7 +8,7 @@ result, and whatever keeps it from being written is no error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -151,7 +151,7 @@ def decided_on(dataset: Dataset) -> KeptRun | None:
     with suppress(DataError):
         now = {name: state[0] for name, state in _hashed(parts_of(dataset)).items()}
         for run in reversed(kept(dataset)):
-            if run.kind == "recommend" and all(run.facts.states.get(name) == digest for name, digest in now.items()):
+            if run.kind == "recommend" and run.facts.states.items() >= now.items():
                 return run
     return None
 

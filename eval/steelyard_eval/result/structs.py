@@ -280,6 +280,11 @@ class Result(Struct, frozen=True, omit_defaults=False):
         label = self.decision.chosen if self.decision else self.answer.facts.get("choice")
         return next((row for row in self.rows if row.label == label), None)
 
+    @property
+    def verdict(self) -> str:
+        """What was decided, or what a gate says; empty of a comparison."""
+        return self.decision.verdict if self.decision else self.answer.key if self.kind == "gate" else ""
+
     def table(self, key: str) -> list[dict[str, Cell]]:
         """The rows of a further table, by the keys of its columns; none where there is no such table."""
         found = next((table for table in self.tables if table.key == key), None)

@@ -16,7 +16,6 @@ from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.common.results import Reported
 from steelyard_eval.compare import METRICS, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
 from steelyard_eval.compare.list_recording import save_lists
@@ -36,12 +35,12 @@ from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
 from steelyard_eval.notebook.label.judgments import folder_of
 from steelyard_eval.notebook.label.open import open_judging
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.recording.history import Runs
 from steelyard_eval.views.answered import Answered
 from steelyard_eval.views.gated import Gating
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
 
-R = TypeVar("R", bound=Reported[Any] | Answered)
+R = TypeVar("R", bound=Answered)
 _log = logging.getLogger(__name__)
 
 
@@ -151,7 +150,6 @@ class Workbench:
             For a run or a recording that is damaged or belongs to another data set.
         """
         return self._kept(
-            "compare",
             compare(
                 self.dataset,
                 [cast("Given", contenders), *more] if more else contenders,
@@ -229,7 +227,6 @@ class Workbench:
         """
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
-            "recommend" if only is None else "tune",
             recommend(
                 self.dataset,
                 current,
@@ -491,7 +488,7 @@ class Workbench:
         if because and gate.baseline is None:
             update(gate, contenders, because=because)
             gate = own()
-        return self._kept("gate", check_gate(gate, contenders))
+        return self._kept(check_gate(gate, contenders))
 
     def update_baseline(
         self,
@@ -531,9 +528,9 @@ class Workbench:
         """
         return Runs(self.dataset)
 
-    def _kept(self, kind: str, found: R) -> R:
+    def _kept(self, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        keep(self.dataset, kind, found.result if isinstance(found, Answered) else found.to_json())
+        keep(self.dataset, found.result)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate

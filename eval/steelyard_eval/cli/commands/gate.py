@@ -105,7 +105,7 @@ def gate(
             _update(gate_, named, because, accept_worse, as_json)
             return
         gating = check(gate_, named)
-        keep(data, "gate", gating.result)
+        keep(data, gating.result)
     for notice in gating.notices:
         note(notice)
     faces.write(gating.result, strict=strict)

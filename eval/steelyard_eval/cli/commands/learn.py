@@ -94,7 +94,7 @@ def learn(
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     result = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
     result, floors = floored(result, data, floor, embedder)
-    keep(data, "learn", result.result)
+    keep(data, result.result)
     for sentence in floors:
         note(sentence)
     result, files = result.saved(out, data)

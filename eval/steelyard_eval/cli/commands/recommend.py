@@ -28,10 +28,10 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.sentences import say
-from steelyard_eval.recording.history import Runs
 from steelyard_eval.views import terminal
 
 _CHOICE = (
@@ -134,7 +134,7 @@ def _choose(
     answer = run_recommend(data, current, model_labels=labels, **options)
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
-    keep(data, answer.result.job, answer.result)
+    keep(data, answer.result)
     for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
         note(text)
     files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]

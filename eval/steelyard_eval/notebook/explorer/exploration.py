@@ -17,7 +17,6 @@ from steelyard_eval.choose.weights_files import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.notebook.explorer.adopt import adopted
@@ -219,7 +218,8 @@ class Exploration:
             "weights": self.weights,
             "chosen": self._at,
             "mean": mean.mean,
-            **ends_of(mean, 0.0),
+            "low": mean.stated(0.0)[0],
+            "high": mean.stated(0.0)[1],
             "against": self.against.label,
             "base": float(base.mean()),
             "gain": [gain.mean, *gain.stated(-1.0)],

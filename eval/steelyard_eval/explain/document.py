@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from steelyard_eval.common.documents.parts import Depths
-from steelyard_eval.common.documents.results import DatasetRecord
+from steelyard_eval.recording.rankings import DatasetRecord
 
 
 class ExplainedQuery(TypedDict):
@@ -107,7 +106,7 @@ class AboutView(TypedDict):
     profile: str | None
     strategy: str
     limit: int | None
-    depths: Depths
+    depths: dict[str, int | None]
     asked: list[str]
     unasked: list[str]
     intent: str
