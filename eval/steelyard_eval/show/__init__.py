@@ -4,9 +4,7 @@ from steelyard_eval.common.renderers import register
 
 register(
     compared="steelyard_eval.show.figures:compared",
-    learned="steelyard_eval.show.figures:learned",
     recommended="steelyard_eval.show.figures:recommended",
-    gated="steelyard_eval.show.figures:gated",
     contributions="steelyard_eval.views.drawing.plots:contributions",
     counts="steelyard_eval.views.drawing.plots:counts",
     latex="steelyard_eval.show.latex:latex",

@@ -8,15 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.common.documents.gate import GateDocument
-from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
 from steelyard_eval.common.markup import number
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
-from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
-from steelyard_eval.show.report.learning_section import act_figure, follow_figure
 from steelyard_eval.show.report.sides import sides
 from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
@@ -62,25 +58,6 @@ def _answer(record: ResultsDocument) -> Figure:
             *(replace(row, look="hollow") for row in rows),
         ]
     return spans(rows, f"gain in {record['primary']}", 0.0, f"today: {record['baseline']}", MARGIN)
-
-
-def learned(record: LearnDocument, what: str) -> Figure:
-    """A figure of what was learned from feedback."""
-    seen, count = record["examination"], len(record["acts"]["relevant"])
-    examined = [place ** -seen["exponent"] for place in range(1, count + 1)]
-    axis = ("place", "examined, relative to the first")
-    figures: Figures = {
-        "acts": partial(act_figure, record),
-        "examination": partial(plots.places, {str(seen["source"]): examined}, *axis),
-    }
-    if record["follows"]:
-        figures["follows"] = partial(follow_figure, record)
-    return _drawn(figures, what)
-
-
-def gated(record: GateDocument) -> Figure:
-    """The figure of a gate: how every contender changed."""
-    return change_figure(record)
 
 
 def _drawn(figures: Figures, what: str) -> Figure:

@@ -8,31 +8,23 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from steelyard.base.errors import DataError, Fault, nearest, shown, visible
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
-from steelyard_eval.common.documents.gate import GateDocument
-from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import schema_of
 from steelyard_eval.show.report.log import SUFFIXES, of_log
 
-_REMEDY = "Write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
-_KINDS: dict[str, tuple[Any, ...]] = {
-    "results": (ResultsDocument,),
-    "gate": (GateDocument, "sentence"),
-    "learn": (LearnDocument, "sentence", "verdict"),
-}
-"""The type of each kind of document, and keys that a report needs beside what the type requires."""
+_REMEDY = "Write the file again with --json of `steelyard compare`, `recommend` or `tune`"
 _LARGEST = 1e300  # beyond it differences overflow
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _FAULTS_SHOWN = 10
 
 
 def load_results(path: str | Path) -> dict[str, object]:
-    """Read the JSON of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`, a report.json, or a log.
+    """Read the JSON of `steelyard compare`, `recommend`, or `tune`, a report.json, or a log.
 
     Of a feedback log (*.jsonl) the report has how far its layered searches went. Raises DataError when the file
     cannot be read, is not JSON, or is the document of no such job; the message lists every place with its value
@@ -82,16 +74,8 @@ def checked(results: object, source: str = "results") -> dict[str, object]:
     return loaded
 
 
-def kind_of(record: object) -> str:
-    """Which job wrote a document: gate, learn, or results for those of a comparison."""
-    kind = record.get("kind") if isinstance(record, Mapping) else None
-    return kind if kind in ("gate", "learn") else "results"
-
-
 def job_of(record: Mapping[str, object]) -> str:
     """The command that wrote a document, as kept runs name it."""
-    if (kind := kind_of(record)) != "results":
-        return kind
     return "tune" if record.get("only") else "recommend" if "verdict" in record else "compare"
 
 
@@ -102,8 +86,6 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
         if faults:
             yield from faults
             return
-    if kind_of(record) != "results":
-        return
     sound = cast(ResultsDocument, record)
     yield from _label_faults(sound, source)
     for i, contender in enumerate((sound.get("rankings") or {}).get("lists", ())):
@@ -116,8 +98,7 @@ def _faults(record: object, source: str) -> Iterator[Fault]:
 
 
 def _shape_faults(record: object, source: str) -> Iterator[Fault]:
-    document, *needed = _KINDS[kind_of(record)]
-    for violation in schema_of(document, *needed).violations(record):
+    for violation in schema_of(ResultsDocument).violations(record):
         yield Fault(source, 0, shown(violation.place), violation.value, violation.rule, _REMEDY)
 
 

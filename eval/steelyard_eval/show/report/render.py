@@ -24,17 +24,13 @@ from steelyard_eval.show.latex import latex
 from steelyard_eval.show.report.blocks import Figure, Page, Section, TableBlock, TableRow
 from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
 from steelyard_eval.show.report.data import MOST, Packed, pack
-from steelyard_eval.show.report.gate_section import gate_page
-from steelyard_eval.show.report.learning_section import learn_page
-from steelyard_eval.show.report.load import checked, job_of, kind_of
+from steelyard_eval.show.report.load import checked, job_of
 from steelyard_eval.show.report.page import page
 from steelyard_eval.show.runs_kept import trends
 from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.drawing.plots import trend
 
 _TEMPLATES = "templates"
-PAGES: Mapping[str, Callable[[Any, str], Page]] = {"results": page, "gate": gate_page, "learn": learn_page}
-"""What makes the page of each kind of document."""
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
 
 
@@ -53,10 +49,9 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
     """
     plain = checked(results)
     json_text = canonical({key: value for key, value in plain.items() if key != "timing"}, one_line=True)
-    kind = kind_of(plain)
-    compared = cast(ResultsDocument, plain) if kind == "results" else None
+    compared = cast(ResultsDocument, plain)
     alike = [run for run in runs if run.kind == job_of(plain)]
-    content = _with_trend(PAGES[kind](plain, hashlib.sha256(json_text.encode()).hexdigest()), alike)
+    content = _with_trend(page(compared, hashlib.sha256(json_text.encode()).hexdigest()), alike)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": rendered(content, compared),
@@ -64,10 +59,9 @@ def write_report(results: Mapping[str, object], out: str | Path, runs: Sequence[
         "summary.md": _summary(content),
         "report.json": json_text,
     }
-    if compared is not None:
-        texts |= {"leaderboard.csv": leaderboard_csv(compared), "queries.csv": queries_csv(compared)}
-        texts |= {"leaderboard.tex": latex(compared)} if compared["results"] else {}
-        texts["timing.json"] = canonical(compared.get("timing", []))
+    texts |= {"leaderboard.csv": leaderboard_csv(compared), "queries.csv": queries_csv(compared)}
+    texts |= {"leaderboard.tex": latex(compared)} if compared["results"] else {}
+    texts["timing.json"] = canonical(compared.get("timing", []))
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
