@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction_cost import RestrictionCost
+from steelyard_eval.choose.rule import Decision
 from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
@@ -28,33 +29,37 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     formula = "" if written is None else named(written)
     if choice.public:
         return advised(choice.advice, dataset, formula, model, choice.restriction_cost)
-    decision, said = choice.decision, _decided(choice)
+    decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
+    said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
     last = _settling(dataset, decision.verdict, decision.blocker, decision.more)
     if empty and decision.verdict == "keep":
-        said, last = Said("keep_nothing_found", {"current": choice.current.label}), [Step("check_language")]
+        said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
     steps = to_do(decision.verdict, last, dataset, model)
     return restricted(Answer(said.key, said.facts, [], steps, formula), choice.restriction_cost, decision.verdict)
 
 
-def _decided(choice: Choice) -> Said:
-    """The sentence to act on; the gain is left open where too few different queries have labels."""
-    decision, gain = choice.decision, choice.decision.gain
-    facts: dict[str, Fact] = {"current": choice.current.label, "metric": str(choice.metric)}
+def is_stated(decision: Decision, asked: int, fewest: int) -> bool:
+    """Whether the gain is printed: of what ships, from so many different labelled queries on."""
+    return decision.verdict == "ship" and asked >= fewest
+
+
+def said_of(decision: Decision, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
+    """What is said of a decision; the gain is left open where `asked` different queries are less than `fewest`."""
+    gain, facts = decision.gain, {"current": current, "metric": metric}
     worse = 0.5 if gain.worse is None else gain.worse
-    if choice.stated:
+    if is_stated(decision, asked, fewest):
         vague = gain.worse is not None and not tells(gain.low, gain.high)
         shown: dict[str, Fact] = {"gain": gain.shown(-1.0), "vague": vague, "worse": None if vague else gain.worse}
         return Said("ship", {**facts, **shown})
     if decision.verdict == "ship":
-        fewest = choice.prior.min_queries_to_report
-        return Said("ship_unstated", {**facts, "worse": worse, "fewest": fewest, "asked": choice.labelled})
+        return Said("ship_unstated", {**facts, "worse": worse, "fewest": fewest, "asked": asked})
     if decision.verdict == "keep":
         return Said("keep", {**facts, "bound": decision.bound})
     if decision.blocker:
         said = Said(f"try_{decision.blocker.key}", decision.blocker.facts)
         return said if len(say(said)) <= MAX_SENTENCE_CHARS else Said("try_blocked")
-    likely = "try_likely" if (gain.worse or 0) <= MIN_P_LOSS_PERHAPS else "try_perhaps"
-    return Said("try_aside" if (gain.worse or 0) > 0.5 else likely, {**facts, "worse": worse})
+    likely = "try_likely" if worse <= MIN_P_LOSS_PERHAPS else "try_perhaps"
+    return Said("try_aside" if worse > 0.5 else likely, {**facts, "worse": worse})
 
 
 def _settling(dataset: Dataset, verdict: str, blocker: Blocker | None, more: int | None) -> Sequence[Step]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from steelyard_eval.choose.recommendation_document import document
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -17,9 +16,11 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import LiveSource, RecordedSource
 from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.chosen_answer import weights_of
+from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, recommend
+from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.answer import below_in_markdown, in_html, in_terminal
 from steelyard_eval.compare.latency import Latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -57,36 +58,34 @@ def test_what_is_recommended_for_a_target_exports_to_it(case, target):
 
 
 def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
-    record, _, attempt = document(case.restricted(Restriction("cortex_mem")), timed=False, now=lambda: 0.0)
-    found = record["restriction"]
-    cost = found["without"]["gain"]["value"] - found["with"]["gain"]["value"]
+    own = case.restricted(Restriction("cortex_mem"))
+    result, _ = result_of(own, leaderboard(own))
+    said = result.answer.because[0] if result.answer.because[0].key == "restricted" else result.answer.because[1]
+    cost = said.facts["without"] - said.facts["within"]
 
-    assert found["candidates"] < found["of"] == len(case.candidates.grid)
-    assert found["cost"]["value"] == pytest.approx(cost, abs=1e-12)
-    assert found["cost"]["low"] < cost < found["cost"]["high"]
+    assert said.facts["kept"] < said.facts["of"] == len(case.candidates.grid)
+    assert said.facts["cost"] == pytest.approx(cost, abs=1e-12)
+    assert said.facts["low"] < cost < said.facts["high"]
     assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
-    assert f"The restriction costs {cost:.3f} nDCG@10" in found["sentence"]
-    assert "; what you use today is none of them: its layers" in found["sentence"]
+    assert "layers" in said.facts["not_allowed"]
+    attempt = weights_of(own, lambda: 0.0)[1]
     assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
-    for face in (in_terminal, below_in_markdown, in_html):
-        said = " ".join(str(face(record)).split())
-        assert "was a candidate" in said
-        assert "steelyard export search-weights.try.json --to cortex_mem" in said.replace("\\", "")
+    command = ["steelyard", "export", "search-weights.try.json", "--to", "cortex_mem"]
+    assert command in [step.command for step in result.answer.steps]
 
 
 def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(case):
     toll = case.restricted(Restriction("elasticsearch")).restriction_cost
     some, other = toll.without, toll.within
     worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
-    free = replace(toll, without=worse, within=better).sentence()
-    assert free.endswith(" The restriction shows no cost: the choice without it is expected to do no better.")
-    assert "no cost" not in replace(toll, without=better, within=worse).sentence()
+    assert replace(toll, without=worse, within=better).said().key == "restricted_no_cost"
+    assert replace(toll, without=better, within=worse).said().key == "restricted"
 
 
 def test_without_a_restriction_nothing_is_said_of_one(case):
-    record, _, _ = document(case.restricted(Restriction()), timed=False, now=lambda: 0.0)
-    assert "restriction" not in record
-    assert "beside" not in record
+    result, _ = result_of(case, leaderboard(case))
+    assert case.restricted(Restriction()) is case
+    assert not [said for said in result.answer.because if said.key.startswith("restricted")]
 
 
 def test_no_calls_leave_only_what_reads_no_vectors(case):
@@ -98,9 +97,7 @@ def test_no_calls_leave_only_what_reads_no_vectors(case):
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
     assert len(most.candidates.grid) == len(case.candidates.grid)
-    assert most.restriction_cost.sentence().endswith(
-        "The restriction costs nothing: the same would be chosen without it."
-    )
+    assert most.restriction_cost.said().key == "restricted_free"
 
 
 def test_slow_searches_are_no_candidates(case, space, monkeypatch):
@@ -112,11 +109,11 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     monkeypatch.setattr(restriction, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
     assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
-    assert own.restriction_cost.sentence().startswith("Only what takes at most 5 ms was a candidate")
-    with pytest.raises(ConfigError, match=r"nothing that was tried is what takes at most 1 ms; allow more"):
+    assert own.restriction_cost.said().facts["ms"] == "5"
+    with pytest.raises(ConfigError, match="allow more"):
         case.restricted(Restriction(latency=1))
     over = replace(case, source=RecordedSource(space.dataset, case.candidates.recordings[0].table, starter()))
-    with pytest.raises(ConfigError, match=r"over a recording nothing can be timed; leave --latency out"):
+    with pytest.raises(ConfigError, match="leave --latency out"):
         over.restricted(Restriction(latency=5))
 
 
@@ -138,13 +135,13 @@ def test_without_labels_only_what_public_collections_favour_can_be_asked_for():
     whole = Workspace.open(load(starter()))  # with MiniLM's vectors, for which they favour a sum
     bare = replace(whole.dataset, qrels={}, queries=())
     own = replace(whole, dataset=bare)
-    with pytest.raises(ConfigError, match=r"without labels weighted_sum.* is all that is known"):
+    with pytest.raises(ConfigError, match=r"weighted_sum.* is all that is known"):
         recommend(bare, "bm25", workspace=own, target="echovault")
-    with pytest.raises(ConfigError, match="what a search costs is measured on labelled queries"):
+    with pytest.raises(ConfigError, match="leave the restriction out"):
         recommend(bare, "bm25", workspace=own, embedding_calls=0)
     found = recommend(bare, "bm25", workspace=own, target="elasticsearch")
     assert found.attempt is not None
-    commands = [step["command"].split()[1] for step in found.record["steps"]]
+    commands = [step.command[1] for step in found.result.answer.steps]
     assert commands == ["export", "judge"]  # it is searched there, not here
 
 
@@ -153,35 +150,31 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
     ended = CliRunner().invoke(main, ["recommend", str(starter()), *arguments])
     record = json.loads(ended.stdout)
-    (step,) = [one for one in record["steps"] if one["what"] == "write it for elasticsearch"]
-    file = step["command"].split()[2]
+    (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
+    file = step["command"][2]
 
     assert SearchConfig.load(file).effective.signals() <= {"fts", "bm25", "vector"}
-    done = CliRunner().invoke(main, step["command"].split()[1:])
+    done = CliRunner().invoke(main, step["command"][1:])
     assert done.exit_code == 0, done.output
-    assert "--for elasticsearch" in record["command"]
+    assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
 
 
 def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call_the_file_it(space):
     """Cortex-Mem takes a limit and a threshold, so that nothing but itself may be chosen."""
-    record = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").to_json()
-    assert (record["verdict"], record["steps"][0]["what"]) == (
-        "keep",
-        "if it has to be cortex_mem, write the best that it expresses",
-    )
-    assert record["steps"][0]["command"].split()[2].endswith(".try.json")
+    result = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").result
+    first = result.answer.steps[0]
+    assert (result.decision.verdict, first.key) == ("keep", "export_best")
+    assert first.command[2].endswith(".try.json")
 
 
 def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
     """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
     one = {"only": "rrf(fts, vector)", "workspace": space, "timed": False}
-    free = recommend(space.dataset, **one).to_json()
     found = recommend(space.dataset, target="qdrant", **one)
-    record = found.to_json()
+    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
 
-    assert "restriction" not in free
-    assert record["restriction"]["candidates"] <= record["restriction"]["of"]
-    assert "--for qdrant" in record["command"]
+    assert said.facts["kept"] <= said.facts["of"]
+    assert "--for qdrant" in " ".join(found.result.provenance.command)
     export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express
 
 
@@ -192,7 +185,6 @@ def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
         return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
 
     monkeypatch.setattr(restriction, "latencies", timed)
-    found = recommend(
-        space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space, timed=False
-    ).to_json()
-    assert found["restriction"]["current"] == "it takes 8.0 ms"
+    found = recommend(space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space)
+    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
+    assert "8.0 ms" in said.facts["not_allowed"]

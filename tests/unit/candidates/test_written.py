@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.written import said_of_idle, simplify_config
+from steelyard_eval.candidates.written import idle_notice, simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -26,11 +26,12 @@ def space():
 def test_soleri_keeps_no_weight_on_what_no_note_has(space):
     """All notes are equal in both, so that their terms add one constant to every note of a query."""
     found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
-    chosen = set(parse_strategy(found.record["chosen"]["strategy"]).signals())
+    chosen = set(parse_strategy(found.result.choice.strategy).signals())
 
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
-    assert any(notice.endswith(": domain, severity") for notice in found.record["notices"])
+    (idle,) = [said for said in found.result.notices if said.key == "idle"]
+    assert idle.facts["signals"] == ["domain", "severity"]
 
 
 def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
@@ -42,7 +43,7 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
     assert "severity" in left.strategy.signals()
     assert "domain" not in left.strategy.signals()
-    assert said_of_idle(["domain", "severity"], left)[0].endswith(": domain")
+    assert idle_notice(["domain", "severity"], left)[0].facts["signals"] == ["domain"]
 
 
 def test_a_search_by_what_was_chosen_returns_the_limit(space):
@@ -57,5 +58,5 @@ def test_a_search_by_what_was_chosen_returns_the_limit(space):
 
 
 def test_facts_that_a_name_does_not_say_stand_beside_it():
-    assert said_of_idle(["popularity"], None)[0].endswith("popularity (counts of accesses)")
-    assert said_of_idle([], None) == []
+    assert idle_notice(["popularity"], None)[0].facts["signals"] == ["popularity (counts of accesses)"]
+    assert idle_notice([], None) == []

@@ -17,11 +17,12 @@ from steelyard_eval.choose.few_labels import (
 )
 from steelyard_eval.choose.gain_prior import OVER_FUSION
 from steelyard_eval.choose.posterior import PriorGains
-from steelyard_eval.choose.public import DEFAULT, PublicGains, as_good, public_table
+from steelyard_eval.choose.public import DEFAULT, PublicGains, near_default, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.common.answer import LONGEST
+from steelyard_eval.result.sentences import say
 
 
 def config_of(text, system="plain"):
@@ -67,7 +68,7 @@ def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
 
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
-    assert "the nearest to your x that was run there" in found.in_words("your x")
+    assert found.facts["near"]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,8 @@ def test_nothing_is_known_of_what_was_not_run(text):
         ("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)", False),
     ],
 )
-def test_what_is_as_good_a_guess_as_the_default(text, good):
-    assert as_good(config_of(text)) is good
+def test_what_is_near_default_a_guess_as_the_default(text, good):
+    assert near_default(config_of(text)) is good
 
 
 def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_these_notes():
@@ -100,27 +101,31 @@ def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_th
 
     assert found.verdict == "try"
     assert str(found.attempt.strategy) == DEFAULT
-    assert found.sentence.startswith(
-        "Try: nothing was measured on your notes; on ten public collections it beat your bm25 on 9, by +"
+    facts = found.said.facts
+    assert (found.said.key, facts["unmeasured"], facts["collections"], facts["better"]) == (
+        "public_try",
+        True,
+        10,
+        9,
     )
-    assert len(found.sentence) <= LONGEST
+    assert facts["gained"] > 0
+    assert len(say(found.said)) <= LONGEST
 
 
 @pytest.mark.parametrize(
     ("label", "config", "model", "why"),
     [
-        ("half", config_of(DEFAULT), "minilm", "Without labels no method tells"),
-        ("mine.run", None, "minilm", "was not run on the public collections"),
-        ("odd", config_of("rrf(bm25, vector, k=33)"), "minilm", "was not run on the public collections"),
-        ("bm25", config_of("", "bm25"), "", "There are no vectors"),
+        ("half", config_of(DEFAULT), "minilm", "public_as_good"),
+        ("mine.run", None, "minilm", "public_not_run"),
+        ("odd", config_of("rrf(bm25, vector, k=33)"), "minilm", "public_not_run"),
+        ("bm25", config_of("", "bm25"), "", "public_no_vectors"),
     ],
 )
 def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, why):
     found = advise(label, config, 10, model)
 
     assert (found.verdict, found.attempt) == ("keep", None)
-    assert why in found.sentence
-    assert " beat " not in found.sentence
+    assert found.said.key == why
 
 
 @pytest.mark.parametrize(
@@ -143,8 +148,7 @@ def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(system, sever
     found = advise(system, config, 10, "minilm", facts=known)
     assert found.verdict == ("keep" if known else "try")
     if known:
-        ranks = f"Keep your soleri: nothing was measured on your notes, and it ranks by {', '.join(known)},"
-        assert found.sentence == f"{ranks} which public collections lack."
+        assert (found.said.key, found.said.facts["facts"]) == ("public_lacks", known)
         assert found.shown is None  # so that few labels do not start from what was measured without these facts
 
 
@@ -155,8 +159,8 @@ def test_a_signal_counts_under_one_weight_though_another_is_0():
 
 
 def test_another_embedder_than_was_measured_is_named():
-    assert "with MiniLM's vectors" in advise("bm25", config_of("", "bm25"), 10, "e5").sentence
-    assert "with WordLlama's vectors" in advise("vector", config_of("", "vector"), 10, "wordllama").sentence
+    assert advise("bm25", config_of("", "bm25"), 10, "e5").said.facts["vectors"] == "MiniLM"
+    assert advise("vector", config_of("", "vector"), 10, "wordllama").said.facts["vectors"] == "WordLlama"
 
 
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
@@ -169,7 +173,7 @@ def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
 def test_what_was_shown_counts_collections_and_names_the_worst():
     assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
     assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
-    assert PublicGains(np.array([0.1, 0.1, -0.1])).to_json()["worst"] == pytest.approx(-0.1)
+    assert PublicGains(np.array([0.1, 0.1, -0.1])).facts["worst"] == pytest.approx(-0.1)
 
 
 # The rules of few labels

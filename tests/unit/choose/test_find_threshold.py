@@ -12,7 +12,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.choose.find_threshold import find_floor, promises_of
-from steelyard_eval.choose.threshold_claims import sentence
+from steelyard_eval.choose.threshold_claims import said_of_floor
 from steelyard_eval.choose.thresholds import Lists
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
@@ -44,10 +44,15 @@ def written(place, unanswerable):
 def test_a_promise_that_holds_as_it_is_needs_no_floor():
     claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
     none = Lists(*[np.empty(0)] * len(fields(Lists)))
-    assert sentence(-math.inf, [claim], none) == (
-        "No floor is needed: 2% of the questions without an answer are answered as it is, and at most 10%, "
-        "90% sure, from 60."
-    )
+    said = said_of_floor(-math.inf, [claim], none)
+    assert said.key == "floor_not_needed"
+    assert said.facts == {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
+
+
+def shown_of(result, key="silence"):
+    """The rows of a table of a comparison, by column."""
+    tables = [table for table in result.tables if table.key == key]
+    return [dict(zip(table.columns, row, strict=True)) for table in tables for row in table.rows]
 
 
 def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(folder, tmp_path):
@@ -59,30 +64,23 @@ def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(f
     again = SearchConfig.load(out)
     assert again == found.config
     assert str(again.finish[-1]).startswith("floor(")
-    record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).result
-    floored, plain = table(record, "silence")
+    result = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).result
+    floored, plain = shown_of(result)
     assert (floored["none"], plain["none"]) == (24, 24)
     assert plain["false_answers"] == 0
     assert floored["lost"] <= 0.1
-    curve = table(record, "floors")
-    assert [point["floor_lost"] for point in curve] == sorted(point["floor_lost"] for point in curve)
-    assert curve[0]["answered_share"] == 1.0  # the lowest floor is the least score of any list
-    assert "other_scale" not in {notice.key for notice in record.notices}
+    points = shown_of(result, "floors")
+    assert [point["floor_lost"] for point in points] == sorted(point["floor_lost"] for point in points)
+    assert points[0]["answered_share"] == 1.0  # the lowest floor is the least score of any list
+    assert not [said for said in result.notices if said.key == "other_scale"]
     weights = json.loads(out.read_text())
     weights["provenance"]["floor"]["dataset_sha256"] = "0" * 64
     out.write_text(json.dumps(weights))
     moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
-    (told,) = [notice.facts for notice in moved.result.notices if notice.key == "other_scale"]
-    assert (told["changed"], told["both"]) == (True, False)
+    assert [said.facts["changed"] for said in moved.result.notices if said.key == "other_scale"] == [True]
     moved.plot(what="floors")
-    assert 'id="silence"' in moved.report(tmp_path / "report")[0].read_text()
-    assert record.provenance.data.judged == 50
-
-
-def table(result, key):
-    """The rows of a table by the names of its columns."""
-    found = next(table for table in result.tables if table.key == key)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
+    assert result.provenance.data.judged == 50
 
 
 def test_queries_without_an_answer_have_no_ndcg(folder):
@@ -97,10 +95,9 @@ def test_every_query_is_asked_once(folder):
         asked.append(query.id)
         return ["wordaa"]
 
-    record = compare(folder, [search, "bm25"], embedder="none", timed=False).result
+    result = compare(folder, [search, "bm25"], embedder="none", timed=False).result
     assert sorted(asked) == sorted([*(f"q{at}" for at in range(50)), *(f"n{at}" for at in range(24))])
-    shown = [(row["none"], row["false_answers"]) for row in table(record, "silence")]
-    assert shown == [(24, 24), (24, 0)]
+    assert [(row["none"], row["false_answers"]) for row in shown_of(result)] == [(24, 24), (24, 0)]
 
 
 def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
@@ -132,9 +129,8 @@ def test_lists_that_are_all_empty_are_compared(folder):
         find_system("bm25").config(10, "", {}),
         finish=parse_stages(["at_least(99)", f"floor(0.5, on={BM25})", "cut(10)"]),
     )
-    record = compare(folder, [never], embedder="lsa", timed=False).result
-    assert table(record, "silence")[0]["lost"] == 0.0
-    assert "floors" not in {table.key for table in record.tables}
+    result = compare(folder, [never], embedder="lsa", timed=False).result
+    assert (shown_of(result)[0]["lost"], shown_of(result, "floors")) == (0.0, [])
 
 
 @pytest.mark.parametrize("text", ["lost=0", "wrong=10%", "lost=lots", "lost=200%"])

@@ -48,7 +48,7 @@ def bench(few):
 
 @pytest.fixture(scope="module")
 def alone(bench):
-    return bench.recommend("bm25", timed=False).to_json()
+    return bench.recommend("bm25", timed=False).result
 
 
 def written(path, dataset, grade):
@@ -68,30 +68,26 @@ def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, a
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
     own = model_labels(file, few)
     assert own.agreement["counts"]
-    both = bench.recommend("bm25", timed=False, model_labels=file).to_json()
+    both = bench.recommend("bm25", timed=False, model_labels=file).result
     queries = judged(whole, whole.queries)
     groups = {query.group or query.id for query in queries if query.id not in few.qrels}
     groups -= {query.group for query in queries if query.id in few.qrels}
 
-    assert both["model_labels"]["labelled"] == LABELLED
-    assert both["model_labels"]["others"] == len(groups)
-    assert both["model_labels"]["share"] > 0.2
-    told = next(text for text in both["notices"] if text.startswith("labels of a model on 30 of your queries"))
-    assert "weighted kappa 1.00 [1.00, 1.00]" in told.lower()
-    assert int(told.split("worth about ")[1].split()[0]) > LABELLED
-    assert f"--model-labels {file}" in both["command"]
-    assert alone["model_labels"] is None
-    assert not [text for text in alone["notices"] if "model" in text]
+    (said,) = [said for said in both.notices if said.key == "model_labels"]
+    assert (said.facts["both"], said.facts["others"], said.facts["unrelated"]) == (LABELLED, len(groups), False)
+    assert "weighted kappa 1.00 [1.00, 1.00]" in said.facts["text"].lower()
+    assert said.facts["worth"] > LABELLED
+    assert both.provenance.command[-2:] == ["--model-labels", str(file)]
+    assert not [said for said in alone.notices if said.key.startswith("model_labels")]
 
 
 def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: int(rng.integers(0, 4)))
-    both = bench.recommend("bm25", timed=False, model_labels=file).to_json()
+    both = bench.recommend("bm25", timed=False, model_labels=file).result
 
-    assert not both["model_labels"]["counts"]
-    assert "no better than chance" in both["notices"][0]
-    for key in ("verdict", "sentence", "promise", "chosen", "leaderboard"):
-        assert both[key] == alone[key]
+    assert both.notices[0].key == "model_labels_odd"
+    for part in ("decision", "answer", "rows"):
+        assert getattr(both, part) == getattr(alone, part)
 
 
 def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
@@ -183,8 +179,8 @@ def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, bench, tm
     """Both measurements are cut to the same candidates."""
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
     found = bench.recommend("bm25", timed=False, model_labels=file, target="qdrant")
-    record = found.to_json()
+    (said,) = [said for said in found.result.answer.because if said.key.startswith("restricted")]
 
-    assert record["restriction"]["candidates"] < record["restriction"]["of"]
-    assert any(notice.startswith("labels of a model on") for notice in record["notices"])
+    assert said.facts["kept"] < said.facts["of"]
+    assert any(notice.key == "model_labels" for notice in found.result.notices)
     export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express

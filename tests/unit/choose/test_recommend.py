@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from steelyard_eval.compare.warnings import effective_number
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -26,7 +24,7 @@ from steelyard_eval.candidates.grid import LINE, grid, measured
 from steelyard_eval.candidates.settings import settings
 from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.choose import blockers
-from steelyard_eval.choose.answer import is_stated, sentence
+from steelyard_eval.choose.answer import is_stated, said_of
 from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
@@ -35,6 +33,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.notices import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.promise import NO_GAIN, Gain
@@ -42,8 +41,8 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.show.report.leaderboard import leaderboard
-from steelyard_eval.show.terminal import recommendation
+from steelyard_eval.result.document import read
+from steelyard_eval.result.sentences import say
 
 NDCG = Measure("nDCG", 10)
 
@@ -73,20 +72,21 @@ def test_a_layer_without_vectors_is_told_in_the_document_and_where_layers_are_in
     data = load(starter())
     few = dict(list(data.qrels.items())[:20])
     found = recommend(replace(data, qrels=few), current, timed=False)
-    (notice,) = [notice for notice in found.record["notices"] if "no vectors of the layer l2" in notice]
+    (notice,) = [said for said in found.result.notices if "layer l2" in said.facts.get("text", "")]
     assert (notice not in found.aside) == told
     assert caplog.records == []
 
 
 def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(found):
     """No type of the starter's entries is one that an intent prefers, and only spec_kit reads that."""
-    (notice,) = [notice for notice in found.record["notices"] if "promised" in notice]
+    (notice,) = [said for said in found.result.notices if said.key == "idle"]
+    assert any(signal.startswith("promised") for signal in notice.facts["signals"])
     assert notice in found.aside
 
 
 def test_settings_that_were_not_tuned_are_named_in_the_document_alone(found):
-    (notice,) = [notice for notice in found.record["notices"] if "not tuned" in notice]
-    assert "bm25.k1" in notice
+    (notice,) = [said for said in found.result.notices if said.key == "fixed"]
+    assert "bm25.k1" in notice.facts["settings"]
     assert notice in found.aside
 
 
@@ -255,36 +255,35 @@ def test_a_table_reads_back_and_gives_differences_to_a_current_configuration():
 
 
 def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space):
-    document = found.to_json()
+    result, decision = found.result, found.result.decision
 
-    assert document["verdict"] == "ship"
-    assert document["sentence"].startswith("Ship: +")
-    assert document["formula"].startswith(document["chosen"]["strategy"])
+    assert (decision.verdict, result.answer.key) == ("ship", "ship")
+    assert result.answer.formula.startswith(result.choice.strategy)
     short = next(query.text for query in space.dataset.queries if len(query.text) <= 60)
-    assert [shlex.split(step["command"]) for step in document["steps"]] == [
+    assert [step.command for step in result.answer.steps] == [
         ["steelyard", "index", str(starter()), "starter.db", "--weights", "search-weights.json"],
         ["steelyard", "search", "starter.db", short, "--weights", "search-weights.json"],
     ]
-    assert "over your echovault" in document["sentence"]  # what dataset.json names
-    assert document["current"]["label"] == "echovault"
-    assert document["command"] == f"steelyard recommend {starter()} --current echovault"
-    assert f"{document['promise']['value']:+.3f} nDCG@10 expected" in document["sentence"]
-    assert str(found.config.effective) == document["chosen"]["strategy"]
-    assert found.config.provenance["promise"] == document["promise"]
-    means = [row["mean"] for row in document["leaderboard"]]
+    # what dataset.json names
+    assert result.answer.facts["current"] == result.provenance.baseline == "echovault"
+    assert result.provenance.command == ["steelyard", "recommend", str(starter()), "--current", "echovault"]
+    assert result.answer.facts["gain"] == decision.gain
+    assert str(found.config.effective) == result.choice.strategy
+    assert found.config.provenance["promise"]["value"] == decision.gain.mean
+    means = [row.means["nDCG@10"].mean for row in result.rows]
     assert means == sorted(means, reverse=True)
     # What was tuned on these labels cannot be tested on them, so only presets are compared.
-    presets = {row["label"] for row in document["leaderboard"]} - {"echovault"}
-    tested = {test["challenger"] for test in document["comparisons"]}
+    presets = {row.label for row in result.rows} - {"echovault"}
+    tested = {row.label for row in result.rows if row.against}
     assert tested == {label for label in presets if not label.endswith(", tuned")}
 
 
 def test_every_row_of_the_leaderboard_has_the_value_of_live_search(space, queries, found):
-    row = next(row for row in found.to_json()["leaderboard"] if row["label"] == "RRF, tuned")
-    config = config_of(row["strategy"])
+    row = found.result.row("RRF, tuned")
+    config = config_of(row.strategy)
     config = replace(
         config,
-        retrievers={name: replace(one, depth=row["depths"][name]) for name, one in config.retrievers.items()},
+        retrievers={name: replace(one, depth=row.depths[name]) for name, one in config.retrievers.items()},
     )
     searcher = space.searcher(config)
     lists = [[hit.entry.id for hit in searcher.search(query).hits] for query in queries]
@@ -295,7 +294,7 @@ def test_every_row_of_the_leaderboard_has_the_value_of_live_search(space, querie
         gain = sum(grades.get(id_, 0) / np.log2(rank + 2) for rank, id_ in enumerate(ids))
         ideal = sum(g / np.log2(r + 2) for r, g in enumerate(sorted(grades.values(), reverse=True)[:10]))
         values.append(gain / ideal)
-    assert row["mean"] == pytest.approx(np.mean(values), abs=1e-9)
+    assert row.means["nDCG@10"].mean == pytest.approx(np.mean(values), abs=1e-9)
 
 
 def test_any_contender_can_be_the_current_one(space, tmp_path):
@@ -303,11 +302,11 @@ def test_any_contender_can_be_the_current_one(space, tmp_path):
     small = replace(space, dataset=few)
     nothing = recommend(few, lambda query: ["no such entry"], timed=False, workspace=small)
 
-    assert nothing.record["current"]["in_sample"]["value"] == 0.0
-    assert nothing.record["current"]["embedding_calls"] is None
+    today = nothing.result.row(nothing.result.provenance.baseline)
+    assert (today.means["nDCG@10"].mean, today.cost.embedded) == (0.0, None)
     config_of("rrf(bm25, vector)").save(tmp_path / "w.json")
     weights = recommend(few, str(tmp_path / "w.json"), timed=False, workspace=small)
-    assert weights.record["current"]["strategy"] == "rrf(bm25, vector, k=60)"
+    assert weights.result.row("w.json").strategy == "rrf(bm25, vector, k=60)"
     with pytest.raises(ConfigError, match="no system, strategy"):
         recommend(few, "nothing such", timed=False, workspace=small)
 
@@ -326,7 +325,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
     found = recommend(space.dataset, timed=False, workspace=space)
 
     assert found.interrupted
-    assert found.record["verdict"] in ("try", "keep")
+    assert found.result.decision.verdict in ("try", "keep")
     assert str(found.config.strategy) == str(find_system("echovault").config(10).strategy)
 
 
@@ -359,114 +358,88 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     record = json.loads(ended.stdout)
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
-    assert not record["whole"]
-    assert record["verdict"] == "try"
-    assert record["sentence"] == "Try: not proven, because the search was broken off."
-    assert record["steps"][-1]["what"] == "run it again to prove it"
+    assert record["decision"]["verdict"] == "try"
+    assert record["decision"]["blocker"]["key"] == "interrupted"
+    assert record["answer"]["steps"][-1]["key"] == "search_again"
+    rows = {row["label"]: row for row in record["rows"]}
     today = SearchConfig.load(tmp_path / "search-weights.current.json")
-    assert str(today.strategy) == record["current"]["strategy"]
+    assert str(today.strategy) == rows[record["provenance"]["baseline"]]["strategy"]
     attempt = SearchConfig.load(tmp_path / "search-weights.try.json")
-    assert str(attempt.effective) == record["chosen"]["strategy"]
+    assert str(attempt.effective) == rows[record["decision"]["chosen"]]["strategy"]
 
 
 def test_a_recording_gives_the_choice_of_a_search_among_what_it_holds(space, tmp_path):
     out = tmp_path / "own"
     record_systems(space.dataset, ["plain"], out, "all", 10, "auto")
-    found = recommend(space.dataset, "fts", recording=out / "plain.documented").to_json()
-    assert found["command"].endswith(f"--recording {out / 'plain.documented'}")
+    found = recommend(space.dataset, "fts", recording=out / "plain.documented").result
+    assert found.provenance.command[-2:] == ["--recording", str(out / "plain.documented")]
 
-    labels = {row["label"]: row for row in found["leaderboard"]}
+    labels = {row.label: row for row in found.rows}
     assert {"fts", "vector", "RRF, tuned", "weighted sum, tuned"} <= labels.keys()  # over fts: it has no bm25
     assert not {"bm25", "echovault", "soleri", "moltnet"} & labels.keys()
     row = labels["RRF, tuned"]
-    assert row["depths"]["vector"] == 100  # that of plain, so a comparison searches the same
-    (same,) = compare(space.dataset, row["strategy"], timed=False, metrics="nDCG@10").values.values()
-    assert row["mean"] == pytest.approx(same["nDCG@10"].mean(), abs=1e-12)
-    assert all("p50_ms" not in row for row in found["timing"])
-    with pytest.raises(ConfigError, match="Record again with this configuration"):
+    assert row.depths["vector"] == 100  # that of plain, so a comparison searches the same
+    (same,) = compare(space.dataset, row.strategy, timed=False, metrics="nDCG@10").values.values()
+    assert row.means["nDCG@10"].mean == pytest.approx(same["nDCG@10"].mean(), abs=1e-12)
+    assert all(row.cost.latency is None for row in found.rows)
+    with pytest.raises(ConfigError, match="Record again"):
         recommend(space.dataset, "echovault", recording=out / "plain.documented")
 
 
 def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
-    timing = {row["label"]: row for row in found.to_json()["timing"]}
+    costs = {row.label: row.cost for row in found.result.rows}
     vectors = 4 * 384 * len(space.dataset.entries)  # float32 of 384 dimensions
 
-    assert (timing["vector"]["keyword_bytes"], timing["vector"]["vector_bytes"]) == (0, vectors)
-    assert (timing["bm25"]["vector_bytes"], timing["fts"]["vector_bytes"]) == (0, 0)
+    assert (costs["vector"].keyword_bytes, costs["vector"].vector_bytes) == (0, vectors)
+    assert (costs["bm25"].vector_bytes, costs["fts"].vector_bytes) == (0, 0)
     words = sum(len(set(terms(content(entry)))) for entry in space.dataset.entries)
-    assert timing["bm25"]["keyword_bytes"] == 16 * words
+    assert costs["bm25"].keyword_bytes == 16 * words
     stored = space.store._db.execute("SELECT block FROM fts_content_data").fetchall()
     lengths = space.store._db.execute("SELECT sz FROM fts_content_docsize").fetchall()
-    assert timing["fts"]["keyword_bytes"] == sum(len(part) for (part,) in [*stored, *lengths])
-    assert timing["soleri"]["vector_bytes"] == vectors
+    assert costs["fts"].keyword_bytes == sum(len(part) for (part,) in [*stored, *lengths])
+    assert costs["soleri"].vector_bytes == vectors
 
 
 def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_path):
     out = tmp_path / "search-weights.json"
     arguments = ["recommend", str(starter()), "--out", str(out), "--report", str(tmp_path / "report")]
     ended = CliRunner().invoke(main, arguments)
-    record = json.loads((tmp_path / "report" / "report.json").read_text())
+    result = read((tmp_path / "report" / "report.json").read_bytes())
 
     assert ended.exit_code == 0
-    assert " ".join(ended.stdout.split("\n\n")[0].split()) == record["sentence"]
-    assert "unbeaten" in ended.stdout
-    assert str(SearchConfig.load(out).effective) == record["chosen"]["strategy"]
+    assert " ".join(ended.stdout.split("\n\n")[0].split()) == say(result.answer)
+    assert str(SearchConfig.load(out).effective) == result.choice.strategy
     page = (tmp_path / "report" / "report.html").read_text()
-    assert record["sentence"].removeprefix("Ship: ") in page
-    places = [page.index(record["sentence"][6:]), page.index(f"--weights {out}"), page.index(record["formula"])]
+    places = [page.index(part) for part in (say(result.answer)[6:], f"--weights {out}", result.answer.formula)]
     assert places == sorted(places)  # what to expect, what to do, the formula
 
 
-@pytest.mark.parametrize("stated", [True, False])
-def test_a_gain_that_is_not_stated_is_not_said_to_stand_above(found, stated):
-    record = {**found.record, "promise_stated": stated, "chosen": {**found.record["chosen"], "depths": {}}}
-    told = " ".join(recommendation(record).split())
-    assert ", current:" not in told  # depths that are not there need no comma
-    caption = " ".join(map(str, leaderboard(record)))
-    assert told.index("so they are optimistically biased") < told.index("against current [95%]")
-    expected = record["sentence"].split()[1]  # Ship: +0.062 nDCG@10 ...
-    assert not any(
-        "are few" in notice for notice in record["notices"]
-    )  # beside a proven gain it would contradict it
-    assert (f"the {expected} above, measured on queries that had no part in the choice" in told) == stated
-    assert "so their values are optimistically biased" in caption
-    assert ("the promise above is not" in caption) == stated
+def test_a_gain_that_is_stated_is_said_to_stand_above_and_beside_it_nothing_is_few(found):
+    (said,) = [said for said in found.result.answer.because if said.key == "tuned_rows"]
+    assert said.facts["expected"] == found.result.decision.gain.mean
+    assert not {said.key for said in found.result.notices} & {"few_queries", "tell_little"}
 
 
 # Words
 
 
-def test_the_three_sentences():
+def test_what_is_said_follows_the_verdict_and_the_odds():
     # Phi(-0.0612 / 0.0298) = Phi(-2.054) = .02, and 1.96 * .0298 = .0584; Phi(-1.2816) = .1
     ship = Decision("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
     attempt = Decision("try", 3, Gain.of(0.0128155, 0.01), 0.1, 37)
     keep = Decision("keep", None, NO_GAIN, 0.0551, 183)
 
-    assert sentence(ship, "echovault", "nDCG@10") == (
-        "Ship: +0.061 nDCG@10 expected over your echovault, 95% sure of +0.003 to +0.120; "
-        "1 in 50 that it is worse."
-    )
-    assert sentence(attempt, "bm25", "nDCG@10") == (
-        "Try: likely better than your bm25 (1 in 10 that it is worse), not proven."
-    )
-    # Of a gain below 0 nobody says that it is likely better: Phi(-1) = .159
-    assert sentence(replace(attempt, gain=Gain.of(-0.01, 0.01)), "bm25", "nDCG@10") == (
-        "Try: your labels and public collections favour it over your bm25, though it did worse on queries kept "
-        "aside (by those, 1 in 6 that it is better)."
-    )
-    # Phi(-.2) = .42, which nobody calls likely
-    assert sentence(replace(attempt, gain=Gain.of(0.002, 0.01)), "bm25", "nDCG@10").startswith(
-        "Try: perhaps better than your bm25 (2 in 5 that it is worse), not proven."
-    )
-    assert sentence(ship, "mine", "nDCG@10", 60, 100) == (
-        "Ship: better than your mine (1 in 50 that it is worse); it takes 100 different "
-        "labelled queries to say by how much (60 now)."
-    )
-    refused = replace(attempt, blocker=blockers.INTERRUPTED)
-    assert sentence(refused, "bm25", "nDCG@10") == "Try: not proven, because the search was broken off."
-    assert sentence(keep, "echovault", "nDCG@10") == (
-        "Keep your echovault: nothing that was tried beats it by more than 0.055 nDCG@10 (95% sure)."
-    )
+    said = said_of(ship, "echovault", "nDCG@10")
+    assert (said.key, said.facts["worse"]) == ("ship", pytest.approx(0.02, abs=1e-4))
+    assert (said.facts["gain"].low, said.facts["gain"].high) == pytest.approx((0.0028, 0.1196), abs=1e-4)
+    # Of a gain below 0 nobody says that it is likely better, nor of one of Phi(-.2) = .42
+    gains = {"try_likely": attempt.gain, "try_aside": Gain.of(-0.01, 0.01), "try_perhaps": Gain.of(0.002, 0.01)}
+    for key, gain in gains.items():
+        told = said_of(replace(attempt, gain=gain), "bm25", "nDCG@10")
+        assert (told.key, told.facts["worse"]) == (key, gain.worse)
+    assert said_of(ship, "mine", "nDCG@10", 60, 100).key == "ship_unstated"
+    assert said_of(replace(attempt, blocker=blockers.INTERRUPTED), "bm25", "nDCG@10").key == "try_interrupted"
+    assert said_of(keep, "echovault", "nDCG@10").facts["bound"] == 0.0551
 
 
 def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
@@ -504,14 +477,15 @@ def test_rank_biased_overlap_of_the_papers_kind():
 def test_without_labels_the_answer_is_the_default_who_agrees_and_where_to_label(space):
     bare = replace(space.dataset, qrels={}, queries=space.dataset.queries[:6])
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
-    record = found.to_json()
+    result = found.result
 
-    assert record["verdict"] == "try"
-    assert "nothing was measured on your notes; on ten public collections it beat your bm25" in record["sentence"]
+    assert (result.decision.verdict, result.answer.key) == ("try", "public_try")
+    assert (result.answer.facts["collections"], result.answer.facts["unmeasured"]) == (10, True)
     assert str(found.config.strategy) == "bm25"
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-    assert [step["command"] for step in record["steps"]][-1] == f"steelyard judge {bare.path}"
-    assert all(0 <= row["rbo"] <= 1 and 0 <= row["jaccard"] <= 1 for row in record["agreement"])
+    assert result.answer.steps[-1].command == ["steelyard", "judge", str(bare.path)]
+    (agreed,) = [table for table in result.tables if table.key == "agreement"]
+    assert all(0 <= rbo <= 1 and 0 <= jaccard <= 1 for _, _, rbo, jaccard in agreed.rows)
 
 
 def test_what_is_worth_trying_without_labels_is_a_weights_file_that_can_be_read(space, tmp_path):
@@ -527,7 +501,7 @@ def test_without_queries_the_sentence_stands_alone(space, tmp_path):
     bare = replace(space.dataset, qrels={}, queries=())
     found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
 
-    assert found.record["verdict"] == "try"
+    assert found.result.decision.verdict == "try"
     assert any("public collections" in path.read_text() for path in found.report(tmp_path))
 
 
@@ -536,6 +510,6 @@ def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
     own = replace(space.dataset, qrels=few)
     found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
 
-    assert found.record["verdict"] == "try"
-    assert "the 2 labelled queries of your notes prove nothing yet; on ten public" in found.sentence
+    assert (found.result.decision.verdict, found.result.answer.key) == ("try", "public_try")
+    assert found.result.answer.facts["labelled"] == 2
     assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"

@@ -19,7 +19,7 @@ from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.candidates.source import LiveSource, RecordedSource
-from steelyard_eval.choose.costs import _mark_front
+from steelyard_eval.choose.costs import _amounts, _dominates
 from steelyard_eval.choose.posterior import PriorGains
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import best, cross_validated_choices
@@ -33,7 +33,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.wording import named
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.show.terminal import recommendation
+from steelyard_eval.result.structs import Cost, Latency, Said
 
 BARE = {
     **dict.fromkeys(
@@ -78,38 +78,40 @@ def right(space):
 
 
 def answer(space, current, **options):
-    return recommend(space.dataset, current, timed=False, workspace=space, **options).record
+    return recommend(space.dataset, current, timed=False, workspace=space, **options).result
 
 
 def test_the_runner_up_is_parted_where_its_interval_lies_beside_zero(space):
     perfect, _ = right(space)
-    record = answer(space, perfect, metric="AP")
-    second = record["runner_up"]
+    result = answer(space, perfect, metric="AP")
+    (second,) = [table for table in result.tables if table.key == "runner_up"]
+    _, lead, apart = second.rows[0]
 
-    assert record["verdict"] == "keep"
-    assert 0 < second["low"] < second["mean"] < 1
-    assert second["parted"]
-    assert record["command"] is None  # a function is known in Python alone
+    assert result.decision.verdict == "keep"
+    assert 0 < lead.low < lead.mean < 1
+    assert apart == "yes"
+    assert result.provenance.command == []  # a function is known in Python alone
 
 
 def test_the_command_names_a_run_by_its_file(space, tmp_path):
     lines = [f"{query.id} Q0 {space.dataset.entries[0].id} 1 1 mine" for query in space.dataset.queries]
     (tmp_path / "mine.run").write_text("\n".join(lines) + "\n")
-    record = answer(space, str(tmp_path / "mine.run"), limit=10)
+    result = answer(space, str(tmp_path / "mine.run"), limit=10)
 
-    assert f"--current {tmp_path / 'mine.run'}" in record["command"]
-    second = record["runner_up"]
-    assert second["parted"] == (second["low"] > 0 or second["high"] < 0)
+    assert str(tmp_path / "mine.run") in result.provenance.command
+    (second,) = [table for table in result.tables if table.key == "runner_up"]
+    _, lead, apart = second.rows[0]
+    assert (apart == "yes") == (lead.low > 0 or lead.high < 0)
 
 
 def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
     few = [query for query in space.dataset.queries if any(space.dataset.qrels.get(query.id, {}).values())]
     two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
 
-    assert "bound" in answer(two, "bm25")
-    assert "nothing was measured" in answer(one, "bm25")["sentence"]
+    assert answer(two, "bm25").decision.bound is not None
+    assert answer(one, "bm25").answer.facts["unmeasured"]
     none = replace(space, dataset=replace(space.dataset, queries=()))
-    assert "nothing was measured" in answer(none, "bm25")["sentence"]
+    assert answer(none, "bm25").answer.facts["unmeasured"]
 
 
 def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none():
@@ -153,13 +155,14 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     there, idle, left_out = available(LiveSource(bare), bare.dataset.queries, Setting(10, "lsa"))
 
     assert set(there.facts) == {"recency(half_life=90d)"}
-    assert any(text.startswith("decay (it orders candidates nearly as recency") for text in left_out)
+    assert Said("orders_alike", {"label": "decay", "other": "recency"}) in left_out
     assert {"severity", "importance", "tags"} <= set(idle)
     assert "one" not in idle  # it reads no facts
-    assert "graph (it finds nothing here)" in left_out
+    assert Said("finds_nothing", {"label": "graph"}) in left_out
     found = starts(LiveSource(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
-    assert any("bm25.b, bm25.k1" in text for text in found.left_out)
+    (fixed,) = [said for said in found.left_out if said.key == "fixed"]
+    assert {"bm25.b", "bm25.k1"} <= set(fixed.facts["settings"])
 
 
 def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(space, monkeypatch):
@@ -195,22 +198,19 @@ def test_agreement_reads_ten_places():
 
 
 def test_the_front_counts_the_bytes_of_both_indexes_together():
-    def row(value, ms, calls, keywords, vectors):
-        sizes = {"keyword_bytes": keywords, "vector_bytes": vectors}
-        place = SimpleNamespace(values={"m": np.array([value, value])})
-        return place, {"p50_ms": ms, "embedding_calls": calls, **sizes}
+    def point(value, ms, calls, keywords, vectors):
+        return -value, *_amounts(Cost(calls, keywords, vectors, Latency(ms)))
 
-    rows = [
-        row(0.5, 2.0, 3, 10, 60),
-        row(0.5, 2.0, 3, 0, 50),  # as good as the first in everything else, in fewer bytes
-        row(0.5, 2.0, 3, 50, 0),  # just as many
-        row(0.6, 9.0, 3, 60, 60),  # better
-        row(0.1, 1.0, 0, 90, 90),  # faster
-        row(0.4, 2.0, 4, 0, 50),  # worse in two
+    points = [
+        point(0.5, 2.0, 3, 10, 60),
+        point(0.5, 2.0, 3, 0, 50),  # as good as the first in everything else, in fewer bytes
+        point(0.5, 2.0, 3, 50, 0),  # just as many
+        point(0.6, 9.0, 3, 60, 60),  # better
+        point(0.1, 1.0, 0, 90, 90),  # faster
+        point(0.4, 2.0, 4, 0, 50),  # worse in two
     ]
-    records = [record for _, record in rows]
-    _mark_front(SimpleNamespace(metric="m", places=[place for place, _ in rows]), records)
-    assert [record["pareto"] for record in records] == [False, True, True, True, True, False]
+    beaten = [any(_dominates(other, own) for other in points) for own in points]
+    assert beaten == [True, False, False, False, False, True]
 
 
 def test_each_signal_is_tried_alone_and_at_a_tenth():
@@ -242,23 +242,6 @@ def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
     assert len(found.searches) == 4
     assert sorted(asked[:2]) == ["a", "c"]
     assert asked[2:] == list("abcd")
-
-
-def test_what_was_recommended_without_a_second_prints_none(space):
-    perfect, _ = right(space)
-    record = answer(space, perfect)
-    assert "next: " in recommendation(record)
-    assert "next: " not in recommendation({**record, "runner_up": None})
-
-
-def test_a_runner_up_that_is_ahead_on_these_labels_is_called_that(space):
-    perfect, _ = right(space)
-    record = answer(space, perfect)
-    second = {"label": "b", "strategy": "b", "mean": -0.02, "low": -0.05, "high": 0.01, "parted": False}
-    told = " ".join(recommendation({**record, "runner_up": second}).split())
-    assert "next: b, ahead on these labels by 0.0200 [-0.0100, +0.0500], not told apart by these queries" in told
-    told = " ".join(recommendation({**record, "runner_up": {**second, "mean": 0.02}}).split())
-    assert "next: b, behind by 0.0200 [-0.0500, +0.0100]" in told
 
 
 def test_collections_that_lack_a_candidate_do_not_count_for_it():

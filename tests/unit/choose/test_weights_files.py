@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.weights_files import keep_back, write_and_log, write_weights
+from steelyard_eval.choose.weights_files import backup_and_describe, write_and_log, write_weights
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def test_of_which_other_data_set_a_file_was_is_said():
     file = Path("search-weights.json")
     for name, told in (("other", True), ("mine", False), ("", False)):
         replace(weights("fts"), provenance={"dataset": name}).save(file)
-        (line,) = keep_back({file: weights("bm25")}, SimpleNamespace(name="mine"))
+        (line,) = backup_and_describe({file: weights("bm25")}, SimpleNamespace(name="mine"))
         assert ("'other'" in line) == told
 
 
