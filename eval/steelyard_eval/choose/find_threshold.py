@@ -20,7 +20,7 @@ from steelyard.finish.rescored import FUSED
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.choose.threshold_claims import ClaimRecord, claim, sentence
+from steelyard_eval.choose.threshold_claims import ClaimRecord, claim, said_of_floor
 from steelyard_eval.choose.thresholds import (
     SURE,
     Bound,
@@ -37,6 +37,8 @@ from steelyard_eval.decide.provenance import origin
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -57,13 +59,13 @@ class FloorFound:
     config : the configuration with its floor, and without one where none keeps the promises.
     least : the floor; None where no promise is kept, or none is needed.
     claims : the promises in numbers, as the provenance of `config` has them.
-    sentence : what the floor promises, or why there is none.
+    said : what the floor promises, or why there is none.
     """
 
     config: SearchConfig
     least: float | None
     claims: list[ClaimRecord]
-    sentence: str
+    said: Said
 
 
 def find_floor(
@@ -145,7 +147,7 @@ def find_floor(
     final = replace(config, finish=bare.finish)
     if kept:
         final = replace(bare, finish=(*bare.finish, chosen), provenance=provenance)
-    return FloorFound(final, chosen.least if kept else None, claims, sentence(least, claims, other))
+    return FloorFound(final, chosen.least if kept else None, claims, said_of_floor(least, claims, other))
 
 
 def floored(
@@ -163,7 +165,7 @@ def floored(
         name: find_floor(dataset, config, lost=asked.get("lost"), false=asked.get("false"), embedder=embedder)
         for name, config in configs.items()
     }
-    said = list(dict.fromkeys(floor.sentence for floor in floors.values()))
+    said = list(dict.fromkeys(say(floor.said) for floor in floors.values()))
     kept: dict[str, Any] = {name: floor.config for name, floor in floors.items()}
     return replace(result, **kept), said
 

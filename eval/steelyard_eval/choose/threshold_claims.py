@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.grammar import number_text
 from steelyard_eval.choose.thresholds import SURE, Bound, Lists
+from steelyard_eval.result.structs import Fact, Said
 
 
 class ClaimRecord(TypedDict):
@@ -39,33 +40,21 @@ def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | No
     }
 
 
-def sentence(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> str:
+def said_of_floor(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> Said:
     """What the floor promises, or why there is none."""
     if floor is None and len(claims) > 1:
         lost, false = (record["floor"] for record in claims)
-        least = "need no floor" if false is None else f"need {false:.4g}"
-        most = "any floor loses more than that" if lost is None else f"no more may be lost than {lost:.4g} loses"
-        return (
-            f"No floor keeps both promises: so few false answers {least}, and {most}. Show everything, as now, or "
-            "give one of them up."
-        )
+        return Said("floor_neither", {"least": false, "none": false is None, "most": lost, "any": lost is None})
     if floor is None:
-        return "No floor keeps that promise by these labels: show everything, as now."
+        return Said("floor_none")
+    facts: dict[str, Fact] = {"sure": SURE}
     if not math.isfinite(floor):
-        return (
-            f"No floor is needed: {claims[0]['measured']:.0%} of the questions without an answer are answered as "
-            f"it is, and at most {claims[0]['share']:.0%}, {SURE:.0%} sure, from {claims[0]['queries']}."
-        )
-    words = {
-        "lost": "loses at most {share:.0%} of the relevant entries, {sure:.0%} sure, from your {queries} labels",
-        "false": "answers at most {share:.0%} of the questions without an answer, {sure:.0%} sure, from {queries}",
-    }
-    said = "; ".join(words[record["name"]].format(sure=SURE, **record) for record in claims)
-    other = "questions about something else usually get almost nothing (docs/floor.md)"
+        first = claims[0]
+        facts |= {"measured": first["measured"], "share": first["share"], "queries": first["queries"]}
+        return Said("floor_not_needed", facts)
+    for record in claims:
+        facts |= {record["name"]: record["share"], f"{record['name']}_queries": record["queries"]}
+    facts |= {"floor": number_text(floor), "both": len(claims) > 1, "usually": not len(strange.unit)}
     if len(strange.unit):
-        other = f"of the words shown for {len(strange.unit)} questions about something else, "
-        other += f"{strange.words_shown(floor):.0%} are left"
-    return (
-        f"The floor {number_text(floor)} {said}; {other}; a question that your memory merely cannot answer is "
-        "still answered."
-    )
+        facts |= {"strange": len(strange.unit), "left": strange.words_shown(floor)}
+    return Said("floor_kept", facts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 Files = Mapping[Path, SearchConfig | None]
 """What each file is to hold; None for one that is to be removed."""
@@ -53,10 +54,10 @@ def backup_and_describe(files: Files, dataset: Dataset | None = None) -> list[st
         if _search(record) not in new:
             copy = spare(file)
             write_text(copy, read_bytes(file))
-            undo = shlex.join(["cp", word(copy), word(file)])
-            lines.append(f"{file}: {done}{_of_another(dataset, record)}; to undo: {undo}")
+            undo, of = ["cp", word(copy), word(file)], _of_another(dataset, record)
+            lines.append(say(Said("file_kept", {"file": str(file), "done": done, "data": of, "undo": undo})))
         elif files[file] is None:
-            lines.append(f"{file}: {done}, it was of an earlier run")
+            lines.append(say(Said("file_earlier", {"file": str(file), "done": done})))
     return lines
 
 
@@ -65,10 +66,10 @@ def contains_config(file: Path, record: object) -> bool:
     return os.path.isfile(file) and _search(_record(file)) == _search(record)  # noqa: PTH113 -- fails for no name
 
 
-def _of_another(dataset: Dataset | None, record: object) -> str:
+def _of_another(dataset: Dataset | None, record: object) -> str | None:
     """Whose file it was, where its provenance names another data set."""
     name = chosen_on(record)
-    return f", it was of the data set {shown(name)}" if dataset and name not in ("", dataset.name) else ""
+    return shown(name) if dataset and name not in ("", dataset.name) else None
 
 
 def _record(file: Path) -> object:

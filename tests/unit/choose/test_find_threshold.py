@@ -12,7 +12,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.choose.find_threshold import find_floor, promises_of
-from steelyard_eval.choose.threshold_claims import sentence
+from steelyard_eval.choose.threshold_claims import said_of_floor
 from steelyard_eval.choose.thresholds import Lists
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
@@ -44,10 +44,9 @@ def written(place, unanswerable):
 def test_a_promise_that_holds_as_it_is_needs_no_floor():
     claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
     none = Lists(*[np.empty(0)] * len(fields(Lists)))
-    assert sentence(-math.inf, [claim], none) == (
-        "No floor is needed: 2% of the questions without an answer are answered as it is, and at most 10%, "
-        "90% sure, from 60."
-    )
+    said = said_of_floor(-math.inf, [claim], none)
+    assert said.key == "floor_not_needed"
+    assert said.facts == {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
 
 
 def shown_of(result, key="silence"):

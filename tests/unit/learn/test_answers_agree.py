@@ -1,23 +1,26 @@
 """Gain, interval and odds of every command come from one estimator, so they agree by arithmetic and in words."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 import scipy.stats
 
+from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, said_of
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
+from steelyard_eval.choose.rule import Decision
 from steelyard_eval.common.markup import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.promise import Gain
+from steelyard_eval.decide.promise import NO_GAIN, Gain
 from steelyard_eval.measures.paired import Interval, difference_interval, paired
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Row, Said
+from steelyard_eval.result.sentences.forms import NAMED
+from steelyard_eval.result.structs import Blocker, Row, Said
 
 STARTER = load(starter())
-LONGEST = 200
 RESULTS = 2_000  # of each of the commands; learn says what recommend does
 STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
@@ -41,7 +44,7 @@ def told(key, gain, **facts):
 def of_recommend(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
-    return gain, told("ship", gain, current="echovault", metric="nDCG@10"), np.inf
+    return gain, say(said_of(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10")), np.inf
 
 
 def of_gate(rng):
@@ -70,7 +73,7 @@ def test_gain_interval_and_odds_are_of_one_distribution(command):
         error = (gain.high - gain.low) / 2 / scipy.stats.t.ppf(0.975, degrees)
         assert gain.mean == pytest.approx((gain.low + gain.high) / 2, abs=1e-12)
         assert gain.worse == pytest.approx(scipy.stats.t.cdf(0, degrees, gain.mean, error), abs=1e-9)
-        assert len(sentence) <= LONGEST
+        assert len(sentence) <= MAX_SENTENCE_CHARS
         check_words(sentence, gain)
 
 
@@ -85,6 +88,18 @@ def check_words(told, gain):
         assert one_in >= 40
     if low < 0 < high:
         assert one_in <= 40
+
+
+@pytest.mark.parametrize("verdict", ["ship", "try", "keep"])
+def test_a_sentence_is_short_whatever_it_is_about(verdict):
+    gains = [NO_GAIN] if verdict == "keep" else [Gain.of(0.1234, 0.0567), Gain.of(-0.1234, 0.0001)]
+    formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
+    refusal = Blocker("one_list", {"count": 40, "cutoff": 10, "finder": f"{formula}, {formula}, {formula}"})
+    for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
+        decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
+        told = [say(said_of(decision, label, "nDCG@10", 0, fewest)) for label in (formula, "x" * NAMED)]
+        assert max(map(len, told)) <= MAX_SENTENCE_CHARS
+        assert "weighted_sum" not in told[0]
 
 
 def test_no_end_beyond_what_a_difference_can_be_is_printed():

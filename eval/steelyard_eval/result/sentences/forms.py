@@ -121,6 +121,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "hundredths": "{:.2f}".format,
     "whole": "{:.0f}".format,
     "plus": "{:+.3f}".format,
+    "significant": "{:.4g}".format,
     "in_words": in_words,
     "undrawn": lambda count: counted(
         count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"

@@ -132,16 +132,26 @@ FILES = {
     "file_today": f"{{file}}: what you run today{_SAME}",
     "file_attempt": f"{{file}}: what to try{_SAME}",
     "file_allowed": f"{{file}}: the best that may be chosen<< for {{target}}>>{_SAME}",
+    "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
+    "file_earlier": "{file}: {done}, it was of an earlier run",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 
-SENTENCES: dict[str, str] = {
-    **BLOCKERS,
-    **REMEDIES,
-    **DECIDED,
-    **PUBLIC,
-    **RESTRICTED,
-    **STEPS,
-    **NOTICES,
-    **FILES,
+_UNANSWERABLE = "of the questions without an answer"
+FLOORS = {
+    "floor_neither": "No floor keeps both promises: so few false answers <<?none:need no floor>>"
+    "<<need {least:significant}>>, and <<?any:any floor loses more than that>><<no more may be lost than "
+    "{most:significant} loses>>. Show everything, as now, or give one of them up.",
+    "floor_none": "No floor keeps that promise by these labels: show everything, as now.",
+    "floor_not_needed": f"No floor is needed: {{measured:percent}} {_UNANSWERABLE} are answered as it is, and at most "
+    "{share:percent}, {sure:percent} sure, from {queries}.",
+    "floor_kept": "The floor {floor} <<loses at most {lost:percent} of the relevant entries, {sure:percent} sure, from "
+    f"your {{lost_queries}} labels>><<?both:; >><<answers at most {{false:percent}} {_UNANSWERABLE}, {{sure:percent}} "
+    "sure, from {false_queries}>>; <<?usually:questions about something else usually get almost nothing "
+    "(docs/floor.md)>><<of the words shown for {strange} questions about something else, {left:percent} are left>>; a "
+    "question that your memory merely cannot answer is still answered.",
 }
+
+SENTENCES: dict[str, str] = {
+    **BLOCKERS, **REMEDIES, **DECIDED, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
+}  # fmt: skip
