@@ -16,7 +16,9 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.structs import Fact, Said
 from steelyard_eval.views.drawing.plots import trend
 from steelyard_eval.views.drawing.spans import Span
 
@@ -99,7 +101,7 @@ class Runs(Tabular):
         """The paired difference over the queries that both asked and judged alike; else why there is none."""
         for name in ("metric", "split"):
             if getattr(one.facts, name) != getattr(other.facts, name):
-                return f"They cannot be compared: run {one.id} is by another {name} than run {other.id}."
+                return say(Said("runs_by_another", {"old": one.id, "new": other.id, "what": name}))
         states = [states_of(self.dataset, run) for run in (one, other)]
         pairs = zip(states, (one.facts.own, other.facts.own), strict=True)
         old, new = (state.get("values", {}).get(row.label, {}) if row else {} for state, row in pairs)
@@ -110,7 +112,7 @@ class Runs(Tabular):
             if None not in (new[query], old.get(query)) and all(a.get(query) == b.get(query) for a, b in data)
         ]
         if not alike:
-            return "They cannot be compared: no values of queries with the same text and labels are kept of both."
+            return say(Said("runs_without_values"))
         units = dict(
             zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
         )
@@ -183,10 +185,9 @@ def _told(one: KeptRun, other: KeptRun, found: dict[str, Any]) -> str:
     old, new = (run.facts.own.label if run.facts.own else "" for run in (one, other))
     interval = f"{number(found['delta'], signed=True)} {ends(found['low'], found['high'], '+.3f')}"
     p = p_value(found["p"]).replace("<", "< ")
-    return (
-        f"Run {other.id}, {new}, against run {one.id}, {old}: {interval} {other.facts.metric} over "
-        f"{found['queries']} queries, p {p if p.startswith('<') else f'= {p}'}: {found['verdict']}."
-    )
+    facts: dict[str, Fact] = {"new": other.id, "label": new, "old": one.id, "other": old, "change": interval}
+    facts |= {"metric": other.facts.metric, "queries": found["queries"], "verdict": found["verdict"]}
+    return say(Said("runs_apart", {**facts, "p": p if p.startswith("<") else f"= {p}"}))
 
 
 def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:

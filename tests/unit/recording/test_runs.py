@@ -257,7 +257,7 @@ def test_the_trend_is_of_runs_that_did_the_same(folder):
     """A comparison between two recommendations measured something else, and no dip."""
     data = sy.load(folder)
     for kind, mean in (("recommend", 0.5), ("compare", 0.1), ("tune", 0.2), ("recommend", 0.6), ("tune", 0.3)):
-        keep(data.dataset, document(mean, kind=kind, baseline="a"), now=lambda: NOW)
+        keep(data.dataset, document(mean, kind=kind, baseline="a", split="dev"), now=lambda: NOW)
     assert [span.value for span in trends(data.runs().runs)[0]["today"]] == [0.2, 0.3]
     assert [span.value for span in trends(data.runs().runs[:4])[0]["today"]] == [0.5, 0.6]
     assert trends(data.runs().runs[:3]) is None
