@@ -56,8 +56,8 @@ pd.DataFrame(learned.result.table("acts")).round(2)
 
 # %%
 current = learned.result.rows[0].strategy
-checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False).record
-pd.DataFrame(checked["comparisons"])[["challenger", "delta", "low", "high", "p"]].round(4)
+checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False)
+checked.tests()[["challenger", "delta", "low", "high", "p"]].round(4)
 
 # %% [markdown]
 # ## Labels decide, acts sharpen

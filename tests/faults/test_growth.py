@@ -78,8 +78,8 @@ READERS = {
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
-    "steelyard_eval/show/report/load.py": "test_other_files[results]",
-    "steelyard_eval/show/report/log.py": "test_other_files[a log in a report]",
+    "steelyard_eval/views/report/load.py": "test_other_files[results]",
+    "steelyard_eval/views/report/log.py": "test_other_files[a log in a report]",
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
@@ -113,8 +113,8 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard_eval/views/junit.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
-    "steelyard_eval/show/report/csv_tables.py": "writes CSV",
-    "steelyard_eval/show/report/data.py": "packs what a page holds",
+    "steelyard_eval/views/report/csv_tables.py": "writes CSV",
+    "steelyard_eval/views/report/data.py": "packs what a page holds",
 }
 RAN = set()
 """The files whose code ran while operations were counted."""

@@ -18,7 +18,7 @@ from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.cost_plot import CostPoint
 from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
 from steelyard_eval.views.drawing.spans import Span, spans
-from steelyard_eval.views.sheets import facts_of, ranked, shown_rows, triple
+from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +96,7 @@ def difference_rows(result: Result, rows: Sequence[Row]) -> list[Span]:
 
 def differences(result: Result, short: bool = False) -> Figure:
     """The forest of the differences to the baseline."""
-    rows = difference_rows(result, shown_rows(result) if short else result.rows)
+    rows = difference_rows(result, leading(result) if short else result.rows)
     return spans(rows, heading("axis_difference", facts_of(result)), 0.0, result.provenance.baseline, MARGIN)
 
 

@@ -71,6 +71,12 @@ def shown_rows(result: Result) -> list[Row]:
     return [row for at, row in enumerate(result.rows) if at < most or row.label in kept]
 
 
+def leading(result: Result) -> list[Row]:
+    """The best contenders and, wherever they are, the baseline and the choice: what the first screen shows."""
+    kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
+    return [row for at, row in enumerate(ranked(result)) if at < MOST or row.label in kept]
+
+
 def facts_of(result: Result) -> dict[str, Fact]:
     """What headings and legends name."""
     about = result.provenance

@@ -42,7 +42,7 @@ CELLS = {
 """How the cells of a column look, where numbers have not three decimals."""
 
 TITLES = {
-    "title_contenders": "Contenders",
+    "title_contenders": "Leaderboard",
     "title_tests": "Tests",
     "title_agreement": "How far the lists agree",
     "title_categories": "Categories of queries",

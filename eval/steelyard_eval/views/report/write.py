@@ -54,7 +54,7 @@ def write(result: Result, out: str | Path, history: History | None = None) -> li
 
     Raises MachineError when `out` cannot be written.
     """
-    json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]))
+    json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]), one_line=True)
     parts = _with_trend(sections(result, hashlib.sha256(json_text.encode()).hexdigest()), history)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
