@@ -17,7 +17,7 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.follow import STRENGTH, followed
+from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.impressions import ASIDE, Impression, Line, Writer, own_key
 from steelyard_eval.extensions.usage.kinds import KINDS, UseKind
 from steelyard_eval.extensions.usage.records import files_of
@@ -91,7 +91,7 @@ def gather(
         For a file that cannot be read.
     """
     kind, files = _found(source, environ)
-    corpus = Corpus(dataset.entries, dataset.scores)
+    corpus = Corpus(dataset.entries)
     writer = Writer(dataset, corpus, kind.name, own_key(environ), keep_queries)
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -116,8 +116,23 @@ def gather(
     for query in dataset.queries:
         texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
     held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
-    record = _record(kind, files, [made.line for made in impressions.values()], lines, held, counts, notes)
     packed = tuple(map(written, lines))
+    searches = [line for line in lines if "configuration" not in line]
+    record: dict[str, object] = {
+        "kind": kind.name,
+        "files": len(files),
+        "calls": counts["calls"],
+        "aside": {name: counts[name] for name in ASIDE if counts[name]},
+        "searches": len(searches),
+        "clients": len({line.get("client_id") for line in searches}),
+        "queries": len({line.get("query_key") or line["search"] for line in searches}),
+        "without_text": len(searches) - sum(b'"user_query":"' in line for line in held.lines),
+        "asked_again": counts["asked again"],
+        "acts": dict(
+            sorted(Counter(act["action_name"] for line in searches for act in line.get("actions") or ()).items())
+        ),
+        "notes": dict(sorted(notes.items())),
+    }
     return Gathered(record, packed, held, path, [written(line) for line in before] != list(packed))
 
 
@@ -129,24 +144,14 @@ def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]
             f"there is no kind of log {shown(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
         )
     kind = KINDS[name]
-    if given:
-        path = Path(place).expanduser()
-        if not path.exists():
-            raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
-        return kind, files_of(path, kind.suffixes)
-    homes = list(kind.homes(environ))
-    files = [file for home in homes if home.is_dir() for file in _below(home, kind)]
+    places = [Path(place).expanduser()] if given else list(kind.homes(environ))
+    if given and not places[0].exists():
+        raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
+    files = [file for path in places for file in files_of(path, kind.suffixes)]
     if not files:
-        looked = f" (looked at {', '.join(map(str, homes))})" if homes else ""
+        looked = f" (looked at {', '.join(map(str, places))}, for {', '.join(kind.suffixes)})" if places else ""
         raise ConfigError(f"no {kind.about} are found{looked}; name a file or a folder: {name}:PATH")
     return kind, files
-
-
-def _below(home: Path, kind: UseKind) -> list[Path]:
-    try:
-        return files_of(home, kind.suffixes)
-    except DataError:  # an empty folder of one program, where another may have some
-        return []
 
 
 def _joined(old: Impression, new: Impression) -> Impression:
@@ -191,48 +196,14 @@ def _with_text(line: Line, texts: Mapping[str, str]) -> bytes:
     return written({**line, "user_query": text} if text else line).encode(errors="replace")
 
 
-def _record(
-    kind: UseKind,
-    files: list[Path],
-    fresh: list[Line],
-    lines: list[Line],
-    held: HeldLog,
-    counts: Counter[str],
-    notes: Counter[str],
-) -> dict[str, object]:
-    searches = [line for line in lines if "configuration" not in line]
-    acts = Counter(act["action_name"] for line in searches for act in line.get("actions") or ())
-    known = sum(b'"user_query":"' in line for line in held.lines)
-    return {
-        "kind": kind.name,
-        "tried": kind.tried,
-        "files": len(files),
-        "calls": counts["calls"],
-        "aside": {name: counts[name] for name in ASIDE if counts[name]},
-        "read": len(fresh),
-        "searches": len(searches),
-        "clients": len({line.get("client_id") for line in searches}),
-        "queries": len({line.get("query_key") or line["search"] for line in searches}),
-        "without_text": len(searches) - known,
-        "asked_again": counts["asked again"],
-        "acts": dict(sorted(acts.items())),
-        "strengths": dict(
-            sorted(Counter(STRENGTH.get(name, "strong") for name in acts.elements()).items(), reverse=True)
-        ),
-        "policies": sorted({str(line.get("policy")) for line in searches}),
-        "notes": dict(sorted(notes.items())),
-    }
-
-
 def summary(record: Mapping[str, Any]) -> str:
     """What was found, in a few lines."""
     acts = ", ".join(f"{count} {name}" for name, count in record["acts"].items()) or "none"
-    tiers = ", ".join(f"{count} {name}" for name, count in record["strengths"].items())
     lines = [
         f"read:     {counted(record['files'], 'file')} of {record['kind']}, {record['calls']:,} calls of searches",
         f"log:      {record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
         f"{record['clients']:,} sessions",
-        f"acts:     {acts}" + (f" ({tiers})" if tiers else ""),
+        f"acts:     {acts}",
     ]
     if aside := record["aside"]:
         lines.append(f"aside:    {', '.join(f'{count} {name}' for name, count in aside.items())}")
@@ -241,6 +212,4 @@ def summary(record: Mapping[str, Any]) -> str:
             f"silent:   {record['without_text']} searches whose text is neither kept nor a query of the data set"
         )
     lines += [f"note:     {count} {name}" for name, count in record["notes"].items()]
-    if not record["tried"]:
-        lines.append(f"note:     {record['kind']} is read by its documentation; there was no sample to try it on")
     return "\n".join(lines)
