@@ -89,7 +89,7 @@ OTHERS_THAT_PARSE = {
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/stores/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
-    "steelyard_eval/extensions/importers/own_files.py": "files of at most 1 MB, each decoded once",
+    "steelyard_eval/extensions/importers/run.py": "files of at most 1 MB, each decoded once",
     "steelyard_eval/extensions/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/extensions/usage/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
@@ -112,7 +112,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/decide/public.py": "reads a file of the package",
     "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
     "steelyard_eval/gate/junit.py": "writes XML",
-    "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
+    "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
 }

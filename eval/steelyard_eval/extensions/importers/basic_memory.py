@@ -43,7 +43,7 @@ def read(source: ForeignStore) -> Imported:
     """Every note with its whole text, and its observations and relations beside it."""
     notes, told = read_notes(source)
     known = Names(notes)
-    return Imported(entries=[_entry(note, known) for note in notes], recipe="{title}\n{text}", notes=told)
+    return Imported(entries=[_entry(note, known) for note in notes], notes=told)
 
 
 def _entry(note: Note, known: Names) -> Record:

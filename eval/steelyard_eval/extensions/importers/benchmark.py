@@ -210,3 +210,4 @@ def _ir_document(fields: dict[str, object]) -> Record:
 BEIR = Importer("beir", "BEIR and MTEB: corpus, queries, a folder of qrels", matches_beir, read_beir)
 TREC = Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec)
 IRDS = Importer("ir_datasets", "a data set of ir_datasets: irds:NAME", matches_ir_datasets, read_ir_datasets)
+IMPORTERS = (BEIR, TREC, IRDS)

@@ -50,7 +50,7 @@ def read(source: ForeignStore) -> Imported:
             lines = (line for line in note.text.split("\n") if not _is_listed(line, note, known, by_id))
             entry["text"] = "\n".join(lines).strip()
             entry.pop("relations", None)
-    return Imported(entries=entries, recipe="{title}\n{text}", notes=told)
+    return Imported(entries=entries, notes=told)
 
 
 def _entry(note: Note, known: Names) -> Record:

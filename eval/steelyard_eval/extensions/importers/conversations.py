@@ -272,3 +272,4 @@ LONGMEMEVAL = Importer(
     read_longmemeval,
 )
 BEAM = Importer("beam", "BEAM: folders of chat.json with probing questions", matches_beam, read_beam)
+IMPORTERS = (LOCOMO, LONGMEMEVAL, BEAM)

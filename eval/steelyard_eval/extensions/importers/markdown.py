@@ -64,7 +64,7 @@ def read(source: ForeignStore) -> Imported:
     notes, told = read_notes(source)
     known = Names(notes)
     parts = [part for note in notes for part in (sections(note) if source.options.headings else [note])]
-    return Imported(entries=[entry_of(part, known) for part in parts], recipe="{title}\n{text}", notes=told)
+    return Imported(entries=[entry_of(part, known) for part in parts], notes=told)
 
 
 IMPORTER = Importer("markdown", "Markdown notes: a folder, an Obsidian vault, one file", matches, read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -92,6 +92,15 @@ class ForeignStore:
             return False
         with open_regular(self._place(name)) as stream:
             return stream.read(len(MAGIC)) == MAGIC
+
+    def holds(self, name: str, **tables: Iterable[str]) -> bool:
+        """Whether there is an SQLite file of this name with tables that have these columns."""
+        if not self.is_database(name):
+            return False
+        with self.database(name) as db:
+            return all(
+                table in db.columns and {*columns} <= {*db.columns[table]} for table, columns in tables.items()
+            )
 
     def content(self, name: str, most: int | None = None) -> bytes:
         """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""

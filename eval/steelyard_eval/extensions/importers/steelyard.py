@@ -13,7 +13,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore
 def read(place: ForeignStore) -> Imported:
     """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
     with open_vault(place.address) as vault, vault.snapshot():
-        imported = Imported(entries=list(map(_record, vault.entries())))
+        imported = Imported(entries=list(map(_record, vault.entries())), recipe="")
         kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
         for space in kept[:1]:
             imported.recipe = space.recipe

@@ -72,7 +72,7 @@ def read(source: ForeignStore) -> Imported:
     names = list(dict.fromkeys(column for row in first for column in names_of(row)))
     vectors = _vectors(names, first)
     columns = _columns([name for name in names if name != vectors and not name.startswith(f"{vectors}.")], source)
-    imported, kept = Imported(recipe="{title}\n{text}"), dict[str, NDArray[np.float32]]()
+    imported, kept = Imported(), dict[str, NDArray[np.float32]]()
     for row in chain(first, rows):
         vector = vector_of(value_at(row, vectors)) if vectors else None
         entry = _entry(row, columns, "" if vector is None else vectors)

@@ -174,8 +174,8 @@ def _records(old: ForeignStore, name: str) -> list[Record]:
 
 def _joined(old: list[Record], new: list[Record]) -> list[Record]:
     """The old lines, then the new ones that are not among them."""
-    known = {line_of(record) for record in old}
-    return old + [record for record in new if line_of(record) not in known]
+    known = {canonical(record) for record in old}
+    return old + [record for record in new if canonical(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:
