@@ -103,7 +103,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
-    "steelyard_eval/extensions/importers/qdrant.py": "pages of at most 16 MB, read once by the endpoint's reader",
     "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",

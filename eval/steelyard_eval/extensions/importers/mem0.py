@@ -6,7 +6,7 @@ unpickled. Of a memory that only the history has, the last event counts; who it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer,
 from steelyard_eval.extensions.importers.columns import fitted
 from steelyard_eval.extensions.importers.database import Database
 from steelyard_eval.extensions.importers.pickled import PickleTooLargeError, Unpacking
-from steelyard_eval.extensions.importers.qdrant import is_server, scrolled
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
@@ -36,9 +35,13 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """The memories that are there now."""
-    if is_server(source.address):
-        return _points(scrolled(source.address))
-    imported = _points(_stored(source))
+    imported, unread = Imported(recipe="{text}"), 0
+    for point in _stored(source):
+        try:
+            _point(imported, point)
+        except BROKEN:
+            unread += 1
+    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
     if source.has(HISTORY):
         known = {entry["id"] for entry in imported.entries}
         with source.database(HISTORY) as db:
@@ -64,18 +67,6 @@ def _stored(source: ForeignStore) -> Iterator[object]:
                         f"{source}: {shown(name)} has points that unpack to far more than they are; "
                         "export the collection from Qdrant itself"
                     ) from None
-
-
-def _points(points: Iterable[object]) -> Imported:
-    """The memories in points, and how many points hold none."""
-    imported, unread = Imported(recipe="{text}"), 0
-    for point in points:
-        try:
-            _point(imported, point)
-        except BROKEN:
-            unread += 1
-    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
-    return imported
 
 
 def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
@@ -110,7 +101,7 @@ def _last(db: Database, known: set[object]) -> list[Record]:
 
 IMPORTER = Importer(
     "mem0",
-    "mem0: history.db and a local Qdrant folder, or qdrant://HOST:PORT/COLLECTION",
+    "mem0: history.db and a local Qdrant folder",
     matches,
     read,
     lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],

@@ -27,7 +27,6 @@ from steelyard_eval.extensions.importers.base import BROKEN, Importer
 from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
 from steelyard_eval.extensions.importers.kinds import importers
 from steelyard_eval.extensions.importers.postgres import connected
-from steelyard_eval.extensions.importers.qdrant import is_server
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 from steelyard_eval.extensions.importers.write import (
     ABOUT,
@@ -182,7 +181,7 @@ def load_store(
 def open_store(source: str | Path) -> Dataset:
     """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
     named = str(source) in importers() or str(source).startswith(IR_DATASETS)
-    found = named or is_address(source) or is_server(source) or Path(source).exists()
+    found = named or is_address(source) or Path(source).exists()
     return load_store(source) if found else load(source)
 
 
@@ -217,10 +216,6 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
         return _of_database(str(source), known, kind, options)
-    if is_server(source):
-        if kind not in (None, "mem0"):
-            raise ConfigError(f"{kind} is not read from a Qdrant server; that can be mem0")
-        return known["mem0"], ForeignStore(Path(str(source).rpartition("/")[2] or "qdrant"), options, str(source))
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], options)
