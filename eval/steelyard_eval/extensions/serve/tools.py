@@ -17,7 +17,9 @@ from typing import Any
 import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, shown
+from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
+from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard_eval.extensions.serve.caller import Caller
 
@@ -108,6 +110,27 @@ def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple
         Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
         for one in STRICT_JSON.decode(text)
     )
+
+
+def told(entry: Entry, form: str) -> dict[str, Json]:
+    """An entry in a program's words, by a form: their name, and with `=` the field of ours.
+
+    ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and
+    ``-`` nothing.
+
+    >>> told(Entry("a", text="Keys."), "id content=text title=title? tier=+tier- tags")
+    {'id': 'a', 'content': 'Keys.', 'title': None, 'tags': []}
+    """
+    said: dict[str, Json] = {}
+    for theirs, _, ours in (part.partition("=") for part in form.split()):
+        name = (ours or theirs).strip("+@?-")
+        value = entry.extra.get(name) if ours[:1] == "+" else getattr(entry, name)
+        value = format_time(value) if ours[:1] == "@" else list(value) if isinstance(value, tuple) else value
+        if value or ours[-1:] not in ("?", "-"):
+            said[theirs] = value
+        elif ours[-1:] == "?":
+            said[theirs] = None
+    return said
 
 
 def passing(**wanted: Json) -> Filters:
