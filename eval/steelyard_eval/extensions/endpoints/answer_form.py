@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extras import require
 from steelyard.net.endpoint import Answer
 
@@ -139,6 +141,17 @@ def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
         return Answer(200, {}, text).json(MOST_VALUES)
     except ValueError:
         return None
+
+
+def options_of(text: str, names: Sequence[str], place: str) -> list[str]:
+    """The values of options behind an address, as in ``ids=PATH&scores=PATH``; empty for those that are not there.
+
+    Raises ConfigError, which begins with `place`, for another name.
+    """
+    given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)}
+    if unknown := [name for name in given if name not in names]:
+        raise ConfigError(f"{place}: unknown {shown(unknown[0])}{nearest(unknown[0], names)}")
+    return [given.get(name, "") for name in names]
 
 
 def template_of(text: str, what: str) -> Any:  # noqa: ANN401 -- any JSON value

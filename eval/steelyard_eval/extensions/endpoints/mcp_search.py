@@ -27,11 +27,12 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     Results,
     filled,
     json_of,
+    options_of,
     place_of_ids,
     template_of,
 )
 from steelyard_eval.extensions.endpoints.child import Child, started
-from steelyard_eval.extensions.endpoints.http_search import KEYS, holds_key, key_names, masked
+from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
 from steelyard_eval.extensions.endpoints.mcp_client import McpClient
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
 
@@ -46,11 +47,11 @@ QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords
 LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
 LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
 """What tools call the number of results."""
-_FLAG = re.compile(rf"--?(?:{key_names()})", re.IGNORECASE)
+_FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
-_ASSIGNED = re.compile(rf"(-{{0,2}}(?:{key_names()}))=(.+)", re.IGNORECASE | re.DOTALL)
+_ASSIGNED = re.compile(rf"(-{{0,2}}(?:{KEY_NAMES}))=(.+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,8 @@ class McpSearch:
         ('memory', 'serve')
         """
         command, _, rest = text.removeprefix(PREFIX).partition("#")
-        tool, *pairs = rest.split("&")
-        given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in pairs)}
-        if unknown := [name for name in given if name not in OPTIONS]:
-            raise ConfigError(f"{PREFIX}...#{tool}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}")
-        arguments, ids, scores = (given.get(name, "") for name in OPTIONS)
+        tool, _, options = rest.partition("&")
+        arguments, ids, scores = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
         return cls(command, unquote(tool), arguments, ids, scores)
 
     @cached_property
