@@ -25,11 +25,12 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     AnswerForm,
     FormError,
     Results,
+    document_of,
     filled,
-    json_of,
     options_of,
     place_of_ids,
     template_of,
+    text_in,
 )
 from steelyard_eval.extensions.endpoints.child import Child, started
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
@@ -230,16 +231,15 @@ class McpSession:
     def _results(self, answer: object) -> Results:
         if not isinstance(answer, dict):
             raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
-        texts = _texts(answer)
         if answer.get("isError") is True:
-            raise FormError(f"failed: {self._search.told(' '.join(texts))}")
-        structured = answer.get("structuredContent")
-        document = _document(texts) if structured is None else structured
+            raise FormError(f"failed: {self._search.told(text_in(answer))}")
+        told = answer.get("structuredContent") is not None or text_in(answer.get("content"))
+        document = document_of(answer) if told else None
         if document is None and self._search.ids:
             raise FormError("answers with prose, which a path such as ids= cannot read; leave ids= out")
         if document is None:
             self._places["what its text mentions"] = 1
-            return self._names.in_text("\n".join(texts))
+            return self._names.in_text(text_in(answer))
         if not self._search.ids and (place := place_of_ids(document)):
             self._places[place] = 1
         return self._names.matched(self._search.form.results(document))
@@ -279,17 +279,3 @@ class McpSession:
                 f'#{self._search.tool}&arguments={{"{text or "query"}": "{{query}}", ...}}'
             )
         return {text: "{query}"} | ({limit: "{limit}"} if limit else {})
-
-
-def _texts(answer: Mapping[str, Any]) -> list[str]:
-    content = answer.get("content")
-    items = content if isinstance(content, list) else []
-    return [item["text"] for item in items if isinstance(item, dict) and isinstance(item.get("text"), str)]
-
-
-def _document(texts: Sequence[str]) -> object:
-    """The JSON that a tool answered as text: one value, or a value a text; None where it is something else."""
-    values = [json_of(text) for text in texts]
-    if not values or any(not isinstance(value, dict | list) for value in values):
-        return None
-    return values[0] if len(values) == 1 else values

@@ -113,17 +113,15 @@ def clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
     A date in the future is a slip of somebody's pen or clock. It counts only where no entry has another one: with
     a clock that far ahead all other entries would be equally old.
     """
-    dates = [(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
-    ahead = [(t, id_) for t, id_ in dates if t > now + DAY]  # a day: dates of other time zones
+    dates = {(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None}
+    ahead = {(t, id_) for t, id_ in dates if t > now + DAY}  # a day: dates of other time zones
     if not dates:
         return {}, []
-    as_of = format_time(max(set(dates) - set(ahead) or set(dates))[0])
-    dated: Record = {"as_of": as_of}
-    if not ahead:
-        return dated, []
+    as_of = format_time(max(dates - ahead or dates)[0])
     count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
     named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
-    return dated, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
+    note = f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"
+    return {"as_of": as_of}, [note] if ahead else []
 
 
 def arrays_of(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
@@ -162,31 +160,32 @@ def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
 
 def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
     """The queries that have an id and a text, without times that are none; and notes on the others."""
-    whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
-    lacking, notes = len(queries) - len(whole), list[str]()
-    dated = [
-        {**query, "asked_at": time_of(asked)} if (asked := query.get("asked_at")) else query for query in whole
-    ]
-    odd = {place for place, query in enumerate(dated) if query.get("asked_at") and not moment(query["asked_at"])}
-    for place in odd:
-        given = whole[place]
-        dated[place] = {name: value for name, value in given.items() if name != "asked_at"}
-        dated[place]["as_written"] = {"asked_at": given["asked_at"]}
-    if odd:
-        notes.append(f"{counted(len(odd), 'query is', 'queries are')} read without asked_at, which is no time")
-    if lacking:
-        notes.append(f"{counted(lacking, 'query', 'queries')} without an id or a text left out")
-    return dated, notes
+    kept, odd = list[Record](), 0
+    for query in queries:
+        if not query.get("id") or not isinstance(query.get("text"), str):
+            continue
+        asked = query.get("asked_at")
+        if asked and not moment(time_of(asked)):
+            odd += 1
+            rest = {name: value for name, value in query.items() if name != "asked_at"}
+            kept.append(rest | {"as_written": {"asked_at": asked}})
+        else:
+            kept.append({**query, "asked_at": time_of(asked)} if asked else query)
+    lacking = len(queries) - len(kept)
+    notes = [f"{counted(odd, 'query is', 'queries are')} read without asked_at, which is no time"] if odd else []
+    notes += [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
+    return kept, notes
 
 
 def usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
     """The labels of queries that are there, with grades that are some, and notes on the others."""
     asked = {query["id"] for query in queries}
-    strays = {pair for pair in labels if pair[0] not in asked}
-    odd = {pair for pair, grade in labels.items() if grade not in GRADES} - strays
-    notes = [f"{counted(len(strays), 'label')} left out, whose query is not there"] if strays else []
-    notes += [f"{counted(len(odd), 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
-    return {pair: grade for pair, grade in labels.items() if pair not in strays | odd}, notes
+    known = {pair: grade for pair, grade in labels.items() if pair[0] in asked}
+    kept = {pair: grade for pair, grade in known.items() if grade in GRADES}
+    strays, odd = len(labels) - len(known), len(known) - len(kept)
+    notes = [f"{counted(strays, 'label')} left out, whose query is not there"] if strays else []
+    notes += [f"{counted(odd, 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
+    return kept, notes
 
 
 def line_of(record: Record) -> str:

@@ -86,11 +86,11 @@ class ForeignStore:
         path = self._place(name)
         return path.is_file() and not path.is_symlink()
 
-    def is_database(self, name: str) -> bool:
-        """Whether there is an SQLite file of this name."""
-        if not self.has(name):
+    def is_database(self, name: str = "") -> bool:
+        """Whether there is an SQLite file of this name, or this is one."""
+        if not self.has(name or self.path.name):
             return False
-        with open_regular(self._place(name)) as stream:
+        with open_regular(self._place(name or self.path.name)) as stream:
             return stream.read(len(MAGIC)) == MAGIC
 
     def holds(self, name: str, **tables: Iterable[str]) -> bool:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.feedback.log import ACTIONS
+from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
-from steelyard_eval.extensions.usage.answers import hits_of, text_in
+from steelyard_eval.extensions.usage.answers import hits_of
 from steelyard_eval.extensions.usage.records import loaded, object_of, objects
 from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Said, Searched, ShownHit, Wrote
 
