@@ -36,27 +36,12 @@ BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowE
 class Imported:
     """The parts of a data set that a store holds.
 
-    Attributes
-    ----------
-    entries : list of dict
-        Lines of corpus.jsonl: the fields of an entry, others are kept as they are. Times may be ISO 8601 texts or
-        seconds UTC.
-    queries : list of dict
-        Lines of queries.jsonl.
-    qrels : dict
-        query -> entry -> grade 0..4.
-    runs : dict
-        name -> query -> list of (entry, score), best first: what the program itself returned.
-    feedback : list of dict
-        Lines of feedback.jsonl.
-    vectors : dict
-        model -> entry -> vector.
-    recipe : str
-        The template of the text that the vectors stand for.
-    system : str
-        The system, as `name:profile` or `name`, that ranks as the program does; empty where none does.
-    notes : list of str
-        What was found beside entries, and what could not be carried over, a sentence each.
+    `entries`, `queries` and `feedback` are lines of the files of these names; fields that none of ours stand for
+    are kept as they are, and times may be ISO 8601 texts or seconds UTC. `qrels` has grades 0..4 by query and
+    entry, `runs` what the program itself returned: name -> query -> list of (entry, score), best first. `vectors`
+    are by model and entry, and `recipe` is the template of the text that they stand for. `system`, as
+    `name:profile` or `name`, ranks as the program does; empty where none does. `notes` say what was found beside
+    entries, and what could not be carried over, a sentence each.
     """
 
     entries: list[Record] = field(default_factory=list)
@@ -120,22 +105,12 @@ class LiveTables:
 
 @dataclass(frozen=True)
 class Importer:
-    """One kind of store.
+    """One kind of store: what the command line calls it, and what it reads, in a few words, for `import --list`.
 
-    Attributes
-    ----------
-    name : str
-        What the command line calls it.
-    about : str
-        What it reads, in a few words, for `steelyard import --list`.
-    matches : callable
-        Whether a source is of this kind, decided by names of files and tables.
-    read : callable
-        The parts of the data set; DataError where the store is damaged.
-    homes : callable
-        The places where the program keeps its store, best first, from the environment; they need not exist.
-    live : LiveTables, optional
-        How it is read from a PostgreSQL database.
+    `matches` is whether a source is of this kind, decided by names of files and tables; `read` gives the parts of
+    the data set, or DataError where the store is damaged. `homes` are the places where the program keeps its
+    store, best first, from the environment; they need not exist. `live` is how it is read from a PostgreSQL
+    database.
     """
 
     name: str

@@ -48,26 +48,12 @@ _EXPORT = re.compile(r"# strategy: [^\n]*\n# follows: ([^\n]*)\n")
 
 @dataclass(frozen=True)
 class Import:
-    """What an import did.
+    """What an import did: the kind and the place that it read, and the folder that it wrote to.
 
-    Attributes
-    ----------
-    kind : str
-        The name of the importer.
-    source : str
-        The path or the address that it read from.
-    folder : Path
-        What it wrote to.
-    counts : dict
-        entries, queries, labels, runs, impressions; those that are not 0.
-    models : tuple of str
-        Models whose vectors were carried over.
-    notes : tuple of str
-        What was found beside that, and what could not be carried over.
-    changed : bool
-        Whether the folder was written; an import that finds nothing new leaves it as it is.
-    moved : str
-        How many entries were added, removed and changed, in words; empty where none was, and of a new folder.
+    `counts` are those of entries, queries, labels, runs and impressions that are not 0, `models` those whose
+    vectors were carried over; `notes` say what was found beside that, and what could not be carried over. An
+    import that finds nothing new leaves the folder as it is, and has not `changed` it. `moved` is how many
+    entries were added, removed and changed, in words; empty where none was, and of a new folder.
     """
 
     kind: str

@@ -34,18 +34,10 @@ _ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}
 class Options:
     """What the user says of a source that cannot be seen in it.
 
-    Attributes
-    ----------
-    columns : mapping
-        Field of an entry -> the column or key that stands for it.
-    sql : str
-        The query whose rows are the entries; empty for a whole table.
-    headings : bool
-        Whether the sections of a note are entries of their own.
-    unit : str
-        Of conversations: turns or sessions are entries.
-    corrections : str
-        A file with the corrected evidence of a benchmark.
+    `columns` maps fields of an entry to the columns or keys that stand for them. `sql` is the query whose rows
+    are the entries; empty for a whole table. With `headings` the sections of a note are entries of their own, and
+    of conversations the `unit`, turns or sessions. `corrections` is a file with the corrected evidence of a
+    benchmark.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)

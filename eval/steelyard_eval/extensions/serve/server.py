@@ -39,14 +39,9 @@ class _Client:
 
 
 class MemoryServer:
-    """A face over a memory.
+    """A face over a memory, with a log of searches and acts where there is one.
 
-    Parameters
-    ----------
-    memory, face, log : Memory, Face, ServerLog or None
-        What is served, how it looks, and where searches and acts are logged.
-    client : str
-        What the log calls whoever asks; by default the name that the client gives itself.
+    `client` is what the log calls whoever asks; by default the name that the client gives itself.
     """
 
     def __init__(self, memory: Memory, face: Face, log: ServerLog | None = None, client: str = "") -> None:

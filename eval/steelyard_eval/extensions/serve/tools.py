@@ -31,19 +31,10 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool.
+    """One tool: what clients call it by, what it tells them, and the JSON Schema of its arguments.
 
-    Attributes
-    ----------
-    name, about : str
-        What clients call it by, and what it tells them, in our words.
-    schema : dict
-        The JSON Schema of its arguments.
-    answer : callable
-        From the caller and the arguments, which are valid, to a JSON value; ConfigError and DataError are told to
-        the client.
-    logs : bool
-        Whether it does nothing but write to the log, so that it is offered where there is one.
+    `answer` makes a JSON value of the caller and the arguments, which are valid; ConfigError and DataError are
+    told to the client. One that `logs` does nothing else, so that it is offered where there is a log.
     """
 
     name: str
@@ -71,20 +62,10 @@ class Tool:
 class Face:
     """How a server looks to its clients.
 
-    Attributes
-    ----------
-    name, system : str
-        What `--mimic` calls it, and the system that ranks unless the command line says otherwise.
-    tools : sequence of Tool
-        In the order in which they are listed.
-    source : str
-        The repository and the commit that names, schemas and forms are of.
-    structured : bool
-        Whether answers are also given as structured content.
-    indent : int or None
-        Of the JSON text.
-    fault : callable
-        From a message and the name of the tool to the answer of a call that failed.
+    `name` is what `--mimic` calls it, `system` what ranks unless the command line says otherwise, `tools` are in
+    the order in which they are listed. `source` is the repository and the commit that names, schemas and forms
+    are of. `structured` is whether answers are also given as structured content, `indent` that of the JSON text.
+    `fault` makes the answer of a call that failed, from a message and the name of the tool.
     """
 
     name: str

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.impressions import ASIDE, Impression, Line, Writer, own_key
+from steelyard_eval.extensions.usage.impressions import ASIDE, Line, Writer, own_key
 from steelyard_eval.extensions.usage.kinds import KINDS, UseKind
 from steelyard_eval.extensions.usage.records import files_of
 
@@ -27,20 +27,11 @@ MOST_SEARCHES = 1_000_000
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was read of the logs of other programs.
+    """What was read of the logs of other programs: a `record` of what was found, as plain JSON values.
 
-    Attributes
-    ----------
-    record : dict
-        What was found, as plain JSON values.
-    lines : tuple of str
-        The log: that of earlier runs with what is new.
-    held : HeldLog
-        The same with the texts of queries, as far as they are known: never written.
-    path : Path
-        Where the log belongs.
-    changed : bool
-        Whether the log differs from the file.
+    `lines` are the log: that of earlier runs with what is new; `held` has the same with the texts of queries, as
+    far as they are known: never written. `path` is where the log belongs; `changed` whether it differs from the
+    file.
     """
 
     record: dict[str, object]
@@ -96,7 +87,7 @@ def gather(
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     system = dataset.system.partition(":")[0]
-    impressions: dict[str, Impression] = {}
+    fresh: dict[str, Line] = {}
     for session in kind.read(files, corpus, system, notes):
         for call in followed(session.events, corpus):
             counts["calls"] += 1
@@ -105,17 +96,14 @@ def gather(
             if isinstance(made, str):
                 counts[made] += 1
                 continue
-            mark = made.line["search"]
-            impressions[mark] = _joined(impressions[mark], made) if mark in impressions else made
-            if len(impressions) > MOST_SEARCHES:
+            mark = made["search"]
+            fresh[mark] = _joined(fresh[mark], made) if mark in fresh else made
+            if len(fresh) > MOST_SEARCHES:
                 raise DataError(f"more than {MOST_SEARCHES:,} searches; read a folder inside this one")
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
-    lines = _merged(before, writer.policies.values(), [made.line for made in impressions.values()])
-    texts = {made.line["query_key"]: made.query for made in impressions.values()}
-    for query in dataset.queries:
-        texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
-    held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
+    lines = _merged(before, writer.policies.values(), fresh.values())
+    held = HeldLog(str(path), tuple(_with_text(line, writer.texts) for line in lines))
     packed = tuple(map(written, lines))
     searches = [line for line in lines if "configuration" not in line]
     record: dict[str, object] = {
@@ -154,12 +142,12 @@ def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]
     return kind, files
 
 
-def _joined(old: Impression, new: Impression) -> Impression:
+def _joined(old: Line, new: Line) -> Line:
     """A search that stands in two files, because a session was resumed: with what followed in either."""
-    acts = {act.get("object_id", ""): act for act in (*old.line["actions"], *new.line["actions"])}
+    acts = {act.get("object_id", ""): act for act in (*old["actions"], *new["actions"])}
     if len(acts) > 1:
         acts.pop("", None)  # something was of use after all
-    return replace(old, line={**old.line, "actions": [acts[name] for name in sorted(acts)]})
+    return {**old, "actions": [acts[name] for name in sorted(acts)]}
 
 
 def _earlier(path: Path) -> list[Line]:
