@@ -80,7 +80,7 @@ class Writer:
             return TIMELESS
         filters = None if search.narrowed is None else Filters.of(narrowed)
         mark = self.hashed("search", search.key)
-        line = {
+        line: Line = {
             "schema_version": SCHEMA_VERSION,
             "timestamp": format_time(search.time),
             "query_id": self._queries.get((search.query, filters)) or f"use-{mark}",
