@@ -11,6 +11,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage.impressions import TIMELESS
 from steelyard_eval.extensions.usage.kinds import KINDS
 
 ENTRIES = [
@@ -423,7 +424,7 @@ def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
 @pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
 def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
     found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced(begin, begin, begin))}")
-    assert found.record["aside"] == {"without a time that can be read": 1}
+    assert found.record["aside"] == {TIMELESS: 1}
 
 
 # Odd input

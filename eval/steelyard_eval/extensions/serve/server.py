@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 from mcp.server.context import ServerRequestContext
@@ -21,21 +21,12 @@ from steelyard_eval.extensions.serve.memory import Memory
 from steelyard_eval.extensions.serve.recent import Recent
 from steelyard_eval.extensions.serve.stdio import streams
 from steelyard_eval.extensions.serve.tools import Face, Tool
-from steelyard_eval.vaults.read import OpenVault
 
 MOST_CLIENTS = 256
 """Clients whose lists are remembered; the one that was silent longest is forgotten first."""
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
-
-
-@dataclass(frozen=True)
-class _Client:
-    """A session: its name for the log, and what it was shown."""
-
-    name: str
-    recent: Recent
 
 
 class MemoryServer:
@@ -47,7 +38,7 @@ class MemoryServer:
     def __init__(self, memory: Memory, face: Face, log: ServerLog | None = None, client: str = "") -> None:
         self._memory, self._face, self._log, self._client = memory, face, log, client
         self._tools = {tool.name: tool for tool in face.tools if log is not None or not tool.logs}
-        self._clients: OrderedDict[str, _Client] = OrderedDict()
+        self._clients: OrderedDict[str, Caller] = OrderedDict()
         self._keeper = ThreadPoolExecutor(1, thread_name_prefix="steelyard-renewing")
         self._renewing = asyncio.Lock()
         self.protocol = Server("steelyard", version=__version__, on_list_tools=self._list, on_call_tool=self._call)
@@ -80,16 +71,14 @@ class MemoryServer:
         if self._memory.changed():
             await self._renew()
         now = self._memory.now
-        work = partial(self._answer, now.vault, tool, client, dict(params.arguments or {}))
+        asking = replace(client, memory=now.vault)
+        work = partial(self._answer, asking, tool, dict(params.arguments or {}))
         return await asyncio.get_running_loop().run_in_executor(now.pool, work)
 
-    def _answer(
-        self, vault: OpenVault, tool: Tool, client: _Client, arguments: dict[str, object]
-    ) -> CallToolResult:
+    def _answer(self, caller: Caller, tool: Tool, arguments: dict[str, object]) -> CallToolResult:
         """One call, in a thread that searches."""
         try:
             given = tool.checked(arguments)
-            caller = Caller(client.name, client.recent, vault, self._log)
             value = tool.answer(caller, given)
             text = self._face.text(value)
         except SteelyardError as error:
@@ -104,13 +93,14 @@ class MemoryServer:
         text = self._face.text(self._face.fault(message, tool))
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
-    def _client_of(self, context: Context) -> _Client:
+    def _client_of(self, context: Context) -> Caller:
+        """Who asks; a session has what it was shown lately."""
         params = context.session.client_params
         name = self._client or (params.client_info.name[:LONGEST_NAME] if params is not None else "")
         headers = getattr(context.request, "headers", None)
         session = headers.get("mcp-session-id", "") if headers is not None else ""
         key = f"{session}\n{name}"
-        client = self._clients.pop(key, None) or _Client(name, Recent())
+        client = self._clients.pop(key, None) or Caller(name, Recent(), self._memory.now.vault, self._log)
         self._clients[key] = client
         if len(self._clients) > MOST_CLIENTS:
             self._clients.popitem(last=False)
