@@ -39,24 +39,14 @@ _COUNTED = re.compile(r"[?&;]k=\d{1,5}(?=[&;#]|$)")
 class HttpSearch:
     """An HTTP search endpoint.
 
-    Parameters
-    ----------
-    url : str
-        An http or https address. ``{query}`` is replaced by the text of the query, percent-encoded, and
-        ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark.
-    body : str
-        JSON that is sent with POST; left out, the request is a GET. The string ``"{limit}"`` is replaced by a
-        number, ``{query}`` inside any string by the text.
-    ids, scores : str
-        JMESPath expressions (a leading ``$.`` is allowed) for the ids of the answer, best first, and for their
-        scores. Without `ids` the first list that looks like results is read; scores may be left out.
-    timeout : float
-        Seconds that one exchange may take as a whole.
+    In `url`, an http or https address, ``{query}`` is replaced by the text of the query, percent-encoded, and
+    ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark. `body` is
+    JSON that is sent with POST, in which the string ``"{limit}"`` is replaced by a number and ``{query}`` inside
+    any string by the text; left out, the request is a GET. `ids` and `scores` are JMESPath expressions (a leading
+    ``$.`` is allowed) for the ids of the answer, best first, and for their scores: without `ids` the first list
+    that looks like results is read; scores may be left out. `timeout` is in seconds, of one exchange as a whole.
 
-    Raises
-    ------
-    ConfigError
-        For an invalid address, a template without the query, or a path that cannot be parsed.
+    Raises ConfigError for an invalid address, a template without the query, or a path that cannot be parsed.
     """
 
     url: str = field(repr=False)

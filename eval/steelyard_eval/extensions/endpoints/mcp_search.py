@@ -59,25 +59,14 @@ _ASSIGNED = re.compile(rf"(-{{0,2}}(?:{KEY_NAMES}))=(.+)", re.IGNORECASE | re.DO
 class McpSearch:
     """A tool of an MCP server.
 
-    Parameters
-    ----------
-    command : str or sequence of str
-        The command that starts the server, as words or as a shell would take it; no shell runs it.
-    tool : str
-        The name of the tool that searches.
-    arguments : str
-        JSON with the arguments of the tool: the string ``"{limit}"`` is replaced by a number, ``{query}`` inside
-        any string by the text. Left out, they are guessed by the names in the tool's own schema, and told.
-    ids, scores : str
-        JMESPath expressions for the ids of the answer, best first, and for their scores. Without `ids` the first
-        list that looks like results is read, and of an answer that is prose the ids of entries that stand in it.
-    timeout : float
-        Seconds that one answer may take.
+    `command` starts the server, as words or as a shell would take it; no shell runs it. `tool` is the name of the
+    tool that searches. `arguments` are JSON, in which the string ``"{limit}"`` is replaced by a number and
+    ``{query}`` inside any string by the text; left out, they are guessed by the names in the tool's own schema,
+    and told. `ids` and `scores` are JMESPath expressions for the ids of the answer, best first, and for their
+    scores: without `ids` the first list that looks like results is read, and of an answer that is prose the ids
+    of entries that stand in it. `timeout` is in seconds, of one answer.
 
-    Raises
-    ------
-    ConfigError
-        For an empty command, arguments without the query, or a path that cannot be parsed.
+    Raises ConfigError for an empty command, arguments without the query, or a path that cannot be parsed.
     """
 
     command: str | Sequence[str] = field(repr=False)

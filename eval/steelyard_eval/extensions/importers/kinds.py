@@ -13,21 +13,9 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard_eval.extensions.importers.base import Importer
 
 MODULES = """
-    echovault
-    soleri
-    spec_kit
-    moltnet
-    cortex_mem
-    claude
-    basic_memory
-    mem0
-    langgraph
-    mcp_memory
-    conversations
-    benchmark
-    markdown
-    table
-    steelyard
+    echovault soleri spec_kit moltnet cortex_mem
+    claude basic_memory mem0 langgraph mcp_memory
+    conversations benchmark markdown table steelyard
 """
 """In the order in which a source is tried; a module has one `IMPORTER`, or several `IMPORTERS`."""
 GROUP = "steelyard.importers"

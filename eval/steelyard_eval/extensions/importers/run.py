@@ -78,28 +78,14 @@ def import_store(
     options: Options = DEFAULTS,
     clock: Clock = time.time,
 ) -> Import:
-    """Read a store into the folder of a data set, or bring the folder up to date.
+    """Read a store into a new folder, or bring a folder up to date that an import made.
 
-    Parameters
-    ----------
-    source : str or Path
-        A file or folder, the address of a PostgreSQL database, or the name of a kind, whose program's own place
-        is then looked up.
-    folder : str or Path
-        A new folder, or one that an import made.
-    kind : str, optional
-        The importer; by default the first that recognises the source.
-    options : Options
-        What cannot be seen in the source: columns, a query, whether sections are entries.
-    clock : callable
-        The time in seconds UTC: later dates are not taken for the clock of the data set.
+    `source` is a file or folder, the address of a PostgreSQL database, or the name of a kind, whose program's own
+    place is then looked up; `kind` is by default the first that recognises it. `options` say what cannot be seen
+    in the source. `clock` gives the time in seconds UTC: later dates are not taken for the clock of the data set.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown kind, a source that no importer recognises, and a folder that is something else.
-    DataError
-        For a damaged store.
+    Raises ConfigError for an unknown kind, a source that no importer recognises, and a folder that is something
+    else, DataError for a damaged store.
     """
     target = Path(folder)
     old = check_target(target)

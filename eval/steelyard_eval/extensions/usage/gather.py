@@ -63,23 +63,13 @@ def gather(
 ) -> Gathered:
     """Read logs of other programs as impressions and acts on the entries of a data set.
 
-    Parameters
-    ----------
-    source : str
-        ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where the
-        programs keep their logs.
-    log : str or Path
-        Our log, `feedback.KIND.jsonl` in the folder of the data set by default. What it holds of earlier runs
-        stays: programs remove their logs after some weeks.
-    keep_queries : bool
-        Whether texts of queries are written, but for those that may hold a secret.
+    `source` is ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where
+    the program keeps its logs. `log` is ours, `feedback.KIND.jsonl` in the folder of the data set by default:
+    what it holds of earlier runs stays, as programs remove their logs after some weeks. With `keep_queries` the
+    texts of queries are written, but for those that may hold a secret.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown kind, or where there is nothing to read.
-    DataError
-        For a file that cannot be read.
+    Raises ConfigError for an unknown kind, or where there is nothing to read, DataError for a file that cannot be
+    read.
     """
     kind, files = _found(source, environ)
     corpus = Corpus(dataset.entries)
