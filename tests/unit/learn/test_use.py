@@ -219,6 +219,17 @@ def test_a_resumed_session_is_read_once_with_what_followed_in_either_file(small,
     assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
 
 
+def test_logs_without_session_ids_are_a_session_each(small, tmp_path):
+    for at, name in enumerate(("one", "two")):
+        lines = claude([("search", "signing secrets", LIST)], start=30 * at)
+        write(tmp_path / "logs" / f"{name}.jsonl", [{**line, "sessionId": None} for line in lines])
+    assert gather(small, f"transcripts:{tmp_path / 'logs'}").record["clients"] == 2
+
+
+def test_a_beginning_that_two_ids_share_names_neither(small, tmp_path):
+    assert acts_of(small, tmp_path, ("search", "lunch menu", LIST[:2]), ("say", "a1b2c3d4 has it")) == [{}, {}]
+
+
 def test_what_was_read_stays_when_the_transcript_is_gone_and_nothing_changes_twice(small, tmp_path):
     first = write(tmp_path / "logs" / "one.jsonl", claude([("search", "how do keys rotate", LIST)]))
     found = gather(small, f"transcripts:{tmp_path / 'logs'}")

@@ -7,8 +7,7 @@ for more use: what is doubtful counts as nothing. So no act is inferred from
 - the title of an entry in what repeats the question, or in a list of what was found;
 - a sentence that says an entry is of no use;
 - a title of one or two words, unless it stands in quotes or emphasis;
-- an edited file that the person named, of whose name one was touched before the search, or that belongs to many
-  entries.
+- an edited file that the person named, of whose name one was touched before, or that belongs to many entries.
 """
 
 from __future__ import annotations
@@ -197,9 +196,9 @@ class _Session:
                 elif words := persons_words(text):
                     self._turn, self._asked, self._told = self._turn + 1, words, plain_words(words)
 
-    def rest(self) -> Iterator[Followed]:
+    def rest(self) -> Iterable[Followed]:
         """What is still open."""
-        yield from (call.settled() for call in self._open)
+        return [call.settled() for call in self._open]
 
     def _search(self, search: Searched) -> Iterator[Followed]:
         before = self._open[-1] if self._open and self._open[-1].turn == self._turn else None
