@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 from mcp.server.context import ServerRequestContext
@@ -21,6 +20,7 @@ from steelyard_eval.extensions.serve.memory import Memory
 from steelyard_eval.extensions.serve.recent import Recent
 from steelyard_eval.extensions.serve.stdio import streams
 from steelyard_eval.extensions.serve.tools import Face, Tool
+from steelyard_eval.vaults.read import OpenVault
 
 MOST_CLIENTS = 256
 """Clients whose lists are remembered; the one that was silent longest is forgotten first."""
@@ -38,7 +38,7 @@ class MemoryServer:
     def __init__(self, memory: Memory, face: Face, log: ServerLog | None = None, client: str = "") -> None:
         self._memory, self._face, self._log, self._client = memory, face, log, client
         self._tools = {tool.name: tool for tool in face.tools if log is not None or not tool.logs}
-        self._clients: OrderedDict[str, Caller] = OrderedDict()
+        self._shown: OrderedDict[str, Recent] = OrderedDict()
         self._keeper = ThreadPoolExecutor(1, thread_name_prefix="steelyard-renewing")
         self._renewing = asyncio.Lock()
         self.protocol = Server("steelyard", version=__version__, on_list_tools=self._list, on_call_tool=self._call)
@@ -67,12 +67,10 @@ class MemoryServer:
         if tool is None:
             known = ", ".join(self._tools)
             return self._failed(f"there is no tool {shown(params.name)} here; this server reads only: {known}", "")
-        client = self._client_of(context)
         if self._memory.changed():
             await self._renew()
         now = self._memory.now
-        asking = replace(client, memory=now.vault)
-        work = partial(self._answer, asking, tool, dict(params.arguments or {}))
+        work = partial(self._answer, self._caller(context, now.vault), tool, dict(params.arguments or {}))
         return await asyncio.get_running_loop().run_in_executor(now.pool, work)
 
     def _answer(self, caller: Caller, tool: Tool, arguments: dict[str, object]) -> CallToolResult:
@@ -93,18 +91,17 @@ class MemoryServer:
         text = self._face.text(self._face.fault(message, tool))
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
-    def _client_of(self, context: Context) -> Caller:
-        """Who asks; a session has what it was shown lately."""
+    def _caller(self, context: Context, vault: OpenVault) -> Caller:
+        """Who asks, with what this session was shown lately."""
         params = context.session.client_params
         name = self._client or (params.client_info.name[:LONGEST_NAME] if params is not None else "")
         headers = getattr(context.request, "headers", None)
         session = headers.get("mcp-session-id", "") if headers is not None else ""
         key = f"{session}\n{name}"
-        client = self._clients.pop(key, None) or Caller(name, Recent(), self._memory.now.vault, self._log)
-        self._clients[key] = client
-        if len(self._clients) > MOST_CLIENTS:
-            self._clients.popitem(last=False)
-        return client
+        recent = self._shown[key] = self._shown.pop(key, Recent())
+        if len(self._shown) > MOST_CLIENTS:
+            self._shown.popitem(last=False)
+        return Caller(name, recent, vault, self._log)
 
     async def _renew(self) -> None:
         """Open what changed, once, whoever asks first."""
