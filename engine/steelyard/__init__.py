@@ -7,11 +7,8 @@ live search is a table with one query, a recording is a table with thousands. St
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from steelyard.base.moved import Moved
 
 if TYPE_CHECKING:
     from steelyard.base.errors import SteelyardError
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from steelyard.table.signal_table import SignalTable
 
 __version__ = "0.1.0"
-sys.meta_path.append(Moved())
 
 _MODULES = {
     "Embedder": "embedders.embed",

@@ -53,7 +53,7 @@ REGRESSIONS = {
         'KeywordIndex("echovault", FIELDS, "porter unicode61")',
         'KeywordIndex("echovault", FIELDS, "unicode61")',
     ),
-    "k = 6 for 60": (f"{ENGINE}/fusion/rrf.py", "1.0 / (self.k + rank)", "1.0 / (self.k / 10 + rank)"),
+    "k = 6 for 60": (f"{ENGINE}/fusion/ranks.py", "1.0 / (self.k + rank)", "1.0 / (self.k / 10 + rank)"),
     "the fallback turned round": (
         f"{ENGINE}/fusion/tiered.py",
         "count_rows(table, ranked) >= self.min_results",
@@ -103,7 +103,7 @@ REFACTORINGS = {
         "values = 0.5 ** (age / half_life.seconds)",
     ),
     "a reciprocal by division": (
-        f"{ENGINE}/fusion/rrf.py",
+        f"{ENGINE}/fusion/ranks.py",
         "1.0 / (self.k + rank)",
         "np.reciprocal(self.k + rank)",
     ),

@@ -15,7 +15,7 @@ from evidence import CURRENTS
 from evidence_matrices import Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.measures.statistics import compare_paired, difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.workspace import judged
 
 SIZES = (20, 59, 300)
@@ -58,7 +58,7 @@ def false_better(differences, n, draws, rng):
     """How often a comparison calls a configuration better that is not: differences are centred at 0."""
     centred = differences - differences.mean()
     samples = (centred[rng.integers(0, len(centred), n)] for _ in range(draws))
-    return np.mean([compare_paired(s, np.zeros(n), draws=999).verdict == "better" for s in samples])
+    return np.mean([paired({"": s}, np.zeros(n), draws=999)[""].verdict == "better" for s in samples])
 
 
 def main():

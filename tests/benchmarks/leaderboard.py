@@ -37,8 +37,8 @@ from steelyard_eval.decide.out_of_fold import chosen_out_of_fold
 from steelyard_eval.decide.public import DEFAULT
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.measures.runs import Ranked, read_run, write_run
-from steelyard_eval.measures.statistics import compare_all, mean_interval
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
@@ -397,9 +397,7 @@ def rows_of(name, dataset, kind, facts, others):
             )
     values = {label: measured(dataset, queries, own) for label, own in lists.items()}
     primary = {label: own["nDCG@10"] for label, own in values.items()}
-    tests = compare_all(
-        {label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups
-    )
+    tests = paired({label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups)
     rows = [
         (
             label,

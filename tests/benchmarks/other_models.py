@@ -18,7 +18,7 @@ from published_fusions import chunks, dated, engram, loomcycle, said
 from ranked_lists import data
 
 from steelyard.base.files import canonical, write_text
-from steelyard.embedders import minilm
+from steelyard.extensions.models import minilm
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import parse_measures
 

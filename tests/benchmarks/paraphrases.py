@@ -24,7 +24,7 @@ def pairs():
 
 def embed():
     """Write the cosine of every pair."""
-    from steelyard.embedders.minilm import MiniLmInt8Embedder
+    from steelyard.extensions.models.minilm import MiniLmInt8Embedder
 
     known, embedder = pairs(), MiniLmInt8Embedder()
     one, other = (np.asarray(embedder.embed([row[side] for row in known], "query")) for side in ("one", "other"))

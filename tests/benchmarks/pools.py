@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 from evidence_matrices import DATA
+from steelyard_eval.compare.arena import Arena
 
 from steelyard.base.files import canonical
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import load
 from steelyard_eval.decide.priors import key_of

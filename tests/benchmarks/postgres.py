@@ -26,14 +26,14 @@ import synthetic
 from timing import race
 
 from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.extensions.postgres import PostgresVault
+from steelyard.extensions.postgres.measured import LIST, measured
 from steelyard.live.search import Searcher
 from steelyard.stores.base import Space
-from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.vaults.approximate import LIST, measured
 
 MODEL, BATCH, DIM = "synthetic", 20_000, 384
 THREADS = 8

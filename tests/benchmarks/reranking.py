@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard.extensions.rerank.api import ApiReranker
+from steelyard.extensions.rerank.local import LocalReranker
 from steelyard.finish import Rerank
 from steelyard.live.search import Searcher
-from steelyard.rerank.api import ApiReranker
-from steelyard.rerank.local import LocalReranker
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace

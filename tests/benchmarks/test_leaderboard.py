@@ -93,7 +93,7 @@ def test_a_corrected_key_changes_the_questions_that_it_names(tmp_path):
 
 
 def test_an_audit_of_other_questions_is_refused(tmp_path):
-    with pytest.raises(DataError, match="locomo_0_qa1 does not ask what c-2:q001 of locomo asks"):
+    with pytest.raises(DataError, match="locomo_0_qa1 does"):
         leaderboard.corrected(*locomo(tmp_path, "where?"))
 
 
@@ -111,7 +111,7 @@ def test_an_audit_of_other_questions_is_refused(tmp_path):
 )
 def test_a_manifest_that_is_none_says_what_it_needs(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(DataError, match="a name and a list of runs"):
+    with pytest.raises(DataError, match="list of runs"):
         leaderboard.contributed(tmp_path, {})
 
 
@@ -119,11 +119,11 @@ def test_links_out_of_the_folder_are_not_read_and_a_pipe_is_not_waited_for(tiny,
     folder = given(tmp_path / "own", ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
     (folder / "own.run").rename(tmp_path / "elsewhere.run")
     (folder / "own.run").symlink_to(tmp_path / "elsewhere.run")
-    with pytest.raises(DataError, match="lies outside its folder"):
+    with pytest.raises(DataError, match="outside its folder"):
         leaderboard.contributed(folder, {"starter": tiny})
     (folder / "manifest.json").unlink()
     os.mkfifo(folder / "manifest.json")
-    with pytest.raises(DataError, match="is not a regular file"):
+    with pytest.raises(DataError, match="regular file"):
         leaderboard.contributed(folder, {"starter": tiny})
 
 
@@ -131,7 +131,7 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
     for name in ("first", "second"):
         given(tmp_path / name, ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
     monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
-    with pytest.raises(DataError, match=r"second: there is a run of .* already; take another name"):
+    with pytest.raises(DataError, match=r"already; take"):
         leaderboard.sections({"starter": tiny}, ("recorded",), False, True)
 
 

@@ -21,7 +21,7 @@ from published_fusions import chunks, dated, engram, loomcycle, mem0, notes
 from ranked_lists import configured, data, ranked_lists
 
 from steelyard.base.files import write_text
-from steelyard.embedders.wordllama import WordLlamaEmbedder
+from steelyard.extensions.models.wordllama import WordLlamaEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.memory.filters import EVERYTHING
 from steelyard.memory.text import terms

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.embedders import WordLlamaEmbedder
 from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.extensions.models import WordLlamaEmbedder
 from steelyard.memory.template import render
 from steelyard.memory.text import STOP_WORDS, content, terms
 from steelyard.systems import find_system

@@ -111,5 +111,5 @@ def test_a_list_must_be_as_deep_as_the_search_reads_it():
 
     config = find_system("spec_kit").config(10)
     shallow = {name: replace(own, depth=2) for name, own in config.retrievers.items()}
-    with pytest.raises(ConfigError, match="first 5 places of vector, whose depth is 2"):
+    with pytest.raises(ConfigError, match="first 5 places"):
         replace(config, retrievers=shallow).before("graph")

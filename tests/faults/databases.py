@@ -27,12 +27,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from steelyard.base.errors import SteelyardError
+from steelyard.extensions.postgres import PostgresVault
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load

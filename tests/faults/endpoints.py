@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from steelyard.base.errors import EmbedderError
-from steelyard.embedders import ApiEmbedder, ApiSettings, Secret
+from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 
 HERE = Path(__file__).resolve().parent
 KEY = "sk-test-0123456789abcdef"

@@ -45,8 +45,11 @@ import steelyard_eval as sy
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders import ApiEmbedder, ApiSettings, Secret
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
+from steelyard.extensions.network.chat import ChatEndpoint
+from steelyard.extensions.network.endpoint import Endpoint, Response
+from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.live.search import Searcher
@@ -55,10 +58,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.memory.template import render, template_fields
 from steelyard.memory.text import content
-from steelyard.net.chat import ChatEndpoint
-from steelyard.net.endpoint import Answer, Endpoint
-from steelyard.rerank.api import ApiReranker
-from steelyard.rerank.base import Document
+from steelyard.rerank import Document
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
@@ -432,7 +432,7 @@ def endpoint(data: bytes) -> str:
     """What an endpoint answers becomes vectors, scores, a text or a list that are sound, or an error in words."""
     asked, body = ASKED[data[0] % len(ASKED)] if data else ASKED[0], _text(data[1:])
     status = 200 if data[:1] < b"\xe0" else 503
-    with unittest.mock.patch.object(Endpoint, "ask", lambda *_, **__: Answer(status, {}, body)):
+    with unittest.mock.patch.object(Endpoint, "ask", lambda *_, **__: Response(status, {}, body)):
         found = asked()
     if isinstance(found, np.ndarray) and not np.isfinite(found).all():
         raise Fault(f"not finite: {found}")

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
-from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite import Vault

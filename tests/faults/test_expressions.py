@@ -12,8 +12,8 @@ import pytest
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.fields import parse_number
+from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.rewriting import _is_profile
 from steelyard_eval.extensions.importers import basic_memory, benchmark, conversations, cortex_mem
 from steelyard_eval.extensions.importers.notes import heading_of, read_note, sections
 from steelyard_eval.extensions.importers.postgres import array_of

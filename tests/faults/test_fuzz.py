@@ -183,7 +183,7 @@ class TestBounds:
 
     def test_layers_inside_layers_are_refused(self):
         """Each would double the work: at the 32 levels that nesting allows, for weeks."""
-        with pytest.raises(ConfigError, match=r"layered inside layered; name the layers l0, l1, l2 in one"):
+        with pytest.raises(ConfigError, match=r"l0, l1, l2"):
             parse_strategy("layered(1*weighted_sum(1*layered(1*l0)))")
         parse_strategy("weighted_sum(1*layered(1*l0), 1*layered(1*l1))")
 
@@ -205,14 +205,14 @@ class TestBounds:
         """Printed with its defaults it is longer than what is read."""
         text = f"rrf({', '.join(['recency'] * 900)})"
         assert len(text) < MAX_LENGTH
-        with pytest.raises(ConfigError, match=r"characters when its defaults are written out, longer than 10000"):
+        with pytest.raises(ConfigError, match=r"longer than 10000"):
             parse_strategy(text)
 
     def test_a_query_has_at_most_a_thousand_words(self):
         """FTS5's bm25 takes the square of the words: ten thousand took minutes over 300 entries."""
         assert clean_query("token " * MAX_WORDS)
         for text in ("token " * (MAX_WORDS + 1), "a." * (MAX_WORDS + 1), '" ' * (MAX_WORDS + 1)):
-            with pytest.raises(ConfigError, match=r"has 1001 words, more than 1000; shorten it"):
+            with pytest.raises(ConfigError, match=r"1001 words,"):
                 clean_query(text)
 
     @given(st.one_of(anything, st.text("a.\" '", min_size=1, max_size=60)))
@@ -242,7 +242,7 @@ class TestBounds:
         assert STRICT_JSON.decode(nested(MAX_NESTING))
         assert STRICT_JSON.decode(f"[[], {nested(MAX_NESTING - 1)}]")
         for levels in (MAX_NESTING + 1, 400, 900):
-            with pytest.raises(ValueError, match="it is nested deeper than 64"):
+            with pytest.raises(ValueError, match="deeper than 64"):
                 STRICT_JSON.decode(nested(levels))
         assert len(STRICT_JSON.decode("[" + "[]," * 500 + "[]]")) == 501
 
@@ -276,7 +276,7 @@ class TestFound:
     def test_half_a_character_in_a_weights_file_is_refused(self, tmp_path):
         path = tmp_path / "search-weights.json"
         path.write_text(json.dumps(find_system("fts").config().to_json() | {"$schema": "\ud800"}))
-        with pytest.raises(ConfigError, match="is not valid Unicode"):
+        with pytest.raises(ConfigError, match="valid Unicode"):
             SearchConfig.load(path)
 
     def test_an_explanation_is_json_where_a_list_lacks_the_entry(self):
@@ -309,7 +309,7 @@ class TestFound:
         bad = [("idf", b"PK\x03\x04"), ("components", arrays["idf"]), ("vocabulary", b"[1")]
         bad += [("idf", npy(np.ones(len(json.loads(arrays["vocabulary"]))))), ("idf", npy(np.ones(2, np.float32)))]
         for name, raw in bad:
-            with pytest.raises(VaultError, match=r"the lsa model in the vault is damaged .*--rebuild"):
+            with pytest.raises(VaultError, match=r"damaged .*--rebuild"):
                 LsaEmbedder.from_arrays({**arrays, name: raw})
 
     @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ class TestFound:
             searcher = Searcher(vault, find_system("fts").config())
             whole = vault.get
             monkeypatch.setattr(vault, "get", lambda ids, *fields: whole(ids, *fields) if fields else [])
-            with pytest.raises(VaultError, match="entry 'a' was deleted meanwhile; search again"):
+            with pytest.raises(VaultError, match="'a' was deleted"):
                 searcher.search("token")
 
 
@@ -381,14 +381,14 @@ class TestRecordings:
     def test_a_fingerprint_that_lacks_a_parameter_differs_in_it(self):
         table, config = fuzz.world().table, fuzz.world().configs[0]
         left = {name: value for name, value in table.fingerprint.items() if name != "match"}
-        with pytest.raises(ConfigError, match=r"match is .*, the recording has None"):
+        with pytest.raises(ConfigError, match=r"recording has None"):
             replay(replace(table, fingerprint=left), config)
 
     @pytest.mark.parametrize("raw", [b"PK\x03\x04", b"", b"\x93NUMPY\x01\x00\x04\x00((((", b"\x80\x04."])
     def test_a_column_of_another_format_is_refused(self, tmp_path, raw):
         recordings.save(fuzz.world().table, tmp_path / "r")
         (tmp_path / "r" / "column.fts.npy").write_bytes(raw)
-        with pytest.raises(DataError, match="is not a whole recording"):
+        with pytest.raises(DataError, match="whole recording"):
             recordings.load(tmp_path / "r")
 
 

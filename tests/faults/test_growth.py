@@ -20,10 +20,10 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.network.endpoint import Response
 from steelyard.feedback.log import append_act
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
-from steelyard.net.endpoint import Answer
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check
@@ -56,7 +56,7 @@ READERS = {
     "steelyard/config/search_config.py": "test_weights[keys]",
     "steelyard/embedders/lsa.py": "test_a_model",
     "steelyard/feedback/log.py": "test_an_act_looks_for_its_impression_in_linear_time",
-    "steelyard/net/endpoint.py": "test_an_answer_of_an_endpoint[hits]",
+    "steelyard/extensions/network/endpoint.py": "test_an_answer_of_an_endpoint[hits]",
     "steelyard/stores/sqlite/models.py": "test_a_vault[entries]",
     "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",
     "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
@@ -87,7 +87,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/gate/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
-    "steelyard/stores/postgres/vault.py": "writes ids and settings",
+    "steelyard/extensions/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
     "steelyard_eval/extensions/importers/run.py": "files of at most 1 MB, each decoded once",
     "steelyard_eval/extensions/importers/write.py": "compares with what it is about to write",
@@ -104,7 +104,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
     "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
-    "steelyard/embedders/provider_client.py": "the date in a header of an answer, which has a few kilobytes",
+    "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
     "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/decide/priors.py": "reads a file of the package",
@@ -632,7 +632,7 @@ ANSWERS = {
 @pytest.mark.parametrize("what", ANSWERS)
 def test_an_answer_of_an_endpoint(what, monkeypatch):
     module = "steelyard_eval.extensions.endpoints.http_search"
-    monkeypatch.setattr(f"{module}.exchange", lambda text, *_: Answer(200, {}, text))
+    monkeypatch.setattr(f"{module}.exchange", lambda text, *_: Response(200, {}, text))
     search = HttpSearch("http://h/{query}")
 
     class Asked:

@@ -81,7 +81,7 @@ class TestSqlOfTheFile:
         ):
             outcome = steelyard(*words)
             assert outcome.exit_code == 2
-            assert "is not a vault as Steelyard writes it (its table 'spaces' is missing" in outcome.output
+            assert "'spaces' is missing" in outcome.output
 
         with Vault(other) as vault:
             assert vault.count() == 2
@@ -93,7 +93,7 @@ class TestSqlOfTheFile:
         outcome = steelyard("index", path, "--rebuild")
 
         assert outcome.exit_code == 2
-        assert "is not a vault as Steelyard writes it" in outcome.output
+        assert "vault as Steelyard" in outcome.output
         assert not (tmp_path / "written").exists()
 
     @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ class TestSqlOfTheFile:
         [("x; DROP TABLE entries", "unicode61"), ("Ä", "unicode61"), ("", "unicode61"), ("x", "porter'); --")],
     )
     def test_an_index_of_another_alphabet_cannot_be_named(self, name, tokenizer):
-        with pytest.raises(ConfigError, match="cannot be made; use small letters"):
+        with pytest.raises(ConfigError, match="made; use small"):
             KeywordIndex(name, ("title",), tokenizer)
 
 
@@ -166,7 +166,7 @@ def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
     for words in (["search", path, "token"], ["index", path, "--rebuild"]):
         outcome = steelyard(*words)
         assert outcome.exit_code == 2, outcome.output
-        assert "index the data set into a new vault" in outcome.output
+        assert "data set into" in outcome.output
     assert path.read_bytes() == before
 
 
@@ -203,7 +203,7 @@ class TestTheConnection:
             vault._db.execute(sql)
 
     def test_one_statement_a_call(self, vault):
-        with pytest.raises(ValueError, match="more than one statement"):
+        with pytest.raises(ValueError, match="than one statement"):
             vault._db.execute("SELECT 1; DELETE FROM entries")
         assert vault.count() == 2
 
@@ -275,7 +275,7 @@ def test_what_gives_ids_refuses_bytes(path, what):
 
     with (
         Vault(path) as vault,
-        pytest.raises(VaultError, match="it holds bytes where str belongs"),
+        pytest.raises(VaultError, match="holds bytes where"),
     ):
         READS[what](vault)
 
@@ -326,7 +326,7 @@ def test_a_vector_of_zeros_is_damage(path):
         vault.put_vectors(SPACE, ["b"], np.ones((1, 4), dtype=np.float32))
     tamper(path, "UPDATE vec_1 SET embedding = zeroblob(16) WHERE rowid = 1")
 
-    with Vault(path) as vault, pytest.raises(VaultError, match="it holds NoneType where float belongs"):
+    with Vault(path) as vault, pytest.raises(VaultError, match="holds NoneType where"):
         READS["nearest"](vault)
 
 

@@ -101,7 +101,7 @@ class TestADataSet:
         (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": name}))
 
         [fault] = check(folder).faults
-        assert (fault.field, "what a file names is never asked, run, or opened" in fault.rule) == ("system", True)
+        assert (fault.field, "never asked, run," in fault.rule) == ("system", True)
         for words in (["check", folder], ["recommend", folder, "--embedder", "none"], ["init", folder]):
             assert steelyard(*words).exit_code == 2
         assert paths == []
@@ -153,7 +153,7 @@ class TestABaseline:
         inside = name if at < 3 else f"set/{name}"
         resealed(baseline, kind=kind, written=inside)
         outcome = steelyard("gate", folder)
-        assert (outcome.exit_code, "is no file in" in outcome.output) == (2, True), outcome.output
+        assert (outcome.exit_code, "is no file" in outcome.output) == (2, True), outcome.output
 
     @pytest.mark.parametrize("kind", ["run", "weights"])
     def test_lines_of_a_file_that_it_names_are_not_shown(self, folder, baseline, kind):
@@ -170,11 +170,11 @@ class TestABaseline:
         assert "put it back" in steelyard("gate", folder).output  # it is missing
         find_system("fts").config(10).save(file)
         file.write_text(file.read_text().replace('"strategy": "fts"', '"strategy": "ftz"'))
-        assert "did you mean 'fts'?" in steelyard("gate", folder).output
+        assert "you mean 'fts'?" in steelyard("gate", folder).output
         file.write_text(file.read_text()[:40])
-        assert "is not valid JSON: " in steelyard("gate", folder).output  # a place and nothing of the file
+        assert "valid JSON: " in steelyard("gate", folder).output  # a place and nothing of the file
         file.write_text(json.dumps({"secret": LINE}))
-        assert "to see why: steelyard gate" in steelyard("gate", folder).output
+        assert "see why: steelyard" in steelyard("gate", folder).output
 
     def test_elsewhere_names_files_of_its_own_folder_alone(self, folder, baseline, monkeypatch, tmp_path):
         find_system("fts").config(10).save(folder.parent / "w.json")
@@ -184,14 +184,14 @@ class TestABaseline:
         (tmp_path / "other").mkdir()
         shutil.copy("w.json", tmp_path / "other")
         monkeypatch.chdir(tmp_path / "other")
-        assert "is no file in" in steelyard(*words).output
+        assert "is no file" in steelyard(*words).output
 
     def test_names_no_embedder_that_asks(self, folder, baseline):
         record = STRICT_JSON.decode(baseline.read_text())
         del record[SEAL]
         record["embedder"] = "api"
         baseline.write_text(json.dumps({**record, SEAL: hashed(record)}))
-        assert "so write --embedder api yourself" in steelyard("gate", folder).output
+        assert "--embedder api yourself" in steelyard("gate", folder).output
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
         paths, url = heard
@@ -245,7 +245,7 @@ class TestInit:
         link.symlink_to(tmp_path / "new")
         before = sorted(folder.parent.rglob("*"))
         outcome = steelyard("init", folder, "--embedder", "none")
-        assert (outcome.exit_code, "is a link to what is not there" in outcome.output) == (4, True)
+        assert (outcome.exit_code, "link to what" in outcome.output) == (4, True)
         assert sorted(folder.parent.rglob("*")) == before
         assert not (tmp_path / "new").exists()
 

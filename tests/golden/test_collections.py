@@ -74,7 +74,7 @@ def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
 
     recorded = json.loads((data_root / name / "dataset.json").read_text())["baselines"]["results"]
     recorded = answerable(dataset, recorded)
-    means = {row["label"]: row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"}
+    means = {row.label: row.means["nDCG@10"].mean for row in found.result.rows}
     assert means["vector"] == pytest.approx(recorded["dense"]["nDCG@10"], abs=0.002)
     assert means["bm25"] == pytest.approx(recorded["bm25"]["nDCG@10"], abs=0.02)
     measures = parse_measures(CHECKED)

@@ -178,7 +178,7 @@ def test_special_characters_are_text_and_never_break_the_expression(query):
 
 @pytest.mark.parametrize("query", ["", "   ", "\t\n"])
 def test_a_blank_query_is_refused_with_a_remedy(query):
-    with pytest.raises(ConfigError, match="is empty; type at least one word"):
+    with pytest.raises(ConfigError, match="type at least"):
         searcher(vault_of(Entry("a", title="heron"))).search(query)
 
 

@@ -204,7 +204,7 @@ def test_an_unknown_semantic_mode_is_auto_and_booleans_are_always_and_never(mode
 def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
     dated = searcher(vault_of(*(Entry(id_, created_at=float(at)) for at, id_ in enumerate("abc"))))
     assert ids(dated.context("")[0]) == ["c", "b", "a"]
-    with pytest.raises(ConfigError, match="is empty; type at least one word"):
+    with pytest.raises(ConfigError, match="type at least"):
         dated.context("   ")
 
 

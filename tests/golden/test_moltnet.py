@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import EmbedderError
 from steelyard.base.extras import EXTRAS
-from steelyard.embedders import MiniLmInt8Embedder
 from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.extensions.models import MiniLmInt8Embedder
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from steelyard.base.extras import EXTRAS
-from steelyard.embedders import WordLlamaEmbedder
+from steelyard.extensions.models import WordLlamaEmbedder
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import space_of
-from steelyard.live.cortex_mem import CortexMem, SearchOptions
+from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
+from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
-from steelyard.net.endpoint import EndpointError
 from steelyard.retrievers.vector import cosine
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import SHIPPED

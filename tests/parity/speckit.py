@@ -11,6 +11,7 @@ from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, sa
 
 from steelyard.base.errors import RerankError
 from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.extensions.rerank import CachedReranker, GuardedReranker
 from steelyard.feedback import reviews
 from steelyard.finish import Cut, Rerank, finish
 from steelyard.fusion import fuse, parse_strategy
@@ -19,7 +20,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.memory.query import Query
-from steelyard.rerank import CachedReranker, Document, GuardedReranker
+from steelyard.rerank import Document
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.signals.types import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found

@@ -17,7 +17,7 @@ from steelyard.config.weight_names import WEIGHT_NAMES
 from steelyard.config.weights_schema import SCHEMA_FILE, SCHEMA_VERSION, problems_of
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
-from steelyard.rerank.settings import RerankConfig
+from steelyard.rerank import RerankConfig
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 
 LISTS = "lists"

@@ -8,28 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.cache_folder import cache_folder
-from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
+from steelyard.base.extensions import extension
 from steelyard.base.extras import missing_modules, require
-from steelyard.embedders.api import ApiEmbedder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.lsa import MODEL as LSA
-from steelyard.embedders.minilm import MiniLmEmbedder, MiniLmInt8Embedder
-from steelyard.embedders.provider_client import LIVE_ATTEMPTS, LIVE_TIMEOUT
-from steelyard.embedders.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
-from steelyard.embedders.wordllama import WordLlamaEmbedder
 
-LOCAL = {each.model: each for each in (MiniLmInt8Embedder, MiniLmEmbedder, WordLlamaEmbedder)}
-"""Kind -> the embedder that runs on this machine."""
 KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
 LIGHT = {"minilm": "minilm-int8"}
 """A kind that brings PyTorch -> the same model without it."""
+DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
+"""How long the vectors of a model of this machine are."""
+PROVIDERS = ("voyage", "openai", "cohere", "local")
+"""What the name of a model of the kind api begins with, before a slash."""
 
 
 def installed() -> list[str]:
     """The kinds that run on this machine and can be imported here; the first is the one to try."""
-    return [kind for kind in LOCAL if not missing_modules(KINDS[kind])]
+    return [kind for kind, extra in KINDS.items() if kind != "api" and not missing_modules(extra)]
 
 
 def kind_of(model: str) -> str:
@@ -87,43 +85,30 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     if kind not in KINDS:
         raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
     require(KINDS[kind], f"the embedder {kind}")
-    inner = ApiEmbedder(detect(environ)) if kind == "api" else LOCAL[kind]()
+    inner = extension("models").opened(kind, environ)
     return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
 
 
 def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, object]]:
     """Kind and settings by which `restore` makes the embedder again; never the key."""
-    inner = embedder.inner
-    if isinstance(inner, ApiEmbedder):
-        return "api", inner.settings.to_json()
-    return inner.model, {}
+    settings = getattr(embedder.inner, "settings", None)
+    return (embedder.inner.model, {}) if settings is None else ("api", settings.to_json())
 
 
 def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) -> Embedder:
     """The embedder that a vault remembers, for live search: without the cache, and less patient.
 
-    A vault may come from anywhere, so the texts of queries and the key are only sent to the address
-    that the environment names. What cannot be asked becomes an UnavailableEmbedder: search then
-    answers by keywords. Raises ConfigError for a kind this version does not know.
+    What cannot be asked becomes an UnavailableEmbedder: search then answers by keywords. Raises ConfigError for a
+    kind this version does not know.
     """
-    if kind in LOCAL:
-        return LOCAL[kind]()
-    if kind != "api":
+    if kind not in KINDS:
         raise ConfigError(
             f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
         )
     known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
-    provider, base_url, model = (str(known.get(name, "")) for name in ("provider", "base_url", "model"))
-    name = f"{provider}/{model}"
+    named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
     try:
-        if provider not in PROVIDERS:
-            raise ConfigError(f"unknown provider {shown(provider)}; upgrade Steelyard")
-        if base_url != base_url_of(provider, environ):
-            raise ConfigError(
-                f"the vault was indexed with the endpoint {shown(base_url)}, which the environment does not name; "
-                f"set {PROVIDERS[provider].url} to it if you trust it"
-            )
-        asked = ApiSettings(provider, base_url, model, known.get("dimension"), key_of(provider, environ))
-    except ConfigError as error:
-        return UnavailableEmbedder(name, str(error))
-    return ApiEmbedder(asked, timeout=LIVE_TIMEOUT, attempts=LIVE_ATTEMPTS)
+        restored: Embedder = extension("models").restored(kind, known, environ)
+    except (ConfigError, MachineError) as error:
+        return UnavailableEmbedder(named, str(error))
+    return restored

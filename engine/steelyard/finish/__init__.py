@@ -11,17 +11,11 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Ints
-from steelyard.finish.base import Stage
-from steelyard.finish.cut import Cut
-from steelyard.finish.drop import AtLeast, Drop
-from steelyard.finish.files import Files
-from steelyard.finish.floor import Floor
-from steelyard.finish.merge import Merge
+from steelyard.finish.base import Ranking, Stage, order
 from steelyard.finish.mmr import Mmr
 from steelyard.finish.parse import parse_stages
-from steelyard.finish.ranking import Ranking, order
-from steelyard.finish.rerank import Rerank
-from steelyard.finish.rescore import Rescore
+from steelyard.finish.rescored import Floor, Rerank, Rescore
+from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
 from steelyard.table.signal_table import SignalTable

@@ -1,19 +1,22 @@
-"""What a finish stage is, a step from ranked rows to the list that is shown, and how its parameters are read."""
+"""What a finish stage is, how its parameters are read, and the ranking with its one tie rule."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import ClassVar, Self
 
-from steelyard.finish.ranking import Ranking
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Floats, Ints
 from steelyard.fusion import Expr
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item, value_text
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import FETCHED, SignalTable
+from steelyard.table.signal_table import FETCHED, SignalTable, best_first
 
 LONGEST = 1_000_000_000
 """The largest length a stage can name; far beyond any list, and small enough for numpy's integers."""
@@ -88,3 +91,38 @@ def name_of(item: Item, valid: Collection[str]) -> str:
     if item.weight is not None or item.call.items or item.call.options or item.call.name not in valid:
         raise ValueError
     return item.call.name
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ranked lists of many queries, best first, as CSR.
+
+    Attributes
+    ----------
+    offsets : int64[Q+1]
+        Query q has the places ``offsets[q]:offsets[q+1]``.
+    row : int64[R]
+        Indices of table rows.
+    score : float64[R]
+        Their scores.
+    """
+
+    offsets: NDArray[np.int64]
+    row: NDArray[np.int64]
+    score: Floats
+
+    def keep(self, kept: NDArray[np.bool_]) -> Ranking:
+        """Return the same lists with only the given places (bool[R])."""
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
+
+
+def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranking:
+    """Sort the scored rows of every query: score descending, then id ascending by bytes.
+
+    `scores` is float64[N], NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
+    """
+    row = np.flatnonzero(~np.isnan(scores))
+    offsets = np.searchsorted(row, table.offsets).astype(np.int64)
+    row = row[best_first(offsets, scores[row], None if ties is None else ties[row])]
+    return Ranking(offsets, row.astype(np.int64), scores[row])

@@ -10,8 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.finish.base import Stage, whole_number
-from steelyard.finish.ranking import Ranking
+from steelyard.finish.base import Ranking, Stage, whole_number
 from steelyard.fusion.explain import Explanation
 from steelyard.grammar import Item
 from steelyard.retrievers.vector import cosine

@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.finish.base import Stage
-from steelyard.finish.cut import Cut
-from steelyard.finish.drop import AtLeast, Drop
-from steelyard.finish.files import Files
-from steelyard.finish.floor import Floor
-from steelyard.finish.merge import Merge
 from steelyard.finish.mmr import Mmr
-from steelyard.finish.rerank import Rerank
-from steelyard.finish.rescore import Rescore
+from steelyard.finish.rescored import Floor, Rerank, Rescore
+from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge
 from steelyard.grammar import parse_call
 
 STAGES: dict[str, type[Stage]] = {

@@ -8,17 +8,16 @@ from __future__ import annotations
 from steelyard.base.arrays import Floats
 from steelyard.fusion.base import RECIPROCAL, Description, Expr, Fallback, Linear, Term
 from steelyard.fusion.by_intent import ByIntent, intents_of
-from steelyard.fusion.changes import Change, changes
+from steelyard.fusion.changes import Change, changes, reweighted, term_names
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.parse import FAMILIES, parse_strategy
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress
-from steelyard.fusion.reweight import reweighted, term_names
-from steelyard.fusion.rrf import Bonus, Rrf
+from steelyard.fusion.ranks import Bonus, Rrf
 from steelyard.fusion.signal import Signal
+from steelyard.fusion.sums import WeightedSum
 from steelyard.fusion.tiered import Tiered
 from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
-from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [

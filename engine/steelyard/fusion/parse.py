@@ -7,18 +7,15 @@ from collections.abc import Callable, Collection
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.base import Expr
 from steelyard.fusion.boost import Boost
-from steelyard.fusion.borda import Borda
 from steelyard.fusion.by_intent import ByIntent
 from steelyard.fusion.call import CallReader, Family
 from steelyard.fusion.comb import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum
 from steelyard.fusion.gated import Gated
-from steelyard.fusion.isr import Isr, LogIsr
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.rbc import Rbc
-from steelyard.fusion.rrf import Rrf
+from steelyard.fusion.ranks import Borda, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.signal import Signal
+from steelyard.fusion.sums import WeightedSum
 from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.weighted_sum import WeightedSum
 from steelyard.grammar import MAX_LENGTH, Call, number_text, parse_call
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import FETCHED

@@ -31,7 +31,7 @@ from steelyard.retrievers.kinds import (
     Scorer,
     ScorerKind,
 )
-from steelyard.stores.base import COSINE, Found, Listed, Readable, Space
+from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
 from steelyard.stores.federation import plain_id
 
 _log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class LayerRetriever:
         if not rows.ids or not vector.any():
             return []
         scores = self._scores(query, rows, vector)
-        listed = Listed(rows.ids, scores, _best_first(scores))
+        listed = ScoredIds(rows.ids, scores, _best_first(scores))
         return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:

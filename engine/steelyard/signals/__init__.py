@@ -5,17 +5,10 @@ To add one, write ``name(table, **options) -> Derived`` in its own file, make it
 
 from __future__ import annotations
 
-from steelyard.signals.derived import Derived
-from steelyard.signals.domain import domain
-from steelyard.signals.importance import importance
-from steelyard.signals.length import length
+from steelyard.signals.facts import domain, importance, length, promised, severity, tags
+from steelyard.signals.kinds import Derived, Prior, created, one
 from steelyard.signals.memory import corrections, decay, popularity, retrievability
-from steelyard.signals.plain import created, one
-from steelyard.signals.prior import Prior
-from steelyard.signals.promised import promised
 from steelyard.signals.recency import recency
-from steelyard.signals.severity import severity
-from steelyard.signals.tags import tags
 from steelyard.signals.types import document_type, importance_tier, spec_level
 
 PRIORS: dict[str, Prior] = {

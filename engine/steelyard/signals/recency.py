@@ -8,8 +8,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
-from steelyard.signals.derived import Derived
-from steelyard.signals.prior import Prior
+from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 
 ZONE = 0.25

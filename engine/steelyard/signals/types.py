@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.signals.derived import Derived
-from steelyard.signals.prior import Prior
+from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 
 DOCUMENT_TYPES = {

@@ -78,7 +78,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Listed(Sequence[Found]):
+class ScoredIds(Sequence[Found]):
     """What a retriever found, best first, as arrays: for lists as long as the store.
 
     Attributes

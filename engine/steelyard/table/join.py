@@ -15,7 +15,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import UNKNOWN
-from steelyard.stores.base import Found, Listed
+from steelyard.stores.base import Found, ScoredIds
 from steelyard.table.facts import FACT_FIELDS, NO_FACTS, entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 
@@ -191,8 +191,8 @@ class _Codes:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
-        whole = {id(part.ids): part.ids for part in lists if isinstance(part, Listed)}
-        others = {item.id for part in lists if not isinstance(part, Listed) for item in part}
+        whole = {id(part.ids): part.ids for part in lists if isinstance(part, ScoredIds)}
+        others = {item.id for part in lists if not isinstance(part, ScoredIds) for item in part}
         if others or not whole:
             return cls(sorted(others.union(*whole.values())))
         key = frozenset(whole)
@@ -212,7 +212,7 @@ class _Codes:
 
     def within(self, part: Sequence[Found]) -> Ints:
         """int32[n]: the places of the ids of a list, as it lists them."""
-        if not isinstance(part, Listed):
+        if not isinstance(part, ScoredIds):
             return np.array([self.code[item.id] for item in part], dtype=np.int32)
         if id(part.ids) not in self._whole:
             same = len(part.ids) == len(self.ids)  # a part of the ids, and as many
@@ -222,11 +222,11 @@ class _Codes:
 
 
 def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.scores if isinstance(part, Listed) else [item.score for item in part]
+    return part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
 
 
 def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.positions if isinstance(part, Listed) else [item.position for item in part]
+    return part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
 
 
 def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers

@@ -203,3 +203,13 @@ def parted(text: str) -> tuple[str, str]:
     """
     labelled = _LABELLED.fullmatch(text)
     return (labelled[1], labelled[2]) if labelled else ("", text.strip())
+
+
+def short_name(label: str) -> str:
+    """Drop the options of a prior, so that recency of two half-lives is one signal; others are unchanged.
+
+    >>> short_name("recency(half_life=69h)"), short_name("rrf(fts, vector, k=60)")
+    ('recency', 'rrf(fts, vector, k=60)')
+    """
+    name = label.partition("(")[0]
+    return name if name in PRIORS else label

@@ -29,7 +29,7 @@ COMMAND = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\
 COLOURS = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
-    **dict.fromkeys(("missing", "warning", "too few queries to tell"), "yellow"),
+    **dict.fromkeys(("missing", "warning", "open"), "yellow"),
 }
 """The colours of cells that consist of this word."""
 
@@ -90,18 +90,36 @@ def table(
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
+    return grid(heads, cells, right, most=most, keys=keys, folded=folded)
+
+
+def grid(
+    heads: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    *,
+    most: int | None = None,
+    keys: int = 1,
+    folded: int = FOLDED,
+    words: Mapping[str, str] | None = None,
+) -> str:
+    """Print texts as aligned columns, those that are `right` on the right; see `table` for the others.
+
+    `words` has the word of `COLOURS` for cells that are no such word themselves.
+    """
     longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
-        words = [max(map(len, head.split()), default=0) for head in heads]
+        least_words = [max(map(len, head.split()), default=0) for head in heads]
         room = most or width()
         floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
             size if numbers else min(size, fold) for size, numbers, fold in zip(longest, right, floor, strict=True)
         ]
-        pages = _pages(widths, list(map(max, words, least)), room, keys)
-    return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page)) for page, sizes in pages)
+        pages = _pages(widths, list(map(max, least_words, least)), room, keys)
+    coloured = {word: word for word in COLOURS} | dict(words or {})
+    return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page, coloured)) for page, sizes in pages)
 
 
 def wrapped(text: str, indent: int = 0) -> str:
@@ -183,26 +201,27 @@ def _page(
     sizes: Sequence[int],
     right: Sequence[bool],
     page: Sequence[int],
+    words: Mapping[str, str],
 ) -> Iterator[str]:
     aligned = [right[column] for column in page]
     for line in _lines([heads[column] for column in page], sizes, aligned):
         yield painted(line)
     yield "  ".join("-" * size for size in sizes)
     for row in cells:
-        yield from _lines([row[column] for column in page], sizes, aligned, coloured=True)
+        yield from _lines([row[column] for column in page], sizes, aligned, words)
 
 
 def _lines(
-    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], coloured: bool = False
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], words: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """One row of a table as the lines it takes."""
+    """One row of a table as the lines it takes; cells that have a word are coloured by it."""
     folded = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for line in range(max(map(len, folded))):
         parts = []
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
             part = lines[line] if line < len(lines) else ""
             padded = part.rjust(width) if numbers else part.ljust(width)
-            parts.append(painted(padded, cell) if coloured and cell in COLOURS else padded)
+            parts.append(painted(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
         yield "  ".join(parts).rstrip()
 
 

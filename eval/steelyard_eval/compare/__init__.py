@@ -1,6 +1,5 @@
 """Compares configurations on the same queries."""
 
-from steelyard_eval.compare.comparison import METRICS, compare
-from steelyard_eval.compare.result import Comparison
+from steelyard_eval.compare.compare import METRICS, compare
 
-__all__ = ["METRICS", "Comparison", "compare"]
+__all__ = ["METRICS", "compare"]

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import cast
 
 import numpy as np
 
-from steelyard_eval.common.documents.results import AgreementPart, AgreementRecord
+from steelyard_eval.result.structs import Cell, Fact, Said, Table
 
 Lists = Mapping[str, Sequence[Sequence[str]]]
 """Label -> ids, best first, of every query."""
 DEPTH = 10
 PERSISTENCE = 0.9
 """The probability that a reader goes on to the next place: 86% of the weight of RBO lies in the first ten."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Of two configurations, means over queries: RBO and Jaccard@10, each from 0 (nothing shared) to 1."""
-
-    one: str
-    other: str
-    rbo: float
-    jaccard: float
-
-    @classmethod
-    def of(cls, one: str, other: str, lists: Lists) -> Agreement:
-        """Of two of the lists."""
-        pairs = list(zip(lists[one], lists[other], strict=True))
-        rbo = float(np.mean([rank_biased(a, b) for a, b in pairs]))
-        return cls(one, other, rbo, float(np.mean([overlap(a, b) for a, b in pairs])))
 
 
 def overlap(one: Sequence[str], other: Sequence[str]) -> float:
@@ -59,26 +40,24 @@ def rank_biased(one: Sequence[str], other: Sequence[str]) -> float:
     return float(round(shared[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * total, 12))
 
 
-def agreement(lists: Lists) -> AgreementPart:
-    """How far each two configurations agree, the least alike first.
+def agreement(lists: Lists) -> tuple[Table, float | None]:
+    """How far each two configurations agree, means over queries, the least alike first.
 
-    `agreement` has a record a pair; `disagreement` is 1 less the mean RBO, None of one configuration.
+    The second is how far they disagree: 1 less the mean RBO, None of one configuration.
     """
-    pairs = [Agreement.of(one, other, lists) for one, other in combinations(lists, 2)]
-    return {
-        "agreement": [
-            cast(AgreementRecord, vars(pair))
-            for pair in sorted(pairs, key=lambda pair: (pair.rbo, pair.one, pair.other))
-        ],
-        "disagreement": 1 - float(np.mean([pair.rbo for pair in pairs])) if pairs else None,
-    }
+    found = []
+    for one, other in combinations(lists, 2):
+        pairs = list(zip(lists[one], lists[other], strict=True))
+        rbo, jaccard = (float(np.mean([of(a, b) for a, b in pairs])) for of in (rank_biased, overlap))
+        found.append((rbo, one, other, jaccard))
+    rows: list[list[Cell]] = [[one, other, rbo, jaccard] for rbo, one, other, jaccard in sorted(found)]
+    disagreement = 1 - float(np.mean([rbo for rbo, *_ in found])) if found else None
+    return Table("agreement", ["one", "other", "rbo", "jaccard"], rows), disagreement
 
 
-def in_words(disagreement: float | None) -> str:
+def told(baseline: str, disagreement: float | None) -> Said:
     """What follows from a disagreement; None is of one contender."""
+    facts: dict[str, Fact] = {"baseline": baseline}
     if disagreement is None:
-        return "without labels nothing can be said of quality, and one contender disagrees with nothing"
-    return (
-        "without labels nothing can be said of quality, only that configurations disagree on "
-        f"{disagreement:.0%} of the first ten (by rank-biased overlap)"
-    )
+        return Said("disagree_alone", facts)
+    return Said("disagree", {**facts, "disagreement": disagreement})

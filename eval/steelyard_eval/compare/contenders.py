@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.base.errors import ConfigError, shown, together
+from steelyard.base.errors import ConfigError, nearest, shown, together
+from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import KINDS, LIGHT
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.common.configurations import (
@@ -26,6 +28,7 @@ from steelyard_eval.common.configurations import (
     refuse_lists,
     separate,
 )
+from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.list_contenders import (
     AtAddress,
@@ -44,9 +47,9 @@ from steelyard_eval.compare.list_contenders import (
 )
 from steelyard_eval.compare.retrievers import Retriever, by_text, search_of, takes_text, wrapped
 from steelyard_eval.datasets.named import EMBEDDERS
-from steelyard_eval.decide.steps import needing
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Fact, Said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +156,7 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
     return contenders
 
 
-def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
+def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
     """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
     Raises ConfigError when nothing is left, or when weights were tuned with other vectors.
@@ -162,17 +165,21 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[str]]:
     if why := space.unranked(row.config):
         finish = stages_without(row.config.finish, {RERANK})
         bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
-        return bare, [*notices, f"{row.label} is not re-ranked: {why}"]
+        return bare, [*notices, Said("not_reranked", {"label": row.label, "why": why})]
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)
-    lack = f"{', '.join(missing)}, which {space.dataset.called} cannot supply (embedder: {space.model or 'none'})"
     if left is None:
-        raise ConfigError(f"{row.label} needs {lack}; leave it out, or use another embedder")
+        raise ConfigError(
+            f"{row.label} needs {', '.join(missing)}, which {space.dataset.called} cannot supply (embedder: "
+            f"{space.model or 'none'}); leave it out, or use another embedder"
+        )
     if left == row.config.effective:
         return row, []
+    facts: dict[str, Fact] = {"label": row.label, "left": str(left), "missing": missing}
+    facts |= {"data": space.dataset.called, "model": space.model or "none"}
     config = replace(row.config, strategy=left, by_intent={})
-    return replace(row, config=config), [f"{row.label} runs as {left}, without {lack}"]
+    return replace(row, config=config), [Said("reduced", facts)]
 
 
 def _check_model(space: Workspace, row: Contender) -> None:
@@ -182,8 +189,51 @@ def _check_model(space: Workspace, row: Contender) -> None:
         return
     dataset = space.dataset
     known = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0]
-    use = f"use --embedder {known}{needing(known)}, or " if known.partition(":")[0] in EMBEDDERS else ""
+    use = f"use --embedder {known}{_needing(known)}, or " if known.partition(":")[0] in EMBEDDERS else ""
     raise ConfigError(
         f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
         f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.called}"
     )
+
+
+def usual(lists: tuple[str, ...] | None) -> list[str]:
+    """What is compared where nothing is named: the usual systems, or recorded lists, each alone and fused."""
+    if lists is None:
+        return list(SYSTEMS)
+    return [*lists, *([f"rrf({', '.join(lists)})"] if len(lists) > 1 else [])]
+
+
+def with_baseline(
+    named: list[Named | ListContender], given: Given | int | None, lists: Collection[str], today: str
+) -> tuple[str, list[Named | ListContender]]:
+    """The label of the baseline, and the contenders including it, in front if it was not among them.
+
+    Where none is given it is the label `today`, what is used today, if that is compared, else the first.
+    """
+    labels = [contender.label for contender in named]
+    if given is None:
+        return today if today in labels else labels[0], named
+    if isinstance(given, int):
+        if not 0 <= given < len(labels):
+            places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"
+            raise ConfigError(f"baseline {given} is outside {places}")
+        return labels[given], named
+    if isinstance(given, str) and given.removesuffix(":documented") in labels:
+        return given.removesuffix(":documented"), named
+    try:
+        added = read(given, lists=lists)
+    except ConfigError as error:
+        if isinstance(given, str) and "=" not in given and "(" not in given:
+            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
+        raise ConfigError(f"baseline: {error}") from None
+    if added.label in labels:
+        return added.label, named
+    return added.label, [added, *named]
+
+
+def _needing(kind: str) -> str:
+    """What an embedder needs that is not installed here; empty where it can be used."""
+    extra = KINDS.get(kind)
+    if not extra or not missing_modules(extra):
+        return ""
+    return f", which needs {installing(extra)}{', with PyTorch' if kind in LIGHT else ''}"

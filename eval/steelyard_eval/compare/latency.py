@@ -13,6 +13,7 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS
 from steelyard_eval.common.documents.results import Percentiles, TimingRecord
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Latency
 
 TIMED = 50
 """The number of queries that latency is measured on."""
@@ -25,6 +26,14 @@ class Latencies:
     searches: Sequence[float]
     layers: Mapping[str, Sequence[float]] = field(default_factory=dict)
     degraded: int = 0
+
+    def summary(self) -> Latency | None:
+        """Percentiles for the result; None where nothing was searched."""
+        if not self.searches:
+            return None
+        p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
+        layers = {name: Latency(*_ends(taken)) for name, taken in self.layers.items()}
+        return Latency(p50, p95, p99, layers, self.degraded)
 
     def record(self) -> TimingRecord:
         """Return percentiles for the document; none where nothing was searched."""
@@ -42,6 +51,11 @@ class Latencies:
 def _percentiles(taken: Sequence[float]) -> Percentiles:
     p50, p99 = np.percentile(taken, (50, 99)).tolist()
     return {"p50_ms": p50, "p99_ms": p99}
+
+
+def _ends(taken: Sequence[float]) -> tuple[float, None, float]:
+    p50, p99 = np.percentile(taken, (50, 99)).tolist()
+    return p50, None, p99
 
 
 def latencies(

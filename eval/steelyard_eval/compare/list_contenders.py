@@ -20,11 +20,11 @@ import numpy as np
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.markup import counted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.retrievers import document, is_open, listed, misread
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
+from steelyard_eval.result.structs import Fact, Said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ class AnsweredLists:
     """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
 
     lists: list[list[Scored]]
-    notices: list[str]
+    notices: list[Said]
     taken: list[float] | None = None
 
     def ranked(self, queries: Sequence[Query], limit: int, part: Sequence[Query] | None = None) -> Ranked:
@@ -136,32 +136,32 @@ class ListContender:
         repeated = sum(map(len, answers.lists)) - sum(map(len, lists))
         notices = [*answers.notices, *_unknown(self.label, lists, dataset.entries), *self._unasked(dataset)]
         if repeated:
-            notices.append(f"{self.label}: {repeated} places repeat an entry of their list and are dropped")
+            notices.append(Said("repeated", {"label": self.label, "places": repeated}))
         return AnsweredLists(lists, notices, answers.taken)
 
-    def _unasked(self, dataset: Dataset) -> list[str]:
+    def _unasked(self, dataset: Dataset) -> list[Said]:
         """A notice when lists are of queries that the data set does not have."""
         known = {query.id for query in dataset.queries}
         odd = [query for query in self.queries if query not in known]
         if not odd:
             return []
-        count = f"{len(odd)} of its {len(self.queries)} queries are not in {dataset.called} and count for nothing"
-        return [f"{self.label}: {count}: {_named(odd)}"]
+        facts: dict[str, Fact] = {"label": self.label, "odd": len(odd), "queries": len(self.queries)}
+        return [Said("foreign_queries", {**facts, "data": dataset.called, **_named(odd)})]
 
 
-def _named(ids: Sequence[str]) -> str:
-    return ", ".join(shown(id_, 40) for id_ in ids[:EXAMPLES]) + (", ..." if len(ids) > EXAMPLES else "")
+def _named(ids: Sequence[str]) -> dict[str, Fact]:
+    """The first ids, and whether there are more."""
+    return {"named": [shown(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
 
 
-def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[str]:
+def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[Said]:
     """A notice when lists hold ids that the corpus does not have: they are never relevant."""
     known = {entry.id for entry in entries}
     ids = {id_: None for places in lists for id_, _ in places}
     odd = [id_ for id_ in ids if id_ not in known]
     if not odd:
         return []
-    count = f"{len(odd)} of its {len(ids)} ids are of no entry of this corpus and count as misses"
-    return [f"{label}: {count}: {_named(odd)}"]
+    return [Said("unknown_ids", {"label": label, "odd": len(odd), "ids": len(ids), **_named(odd)})]
 
 
 def _firsts(own: Sequence[Scored]) -> list[Scored]:
@@ -251,7 +251,7 @@ def _transformed(
             f"{label} returned {shown(frame)}; a transformer returns a table with qid, docno and score"
         )
     answers = of_frame(label, frame).ask(label, queries, limit, entries)
-    return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, " (column filter)")])
+    return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, column=True)])
 
 
 def of_search(label: str, kind: str, source: str, search: Search | Limited | Opened) -> ListContender:
@@ -268,10 +268,11 @@ def _looked_up(
     lists: Mapping[str, list[Scored]], label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
     missing = sum(query.id not in lists for query in queries)
-    notice = f"{label} has no list for {missing} of {len(queries)} queries, which score 0"
+    facts: dict[str, Fact] = {"label": label, "missing": missing, "queries": len(queries)}
     if missing == len(queries) and lists:
-        notice += f"; its queries are named {_named([*lists])}, the data set's {shown(queries[0].id, 40)}, ..."
-    return AnsweredLists([lists.get(query.id, []) for query in queries], [notice] if missing else [])
+        facts |= {**_named([*lists]), "first": shown(queries[0].id, 40)}
+    found = [lists.get(query.id, []) for query in queries]
+    return AnsweredLists(found, [Said("no_list", facts)] if missing else [])
 
 
 def _searched(
@@ -284,7 +285,8 @@ def _searched(
     if isinstance(search, Opened):
         with search.opened(entries) as session:
             answers = _searched(session, label, queries, limit, entries)
-            return replace(answers, notices=[*answers.notices, *(f"{label}: {text}" for text in session.notices)])
+            told = [Said("session", {"label": label, "text": text}) for text in session.notices]
+            return replace(answers, notices=[*answers.notices, *told])
     known = {entry.id for entry in entries}
     lists: list[list[Scored]] = []
     taken = []
@@ -307,18 +309,16 @@ def _asked(label: str, search: Search, query: Query) -> object:
         raise misread(label, error) from error
 
 
-def _silent(label: str, queries: Sequence[Query]) -> list[str]:
+def _silent(label: str, queries: Sequence[Query]) -> list[Said]:
     """A notice where queries have no text: nobody is asked them."""
     count = sum(is_open(query.text) for query in queries)
-    return (
-        [f"{label} is not asked {counted(count, 'query', 'queries')} without text, which score 0"] if count else []
-    )
+    return [Said("without_text", {"label": label, "count": count})] if count else []
 
 
-def _unscoped(label: str, queries: Sequence[Query], where: str = "") -> list[str]:
-    """A notice when queries have filters, which nobody applies but such a search itself; `where` it finds them."""
+def _unscoped(label: str, queries: Sequence[Query], column: bool = False) -> list[Said]:
+    """A notice when queries have filters, which nobody applies but such a search itself; `column`: of a table."""
     scoped = sum(bool(query.filters) for query in queries)
-    return [f"{scoped} queries carry a filter{where}, which {label} has to apply by itself"] if scoped else []
+    return [Said("unscoped", {"label": label, "count": scoped, "column": column})] if scoped else []
 
 
 def _read_answer(label: str, answer: object, known: Collection[str]) -> list[Scored]:

@@ -25,6 +25,7 @@ from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
+from steelyard_eval.result.structs import Said
 
 DEPTH = 10_000
 """The largest number of results of one list that are kept."""
@@ -32,7 +33,7 @@ DEPTH = 10_000
 
 def record_lists(
     dataset: Dataset, lists: Mapping[str, ListContender], split: str | None = "all"
-) -> tuple[SignalTable, list[str]]:
+) -> tuple[SignalTable, list[Said]]:
     """Record lists of other engines over the queries of a split; return the table and notices.
 
     Parameters
@@ -65,13 +66,13 @@ def record_lists(
     )
     notices = [notice for answer in answers.values() for notice in answer.notices]
     strange = sum(id_ not in known for id_ in table.entries)
-    notices += [f"{strange} entries of the lists are not in {dataset.called}"] if strange else []
+    notices += [Said("strangers", {"count": strange, "data": dataset.called})] if strange else []
     return replace(table, fingerprint=_fingerprint(dataset, answers)), notices
 
 
 def save_lists(
     dataset: Dataset, lists: GivenMany, out: Path, split: str | None = "all"
-) -> tuple[dict[str, int], list[str]]:
+) -> tuple[dict[str, int], list[Said]]:
     """Record lists of other engines into the folder `out`; return its number of rows, and notices.
 
     `lists` names each list: ``"bm25=a.run, mine=b.run"``, or a mapping of names to contenders that are lists.

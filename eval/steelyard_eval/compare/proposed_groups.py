@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from steelyard_eval.compare.comparison import compare
-from steelyard_eval.compare.warnings import dependent
+from steelyard_eval.compare.compare import compare
+from steelyard_eval.compare.notices import dependent
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.groups import lack_groups
 from steelyard_eval.recording.workspace import judged
+from steelyard_eval.result.sentences import say
 
 METRIC = "nDCG@10"
 
@@ -24,4 +25,5 @@ def propose_groups(dataset: Dataset) -> list[str]:
         return []
     other, embedder = ("vector", "recorded") if dataset.query_vectors else ("fts", "none")
     result = compare(dataset, ["bm25", other], metrics=METRIC, split="all", embedder=embedder, timed=False)
-    return dependent(queries, near, {label: metrics[METRIC] for label, metrics in result.values.items()}, "bm25")
+    values = {label: metrics[METRIC] for label, metrics in result.values.items()}
+    return [say(one) for one in dependent(queries, near, values, "bm25")]

@@ -13,7 +13,7 @@ from steelyard.fusion import Expr, Signal
 from steelyard.fusion.base import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows, per_query
-from steelyard_eval.common.markup import counted
+from steelyard_eval.result.structs import Fact, Said
 
 APART = 2.0
 """How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
@@ -27,28 +27,27 @@ class Scales:
     config: SearchConfig
     table: SignalTable
 
-    def weightless(self) -> Iterator[str]:
-        """A sentence for each term that weighs nothing."""
+    def weightless(self) -> Iterator[Said]:
+        """A notice for each term that weighs nothing."""
         masked = self.table.at_depth(self.config.depths)
         for term, without, of in (found for node in self._sums for found in _weightless(node, masked)):
-            yield (
-                f"{self.label}: {term} weighs nothing in {without} of {counted(of, 'query', 'queries')}: none of "
-                "its scores is positive there, and normalize=max makes such a list 0; use normalize=minmax"
-            )
+            yield Said("weightless", {"label": self.label, "term": str(term), "without": without, "of": of})
 
-    def apart(self, value: Callable[[SearchConfig], str]) -> Iterator[str]:
-        """A sentence where sums add scores of different ranges.
+    def apart(self, metric: str, value: Callable[[SearchConfig], float | None]) -> Iterator[Said]:
+        """A notice where sums add scores of different ranges.
 
-        `value` gives the value of a configuration in words, empty without labels.
+        `value` gives the value of a configuration by the metric, None without labels.
         """
         masked = self.table.at_depth(self.config.depths)
         raw = {node: reach for node in self._sums if (reach := _apart(node, masked))}
         if not raw:
             return
-        reached = ", ".join(f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items())
+        reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
         scaled = replace(self.config, strategy=_scaled(self.config.strategy, raw), by_intent=self._cases(raw))
-        values = f"{value(self.config)} as it is, {value(scaled)} with normalize=minmax" if value(scaled) else ""
-        yield f"{self.label} adds scores of different ranges ({reached}): {values or 'write normalize=minmax'}"
+        after = value(scaled)
+        before = None if after is None else value(self.config)
+        facts: dict[str, Fact] = {"metric": metric, "before": before, "after": after, "unmeasured": after is None}
+        yield Said("apart", {"label": self.label, "reached": reached, **facts})
 
     @cached_property
     def _sums(self) -> list[NormalizedSum]:

@@ -12,76 +12,94 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.finish import Floor
-from steelyard_eval.common.documents.results import DroppedPart, FloorPoint, SilenceRecord
-from steelyard_eval.compare.arena import ArenaRow, Unfloored
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.lists import Made, Unfloored
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.result.structs import Cell, Estimate, Table
 
 CURVE = 21
 """Floors of the curve of what is lost against what is answered."""
+SHOWN = [
+    "shown",
+    "floor",
+    "answered",
+    "silenced",
+    "words",
+    "saved",
+    "lost",
+    "false_answers",
+    "none",
+    "false_share",
+]
+FLOORS = ["floor_of", "floor", "floor_lost", "answered_share", "words_left"]
 
 
-def silences(dataset: Dataset, rows: Sequence[ArenaRow]) -> list[SilenceRecord]:
-    """A row for each contender; none where nothing has a floor and every query has an answer."""
-    if not any(row.silent or _floors(row) for row in rows):
+def silences(dataset: Dataset, made: Sequence[Made]) -> list[Table]:
+    """A row for each contender, and of those with a floor what others would do; none without floors or silence."""
+    if not any(one.silent or _floors(one) for one in made):
         return []
     words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
-    return [{**_row(row, words), **_dropped(row, words, dataset)} for row in rows]
+    curves = {one.label: _curve(one.unfloored, words, dataset) for one in made if one.unfloored}
+    rows = [_row(one, words, curves.get(one.label)) for one in made]
+    points: list[list[Cell]] = [[label, *point] for label, curve in curves.items() for point in curve]
+    return [Table("silence", SHOWN, rows), *([Table("floors", FLOORS, points)] if points else [])]
 
 
-def _floors(row: ArenaRow) -> list[str]:
-    if not isinstance(row.contender, Contender):
+def _floors(one: Made) -> list[str]:
+    if not isinstance(one.contender, Contender):
         return []
-    return [str(stage) for stage in row.contender.config.finish if isinstance(stage, Floor)]
+    return [str(stage) for stage in one.contender.config.finish if isinstance(stage, Floor)]
 
 
-def _row(row: ArenaRow, words: dict[str, int]) -> SilenceRecord:
-    asked, answered, shown = _shown(row.ranked, words)
-    record: SilenceRecord = {
-        "label": row.label,
-        "floor": ", ".join(_floors(row)) or None,
-        "queries": asked,
-        "answered": answered,
-        "silenced": asked - answered,
-        "words": shown,
-    }
-    if row.silent is None:
-        return record
-    asked, answered, shown = _shown(row.silent, words)
-    low, high = exact_interval(answered, asked)
-    return {**record, "none": asked, "false_answers": answered, "low": low, "high": high, "false_words": shown}
+def _row(one: Made, words: dict[str, int], curve: list[list[float]] | None) -> list[Cell]:
+    """What it shows, what its floor saves and loses, and what it shows where nothing fits."""
+    asked, answered, shown = _shown(one.ranked, words)
+    saved = lost = None
+    if one.unfloored and curve is not None:
+        own = next((point for point in curve if point[0] == one.unfloored.least), [0.0, 0.0, 1.0, 1.0])
+        saved, lost = 1 - own[3], own[1]
+    cells: list[Cell] = [
+        one.label,
+        ", ".join(_floors(one)) or None,
+        answered,
+        asked - answered,
+        shown,
+        saved,
+        lost,
+    ]
+    if one.silent is None:
+        return [*cells, None, None, None]
+    asked, answered, _ = _shown(one.silent, words)
+    return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
-def _dropped(row: ArenaRow, words: dict[str, int], dataset: Dataset) -> DroppedPart:
-    """What a floor saves and loses: a share of the words, and in the mean of the relevant entries of a list."""
-    if row.unfloored is None:
-        return {}
-    whole = row.unfloored.ranked
-    sizes = np.array([words.get(whole.entries[entry], 0) for entry in whole.entry.tolist()], dtype=np.float64)
+def _curve(whole: Unfloored, words: dict[str, int], dataset: Dataset) -> list[list[float]]:
+    """A row a floor: what it loses in the mean of the relevant entries of a list, and the shares of questions
+    (coverage) and of words that it leaves.
+    """
+    lists = whole.ranked
+    sizes = np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
     if not len(sizes):
-        return {"lost": 0.0, "saved": 0.0, "curve": []}
-    floors = np.unique([row.unfloored.least, *np.quantile(row.unfloored.score, np.linspace(0, 1, CURVE))])
-    curve = _curve(row.unfloored, whole.relevant(dataset.qrels), sizes, floors)
-    current = next(point for point in curve if point["floor"] == row.unfloored.least)
-    return {"lost": current["lost"], "saved": 1 - current["words"], "curve": curve}
+        return []
+    floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE))])
+    return _points(whole, lists.relevant(dataset.qrels), sizes, floors)
 
 
-def _curve(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[FloorPoint]:
-    """What each floor loses (risk), and the shares of questions (coverage) and of words that it leaves."""
+def _points(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[list[float]]:
     query, count, total = whole.ranked.query, len(whole.ranked.queries), float(sizes.sum())
     lost = lost_shares(query[relevant], whole.score[relevant, None] < floors)
     stays = whole.score[:, None] >= floors
     return [
-        {
-            "floor": floor,
-            "lost": float(lost[:, column].mean()) if len(lost) else 0.0,
-            "answered": len(np.unique(query[stays[:, column]])) / count,
-            "words": float(sizes[stays[:, column]].sum() / total) if total else 0.0,
-        }
-        for column, floor in enumerate(floors.tolist())
+        [
+            floor,
+            float(lost[:, at].mean()) if len(lost) else 0.0,
+            len(np.unique(query[stays[:, at]])) / count,
+            float(sizes[stays[:, at]].sum() / total) if total else 0.0,
+        ]
+        for at, floor in enumerate(floors.tolist())
     ]
 
 

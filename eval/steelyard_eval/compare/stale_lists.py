@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.results import StaleRecord
-from steelyard_eval.compare.arena import ArenaRow
+from steelyard_eval.compare.lists import Made
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.stale import Succession
-from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.result.structs import Cell, Estimate, Table
+
+COLUMNS = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
 
 
 def stale_lists(
-    dataset: Dataset, queries: Sequence[Query], rows: Sequence[ArenaRow], cutoff: int, baseline: str
-) -> list[StaleRecord]:
+    dataset: Dataset, queries: Sequence[Query], made: Sequence[Made], cutoff: int, baseline: str
+) -> list[Table]:
     """A row for each contender; none where no entry of the corpus was replaced or expires.
 
     `more` and `fewer` count queries whose list is stale here and not in the baseline, and the other way round.
@@ -23,29 +25,20 @@ def stale_lists(
     if not facts:
         return []
     clocks = {query.id: dataset.clock(query) for query in queries}
-    lists = {row.label: _stale(facts, row, clocks, cutoff) for row in rows}
-    return [_row(row, lists[row.label], lists[baseline]) for row in rows]
+    lists = {one.label: _stale(facts, one, clocks, cutoff) for one in made}
+    rows = [_row(one, lists[one.label], None if one.label == baseline else lists[baseline]) for one in made]
+    return [Table("stale", COLUMNS, rows)]
 
 
-def _stale(facts: Succession, row: ArenaRow, clocks: dict[str, float], cutoff: int) -> dict[str, list[str]]:
-    lists = zip(row.ranked.queries, row.ranked.lists(), strict=True)
+def _stale(facts: Succession, one: Made, clocks: dict[str, float], cutoff: int) -> dict[str, list[str]]:
+    lists = zip(one.ranked.queries, one.ranked.lists(), strict=True)
     stale = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
     return {query: ids for query, ids in stale.items() if ids}
 
 
-def _row(row: ArenaRow, own: dict[str, list[str]], before: dict[str, list[str]]) -> StaleRecord:
-    asked = len(row.ranked.queries)
-    low, high = exact_interval(len(own), asked)
-    more, fewer = len(own.keys() - before.keys()), len(before.keys() - own.keys())
-    share = len(own) / max(asked, 1)
-    return {
-        "label": row.label,
-        "queries": asked,
-        "stale": len(own),
-        "share": share,
-        "low": low,
-        "high": high,
-        "more": more,
-        "fewer": fewer,
-        "entries": own,
-    }
+def _row(one: Made, own: dict[str, list[str]], before: dict[str, list[str]] | None) -> list[Cell]:
+    asked = len(one.ranked.queries)
+    shown = sorted(id_ for ids in own.values() for id_ in ids)
+    share = Estimate(len(own) / max(asked, 1), *exact_interval(len(own), asked))
+    fewer, more = (None, None) if before is None else (len(before.keys() - own), len(own.keys() - before))
+    return [one.label, len(own), asked, share, fewer, more, max(shown, key=shown.count, default=None)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,23 +13,55 @@ from typing import Any
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import DataError, shown
 from steelyard.base.inputs import read_text
-from steelyard_eval.common.documents.results import VerificationRecord, VerifiedMetric
+from steelyard.memory.query import Query
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import Made
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.runs import Scored, best_first
+from steelyard_eval.measures.runs import Scored, best_first, write_run
+from steelyard_eval.result.structs import Cell, Result, Table
 
 TOLERANCE = 1e-9
 """The largest difference from a value of ir_measures that is accepted."""
+COLUMNS = ["measure", "largest", "largest_of", "at_query"]
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-@contextmanager
-def run_folder(runs: Path | None, verify: bool) -> Iterator[Path | None]:
-    """Provide the folder for runs: the one requested, a temporary one for checking them, or none."""
-    if runs is not None or not verify:
-        yield runs
-    else:
+def verified(
+    made: Sequence[Made],
+    dataset: Dataset,
+    queries: Sequence[Query],
+    values: Mapping[str, Mapping[str, Floats]],
+    measures: Sequence[Measure],
+    limit: int,
+    runs: str | Path | None,
+    verify: bool,
+) -> list[Table]:
+    """Write TREC runs to the folder `runs`, if any; with `verify` check every metric of them by ir_measures."""
+    if runs is None and not verify:
+        return []
+    if runs is None:
         with TemporaryDirectory(prefix="steelyard-") as folder:
-            yield Path(folder)
+            return verified(made, dataset, queries, values, measures, limit, folder, verify)
+    files = _write_runs(Path(runs), made)
+    if not (verify and queries):
+        return []
+    given = {one.label: one.contender.file for one in made if isinstance(one.contender, ListContender)}
+    files |= {label: file for label, file in given.items() if file}
+    qrels = {query.id: dataset.qrels[query.id] for query in queries}
+    return [verify_runs(files, qrels, values, measures, limit)]
+
+
+def _write_runs(folder: Path, made: Sequence[Made]) -> dict[str, Path]:
+    """Write a file for each contender, named by `Made.tag` with a number if needed; return the files by label."""
+    tags = [one.tag for one in made]
+    names = [f"{tag}.{tags[:i].count(tag) + 1}" if tags.count(tag) > 1 else tag for i, tag in enumerate(tags)]
+    files = {}
+    for one, name in zip(made, names, strict=True):
+        lists = one.ranked
+        path = files[one.label] = folder / f"{name}.run"
+        write_run(path, lists.queries, lists.offsets, lists.entry, lists.entries, name)
+    return files
 
 
 def verify_runs(
@@ -39,7 +70,7 @@ def verify_runs(
     values: Mapping[str, Mapping[str, Floats]],
     measures: Sequence[Measure],
     limit: int,
-) -> VerificationRecord:
+) -> Table:
     """Compute the metrics of runs with ir_measures and compare them with ours, query by query.
 
     Parameters
@@ -57,35 +88,34 @@ def verify_runs(
 
     Returns
     -------
-    dict
-        tool, tolerance, and metrics: a record each of metric, checked, largest_difference (None where it is
-        not checked), and the label and query where that occurs (empty where nothing differs).
+    Table
+        A row for each metric: its largest difference (None where it is not checked), and the label and query where
+        that occurs (None where nothing differs).
     """
     theirs = {measure: _theirs(measure) for measure in measures}
     known = {measure: public for measure, public in theirs.items() if public is not None}
-    worst = {str(measure): (0.0, "", "") for measure in known}
+    worst: dict[str, tuple[float, str | None, str | None]] = {str(measure): (0.0, None, None) for measure in known}
     for label, path in files.items():
         for metric, query, difference in _differences(_lists(path, limit), qrels, values[label], known):
             # NaN on one side is a difference too, and compares as none.
             if not difference <= worst[metric][0]:
                 worst[metric] = (difference, label, query)
-    return {
-        "tool": f"ir_measures {version('ir_measures')}",
-        "tolerance": TOLERANCE,
-        "metrics": [_record(str(measure), worst.get(str(measure))) for measure in measures],
-    }
+    nothing = (None, None, None)
+    rows: list[list[Cell]] = [[str(measure), *worst.get(str(measure), nothing)] for measure in measures]
+    return Table("verification", COLUMNS, rows, {"tool": f"ir_measures {version('ir_measures')}"})
 
 
-def refuse_differences(record: VerificationRecord) -> None:
+def refuse_differences(result: Result) -> None:
     """Raise DataError when a checked value differs from that of ir_measures by more than the tolerance."""
+    table = next(table for table in result.tables if table.key == "verification")
     wrong = [
-        f"{row['metric']} of {row['label']} at query {shown(row['query'])} by {largest:.3g}"
-        for row in record["metrics"]
-        if (largest := row["largest_difference"]) is not None and not largest <= record["tolerance"]
+        f"{metric} of {label} at query {shown(str(query))} by {largest:.3g}"
+        for metric, largest, label, query in table.rows
+        if isinstance(largest, float) and not largest <= TOLERANCE
     ]
     if wrong:
         raise DataError(
-            f"{record['tool']} has other values on the same runs: {'; '.join(wrong)}; "
+            f"{table.facts['tool']} has other values on the same runs: {'; '.join(wrong)}; "
             "do not use this comparison, and report it with the data set"
         )
 
@@ -148,15 +178,3 @@ def _rows(qrels: Qrels) -> Iterable[Any]:
     import ir_measures
 
     return [ir_measures.Qrel(query, entry, grade) for query, row in qrels.items() for entry, grade in row.items()]
-
-
-def _record(metric: str, found: tuple[float, str, str] | None) -> VerifiedMetric:
-    difference, label, query = found or (None, "", "")
-    checked = found is not None
-    return {
-        "metric": metric,
-        "checked": checked,
-        "largest_difference": difference,
-        "label": label,
-        "query": query,
-    }

@@ -140,8 +140,12 @@ class Dataset:
     @property
     def first_pairs(self) -> str:
         """What to do where nothing is judged, in words: never more pairs than there are."""
-        pairs = (len(self.queries) - self.set_apart) * len(self.entries) or PAIRS
-        return f"judge {counted(min(PAIRS, pairs), 'pair')}, and they count"
+        return f"judge {counted(self.pairs, 'pair')}, and they count"
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs to judge first."""
+        return min(PAIRS, (len(self.queries) - self.set_apart) * len(self.entries) or PAIRS)
 
     @property
     def complete(self) -> bool:

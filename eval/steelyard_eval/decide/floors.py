@@ -19,8 +19,8 @@ from scipy.special import bdtr, stdtrit
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.measures.statistics import exact_interval
 
 SURE = 0.9
 """How sure a floor's promise is: of ten label sets, nine give a floor that keeps it."""

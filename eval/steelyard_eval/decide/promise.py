@@ -16,8 +16,8 @@ from scipy.special import stdtr, stdtrit
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard_eval.decide.posterior import LEAST
+from steelyard_eval.measures.paired import Interval
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.measures.statistics import Interval
 
 FEWEST = 40
 """Labelled queries below which no gain is stated."""

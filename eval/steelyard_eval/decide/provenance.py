@@ -25,8 +25,9 @@ from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.out_of_fold import FOLDS
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.refusal import Refusal
-from steelyard_eval.measures.statistics import Interval
+from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
+from steelyard_eval.result.structs import Fact, Said
 
 
 def origin(
@@ -62,7 +63,7 @@ def edited(config: SearchConfig) -> bool:
     return "tuned" in facts and facts["tuned"] != _tuned(config)
 
 
-def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[str]:
+def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
     The hash `tuned` in the provenance of a weights file says that they were searched for. `queries` are those that
@@ -72,17 +73,14 @@ def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequ
     if "tuned" not in facts:
         return []
     if edited(config):
-        return [f"{label} was edited since it was tuned, so what the file promises is of other weights"]
+        return [Said("tuned_edited", {"label": label})]
     if facts.get("dataset_sha256") != dataset.sha256:
-        same = facts.get("dataset") == dataset.name
-        what = "as far as queries and labels are still the same, its values here are optimistically biased"
-        return [f"{label} was tuned on another state of this data set; {what}"] if same else []
+        return [Said("tuned_other_state", {"label": label})] if facts.get("dataset") == dataset.name else []
     every, part = judged(dataset, dataset.queries), judged(dataset, tuning_queries(dataset)[0])
     tuned = part if (facts.get("in_sample") or {}).get("queries") == len(part) else every
     both = len({query.id for query in tuned} & {query.id for query in queries})
-    these = "these very queries" if both == len(queries) else f"{both} of these {len(queries)} queries"
-    told = f"{label} was tuned on {these} and their labels, so its values here are optimistically biased"
-    return [told] if both else []
+    of: dict[str, Fact] = {"all": True} if both == len(queries) else {"both": both, "queries": len(queries)}
+    return [Said("tuned_here", {"label": label, **of})] if both else []
 
 
 def chosen_on(record: object) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from steelyard.signals import PRIORS
+from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.documents.explanation import MoveRecord, StandingRecord
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
@@ -110,16 +110,6 @@ def _parts(view: View, id_: str) -> dict[str, float]:
     if factor is not None:
         parts[factor["formula"]] = sum(parts.values()) * (factor["value"] - 1.0)
     return parts
-
-
-def short_name(label: str) -> str:
-    """Drop the options of a prior, so that recency of two half-lives is one signal; others are unchanged.
-
-    >>> short_name("recency(half_life=69h)"), short_name("rrf(fts, vector, k=60)")
-    ('recency', 'rrf(fts, vector, k=60)')
-    """
-    name = label.partition("(")[0]
-    return name if name in PRIORS else label
 
 
 def _move(id_: str, before: View, after: View | ListView, first: Lead | None, second: Lead | None) -> MoveRecord:

@@ -10,7 +10,7 @@ from itertools import chain
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
 from steelyard_eval.common.answer import data_set
-from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.explanation import (
     ChangeRecord,
@@ -24,7 +24,6 @@ from steelyard_eval.common.documents.explanation import (
     RequestedEntry,
     ScoreTree,
 )
-from steelyard_eval.explain.moves import short_name
 from steelyard_eval.explain.places import too_deep
 
 WIDEST_HEAD = 18

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from steelyard.base.errors import shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.kinds import LOCAL
+from steelyard.embedders.kinds import DIMENSIONS
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 from steelyard.grammar import number_text
 from steelyard.stores.base import KeywordIndex
@@ -208,8 +208,7 @@ def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
 
 def dims(config: SearchConfig) -> int | None:
     """How long the vectors are; None where the model is not one of ours."""
-    embedder = LOCAL.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
-    return embedder.dimensions if embedder else None
+    return DIMENSIONS.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
 
 
 def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:

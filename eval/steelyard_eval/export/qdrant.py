@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
-from steelyard.signals.importance import UNSTATED
+from steelyard.signals.facts import UNSTATED
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
 from steelyard_eval.export.hybrid import (

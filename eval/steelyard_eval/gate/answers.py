@@ -32,6 +32,8 @@ from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 
 @dataclass(frozen=True)
@@ -175,13 +177,13 @@ class Field:
         return replayed
 
     def _answers(
-        self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[str]
+        self, asked: Asked, config: SearchConfig, table: SignalTable, notices: Sequence[Said]
     ) -> GateAnswers:
         run, deep = replay(table, config), replay(table, deeper(config))
         values = measure(run.ranked, deep.ranked, self.dataset.qrels)
         lists = scored(run)
         facts = tuple(broken(self.dataset, self.queries, lists))
-        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(notices))
+        answers = GateAnswers(asked, config, lists, scored(deep), values, facts, tuple(map(say, notices)))
         bare = replace(config, finish=without_floors(config.finish))
         if bare.finish == config.finish:
             return answers
@@ -196,7 +198,9 @@ class Field:
         facts = tuple(broken(self.dataset, self.queries, lists))
         none = one.answers(self.unanswerable, size, self.dataset).lists if self.unanswerable else []
         shown = tuple(query.id for query, ranking in zip(self.unanswerable, none, strict=True) if ranking)
-        return GateAnswers(asked, None, lists, deep, values, facts, tuple(answered.notices), answered=shown)
+        return GateAnswers(
+            asked, None, lists, deep, values, facts, tuple(map(say, answered.notices)), answered=shown
+        )
 
 
 def _contender(one: Named | ListContender, setting: Setting) -> Contender:

@@ -32,8 +32,9 @@ from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Findings, judge
 from steelyard_eval.gate.silence import false_answers, kept_promise, promised, risen
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import NAMES, SHALLOW, Values, composite
+from steelyard_eval.measures.corrected import benjamini_hochberg
+from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
-from steelyard_eval.measures.statistics import TIE, benjamini_hochberg, difference_interval
 
 WORST = 10
 """Queries that are shown with both rankings."""

@@ -19,7 +19,7 @@ from steelyard_eval.common.documents.gate import (
     TrustPart,
 )
 from steelyard_eval.common.markup import clip, counted
-from steelyard_eval.compare.comparison_document import dialect
+from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
@@ -33,6 +33,7 @@ from steelyard_eval.gate.contest import ORDER, Contest
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.select import intents_of
+from steelyard_eval.result.sentences import dialect, say
 
 COUNTED = {"false answers": "questions that nothing answers", "stale": "queries"}
 """What more of would settle a finding that counts queries, and says nothing of labels."""
@@ -154,7 +155,7 @@ def _head(gate: GateSetup) -> GateHead:
         "dataset": {"name": gate.dataset.name, "entries": len(gate.dataset.entries)},
         "split": baseline.split,
         "intents": intents_of(gate.dataset),
-        "dialect": dialect(kept.kind for kept in baseline.contenders),
+        "dialect": dialect(ties(kept.kind for kept in baseline.contenders)),
         "budget": gate.budget,
         "baseline": {
             "path": str(gate.path),
@@ -219,7 +220,9 @@ def _settling(gate: GateSetup, contests: Sequence[Contest]) -> Iterator[Step]:
 
 def _tuned(gate: GateSetup, contest: Contest) -> list[str]:
     config = contest.now.config
-    return tuned_here(contest.now.label, config, gate.dataset, contest.queries) if config else []
+    if not config:
+        return []
+    return [say(one) for one in tuned_here(contest.now.label, config, gate.dataset, contest.queries)]
 
 
 def _formula_before(contest: Contest) -> str:

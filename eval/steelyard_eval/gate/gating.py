@@ -15,8 +15,8 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, s
 from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard.memory.query import Query
-from steelyard_eval.compare.comparison_document import DIALECT
 from steelyard_eval.compare.contenders import GivenMany
+from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.kept_labels import kept_labels
@@ -34,8 +34,11 @@ from steelyard_eval.gate.updates import refuse_both, refuse_worse
 from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.sentences import dialect
 
 BASELINE = Path("reports/baseline.json")
+DIALECT = dialect(ties(["strategy"]))
+"""How values are computed; a baseline keeps it."""
 DATA = ("corpus", "queries", "labels")
 PARTS = dict(zip(("entries", "queries", "labels"), DATA, strict=True))
 MOST = 5_000

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.measures.paired import TIE
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.measures.statistics import TIE
 
 ALPHA = 0.05
 AGREES = 0.1

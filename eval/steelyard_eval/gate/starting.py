@@ -17,8 +17,8 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.base.secret import MASK
 from steelyard.config.search_config import read_json
-from steelyard.net.secret import MASK
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender

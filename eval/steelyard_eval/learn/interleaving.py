@@ -19,7 +19,7 @@ from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import NEGATIVE_KINDS
 from steelyard_eval.learn.clients import DAY
 from steelyard_eval.learn.waiting import Waiting, token
-from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.measures.paired import exact_interval
 
 MOST_TEAMS = 1_000
 """Other rankings, and clients of one, that are told apart."""

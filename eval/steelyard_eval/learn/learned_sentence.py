@@ -16,7 +16,7 @@ from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.follows import Follows, warning
 from steelyard_eval.learn.interleaving import Duel
-from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.measures.paired import exact_interval
 
 WANTED = 30
 """Labelled queries that are asked for, where the log has so many."""

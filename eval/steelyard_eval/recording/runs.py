@@ -25,6 +25,7 @@ from steelyard.base.files import STRICT_JSON, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
+from steelyard_eval.result.structs import Result
 
 FOLDER, FILE = ".steelyard", "runs.db"
 SWITCH = "STEELYARD_RUNS"
@@ -113,7 +114,7 @@ class KeptRun:
 def keep(
     dataset: Dataset,
     kind: str,
-    document: Mapping[str, Any],
+    document: Result | Mapping[str, Any],
     now: Callable[[], datetime] | None = None,
 ) -> None:
     """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place."""
@@ -270,8 +271,13 @@ def _hashed(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]
     return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
 
 
-def _values(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+def _values(document: Result | Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """The value of every query: of weights files, and of the first in the document."""
+    if isinstance(document, Result):
+        labels = list(dict.fromkeys(label for query in document.queries for label in query.values))
+        kept_labels = sorted(labels, key=lambda label: not label.endswith(".json"))[:LISTED]
+        queries = document.queries if len(document.queries) <= MOST else []
+        return {label: {query.id: query.values.get(label) for query in queries} for label in kept_labels}
     rows: Sequence[Any] = document.get("per_query") or ()
     if not 0 < len(rows) <= MOST:
         return {}
@@ -279,8 +285,10 @@ def _values(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     return {label: {query["id"]: query["values"].get(label) for query in rows} for label in first}
 
 
-def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(document: Result | Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a document: what was decided, and the means of its contenders."""
+    if isinstance(document, Result):
+        return _of_result(document)
     chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
     used = today.get("label") if isinstance(today, Mapping) else "current"
     facts = {
@@ -292,6 +300,28 @@ def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
         "chosen": chosen.get("strategy"),
         "labels_needed": document.get("labels_needed"),
         "rows": _rows(document),
+    }
+    return {name: value for name, value in facts.items() if value not in (None, "")}
+
+
+def _of_result(result: Result) -> dict[str, Any]:
+    about, decision, choice = result.provenance, result.decision, result.choice
+    verdict = decision.verdict if decision else result.answer.facts.get("verdict")
+    rows: list[dict[str, Any]] = [
+        {"label": row.label, "strategy": row.strategy, **({"settings": row.settings} if row.settings else {}),
+         "mean": mean.mean, "low": mean.low, "high": mean.high}
+        for row in result.rows
+        if (mean := row.means.get(result.metric))
+    ]  # fmt: skip
+    facts = {
+        "tool": about.tool,
+        "metric": result.metric,
+        "split": about.split,
+        "verdict": verdict,
+        "baseline": about.baseline,
+        "chosen": choice.strategy if decision and choice else None,
+        "labels_needed": decision.more if decision else None,
+        "rows": sorted(rows, key=lambda row: (-row["mean"], row["label"])),
     }
     return {name: value for name, value in facts.items() if value not in (None, "")}
 

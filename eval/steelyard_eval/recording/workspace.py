@@ -22,8 +22,7 @@ from steelyard.live.search import Searcher
 from steelyard.live.sources import KeptLists
 from steelyard.memory.query import Query
 from steelyard.memory.template import render
-from steelyard.rerank import Document
-from steelyard.rerank.settings import open_reranker, reranker_asked
+from steelyard.rerank import Document, open_reranker, reranker_asked
 from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes

@@ -12,15 +12,15 @@ from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ChosenRecord, ResultsDocument
 from steelyard_eval.common.markup import number
-from steelyard_eval.measures.statistics import MARGIN
-from steelyard_eval.show import plots
-from steelyard_eval.show.cost_plot import cost as cost_plot
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.show.report.differences import category_figure, difference_figure, difference_rows
 from steelyard_eval.show.report.gate_section import change_figure
 from steelyard_eval.show.report.leaderboard import cost_points, means_figure
 from steelyard_eval.show.report.learning_section import act_figure, follow_figure
 from steelyard_eval.show.report.sides import sides
-from steelyard_eval.show.spans import Span, spans
+from steelyard_eval.views.drawing import plots
+from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
+from steelyard_eval.views.drawing.spans import Span, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,14 +32,8 @@ ANSWERED = 6
 
 def compared(record: ResultsDocument, what: str, metric: str | None = None) -> Figure:
     """A figure of a comparison."""
-    figures = _of_queries(record) | _of_contenders(record, metric or record["primary"]) | _of_silence(record)
+    figures = _of_queries(record) | _of_contenders(record, metric or record["primary"])
     return _drawn(figures, what)
-
-
-def _of_silence(record: ResultsDocument) -> Figures:
-    """Risk against coverage of the first contender that has a floor."""
-    rows = [row for row in record.get("silence", ()) if row.get("curve")]
-    return {"silence": partial(plots.floors, rows[0]["curve"], None)} if rows else {}
 
 
 def recommended(record: ResultsDocument, what: str) -> Figure:

@@ -9,7 +9,7 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.common.answer import chosen, data_set
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import interval, number, tex
-from steelyard_eval.measures.statistics import ALPHA
+from steelyard_eval.measures.paired import ALPHA
 
 _CHOSEN = r"$^{\star}$"
 _TUNED = r"$^{\dagger}$"

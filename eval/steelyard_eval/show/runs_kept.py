@@ -12,10 +12,11 @@ from steelyard_eval.common.results import Result, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
-from steelyard_eval.measures.statistics import compare_paired
+from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
-from steelyard_eval.show.plots import trend
-from steelyard_eval.show.spans import Span
+from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.views.drawing.plots import trend
+from steelyard_eval.views.drawing.spans import Span
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,10 @@ class Runs(Result):
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
+
+    def history(self, job: str) -> tuple[Lines, str] | None:
+        """What was used and what was best, of those runs of a job that are alike; None without two."""
+        return trends([run for run in self.runs if run.kind == job])
 
     def trend(self, metric: str) -> list[dict[str, Any]]:
         """A row for each run of a metric, oldest first; ConfigError without any."""
@@ -103,9 +108,9 @@ class Runs(Result):
             zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
         )
         groups = [int(units[query]) if query in units else query for query in alike]
-        found = compare_paired([new[query] for query in alike], [old[query] for query in alike], groups)
-        interval = {"delta": found.delta, "low": found.low, "high": found.high}
-        return {**interval, "p": found.p, "queries": len(alike), "verdict": found.verdict}
+        found = paired({"": [new[query] for query in alike]}, [old[query] for query in alike], groups)[""]
+        interval = {"delta": found.gain.mean, "low": found.gain.low, "high": found.gain.high}
+        return {**interval, "p": found.p, "queries": len(alike), "verdict": VERDICTS[found.verdict]}
 
     def _changes(self, one: KeptRun, other: KeptRun) -> dict[str, str]:
         """What differs, by its name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,14 @@ from steelyard_eval.common.documents.results import (
     ResultRecord,
 )
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare.comparison_document import result_of, tested
 from steelyard_eval.decide.provenance import mean_of
 from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.statistics import compare_all, difference_interval, mean_interval
+from steelyard_eval.measures.paired import Interval, difference_interval, mean_interval, paired
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.structs import Paired
 from steelyard_eval.tune.current import Current
 from steelyard_eval.tune.layout import Layout
 
@@ -95,7 +97,7 @@ class Board:
         base = self.current.values[self.metric]
         others = {place.label: place.values[self.metric] for place in self.places if not place.tuned}
         others.pop(self.current.label)
-        return tested(compare_all(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
+        return tested(paired(others, base, self.groups, seed=seed), self.current.label, str(self.metric))
 
 
 def leaderboard(
@@ -139,3 +141,40 @@ def _place(
     run = layout.replayed(config)
     values = run.metrics(layout.recorded(config).judgments, measures)
     places[label] = Place(label, config.effective.shown_as, config, values, tuned, int(run.embedded.sum()))
+
+
+def result_of(about: ContenderRecord, metric: str, interval: Interval, queries: int) -> ResultRecord:
+    """The tidy record of one mean of a contender."""
+    return {
+        "label": about["label"],
+        "system": about.get("system"),
+        "profile": about.get("profile"),
+        "strategy": about["strategy"],
+        "metric": metric,
+        **mean_of(interval),
+        "queries": queries,
+    }
+
+
+def tested(found: Mapping[str, Paired], baseline: str, metric: str) -> list[ComparedRecord]:
+    """A row for each challenger, by its label."""
+    return [
+        {
+            "challenger": label,
+            "baseline": baseline,
+            "metric": metric,
+            "delta": test.gain.mean,
+            "low": test.gain.low,
+            "high": test.gain.high,
+            "p": test.p,
+            "p_holm": test.p_holm,
+            "wins": test.wins,
+            "ties": test.ties,
+            "losses": test.losses,
+            "mde": test.detectable,
+            "queries_needed": test.needed,
+            "verdict": VERDICTS[test.verdict],
+            "why": say(test.why) if test.why else "",
+        }
+        for label, test in found.items()
+    ]

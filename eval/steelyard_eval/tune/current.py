@@ -17,6 +17,7 @@ from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.rankings import ShownLists
+from steelyard_eval.result.sentences import say
 from steelyard_eval.tune.layout import Layout
 from steelyard_eval.tune.source import Source
 from steelyard_eval.tune.tuned_parameters import refuse_fixed
@@ -104,5 +105,5 @@ def of_lists(
     ranked = answers.ranked(queries, limit)
     values = ranked.metrics(dataset.qrels, measures)
     return Current(
-        contender.label, None, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices)
+        contender.label, None, values, composite(deep, parts), ShownLists(ranked), tuple(map(say, answers.notices))
     )

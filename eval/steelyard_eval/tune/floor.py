@@ -16,7 +16,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.finish import Floor, without_floors
-from steelyard.finish.floor import FUSED
+from steelyard.finish.rescored import FUSED
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable

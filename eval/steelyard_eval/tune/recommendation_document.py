@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -14,24 +14,21 @@ from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.common.documents.parts import RankingsRecord
 from steelyard_eval.common.documents.results import (
     ChosenRecord,
-    ComparedRecord,
     CurrentRecord,
     ResultsDocument,
     RunnerUpRecord,
     TableRecord,
 )
-from steelyard_eval.compare.arena import of_scales
-from steelyard_eval.compare.comparison_document import dialect
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import of_scales, ties
+from steelyard_eval.compare.notices import of_values
 from steelyard_eval.compare.scales import Scales
-from steelyard_eval.compare.warnings import JUDGED, warnings
-from steelyard_eval.datasets.alike import alike
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.decide.provenance import decided, estimate, mean_of, origin, vouched
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.wording import depths_read
-from steelyard_eval.measures.statistics import difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.rankings import (
     ShownLists,
     described,
@@ -41,6 +38,8 @@ from steelyard_eval.recording.rankings import (
     rankings,
     spelled,
 )
+from steelyard_eval.result.sentences import dialect, say
+from steelyard_eval.result.structs import Said
 from steelyard_eval.tune.board import Place
 from steelyard_eval.tune.candidate import candidate_of
 from steelyard_eval.tune.cost import timing
@@ -183,16 +182,16 @@ def _results(case: RecommendationCase) -> ResultsDocument:
         "split": case.split,
         "limit": case.limit,
         "intents": case.source.intents,
-        "dialect": dialect(("strategy", case.used.kind), case.source.lists is not None),
+        "dialect": dialect(ties(("strategy", case.used.kind), case.source.lists is not None)),
         "model": case.source.model,
         "recipe": case.source.recipe,
         "notices": [
             *([case.model_told] if case.model_told else []),
             *dataset.notices,
             *case.current.notices,
-            *_scales(case),
+            *map(say, _scales(case)),
             *unstated(dataset.sampled, dataset.pool, dataset.provenance),
-            *_warnings(case, tests),
+            *map(say, _warnings(case)),
             *case.layout.skipped,
             *said_of_idle(case.tried.idle, case.picked),
             *said_of_layers(case),
@@ -221,7 +220,7 @@ def in_sight(case: RecommendationCase) -> set[str]:
     return {signal for config in configs if config for signal in config.strategy.signals()}
 
 
-def _scales(case: RecommendationCase) -> Iterator[str]:
+def _scales(case: RecommendationCase) -> Iterator[Said]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
     table = case.layout.recorded
     if isinstance(case.used, Contender):
@@ -230,17 +229,15 @@ def _scales(case: RecommendationCase) -> Iterator[str]:
         yield from Scales(case.picked.name, case.picked, table(case.picked).table).weightless()
 
 
-def _warnings(case: RecommendationCase, tests: Sequence[ComparedRecord]) -> list[str]:
-    places = case.board.places
-    values, judged = (
-        {place.label: place.values[metric] for place in places if metric in place.values}
-        for metric in (case.metric, JUDGED)
-    )
-    dataset, label = case.source.dataset, case.board.current.label
-    near, judged = alike(dataset, case.queries), {} if dataset.complete else judged
+def _warnings(case: RecommendationCase) -> list[Said]:
+    places, board = case.board.places, case.board
+    values = {place.label: {str(metric): own for metric, own in place.values.items()} for place in places}
+    label, metric = board.current.label, str(case.metric)
+    others = {place.label: values[place.label][metric] for place in places if not place.tuned}
+    base = others.pop(label)
+    tests = paired(others, base, board.groups, seed=case.seed).values()
     proven = case.decision.verdict == "ship"
-    model = case.source.model
-    return warnings(case.queries, values, judged, label, tests, model, near, proven=proven, dataset=dataset)
+    return of_values(case.source.dataset, case.queries, values, metric, label, tests, case.source.model, proven)
 
 
 def _rankings(case: RecommendationCase) -> RankingsRecord:

@@ -17,6 +17,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import intents_of, only, reaches, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.sentences import say
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class Live:
 
     def usable(self, row: Contender) -> tuple[Contender, list[str]]:
         """The contender without the signals that the data set cannot supply."""
-        return usable(self.space, row)
+        reduced, notices = usable(self.space, row)
+        return reduced, list(map(say, notices))
 
     def reached(self, configs: Sequence[SearchConfig]) -> list[SearchConfig]:
         """All of them."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from steelyard import __version__
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.results import AgreementPart, ChosenRecord, ResultsDocument
+from steelyard_eval.common.documents.results import AgreementPart, AgreementRecord, ChosenRecord, ResultsDocument
 from steelyard_eval.compare.agreement import Lists, agreement
 from steelyard_eval.decide.public import METRIC
 from steelyard_eval.decide.without_labels import Advice
@@ -24,7 +25,11 @@ def without_labels(
     source: Source, starts: Sequence[Start], queries: Sequence[Query], label: str, advice: Advice, limit: int
 ) -> ResultsDocument:
     """The document of a data set without judgments, over its presets and one strategy of each family."""
-    agreed = agreement(_lists(source, queries, starts)) if queries else NOTHING
+    agreed = NOTHING
+    if queries:
+        table, disagreement = agreement(_lists(source, queries, starts))
+        pairs = [cast(AgreementRecord, dict(zip(table.columns, row, strict=True))) for row in table.rows]
+        agreed = {"agreement": pairs, "disagreement": disagreement}
     chosen: ChosenRecord | None = None
     if advice.attempt is not None:
         chosen = {

@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
-from steelyard.stores.postgres.address import is_address
+from steelyard.stores.opened import is_address
 from steelyard.systems.cortex_mem.uris import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")

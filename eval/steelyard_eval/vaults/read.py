@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.extensions import extension
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
@@ -18,15 +19,12 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
-from steelyard.net.chat import URL, chat_of
-from steelyard.rerank.settings import open_reranker
+from steelyard.rerank import open_reranker
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.opened import open_vault
-from steelyard.stores.postgres import PostgresVault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.rewriting import Rewriter
 from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
@@ -159,10 +157,9 @@ class OpenVault:
         return self._epoch() != self._opened_at
 
     def _epoch(self) -> tuple[int, int]:
-        if not isinstance(self.file, PostgresVault):
+        if self.file.models_revision is None:
             return 0, 0
-        revision = self.file.revision()
-        return self.file.models_revision, revision if self._copied else 0
+        return self.file.models_revision, self.file.revision() if self._copied else 0
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One state of what may be seen, for this thread."""
@@ -177,7 +174,7 @@ def _searcher(
     store: Readable,
     config: SearchConfig,
     embedders: Sequence[Embedder],
-    rewriter: Rewriter | None,
+    rewriter: Callable[[str], str] | None,
     explore: Explored | None,
 ) -> Searcher:
     """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
@@ -194,12 +191,13 @@ def _searcher(
     return Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=exploring)
 
 
-def _rewriter(store: Readable) -> Rewriter:
+def _rewriter(store: Readable) -> Callable[[str], str]:
     """What rewrites queries, with the profile that the store holds; ConfigError without an endpoint."""
-    chat = chat_of(os.environ)
+    chat = extension("network").chat_of(os.environ)
     if chat is None:
-        raise ConfigError(f"{URL} names no endpoint for --rewrite; set it, or leave --rewrite out")
-    return Rewriter.of(chat, store)
+        raise ConfigError("LLM_BASE_URL names no endpoint for --rewrite; set it, or leave --rewrite out")
+    rewriter: Callable[[str], str] = extension("cortex_client").Rewriter.of(chat, store)
+    return rewriter
 
 
 @contextmanager

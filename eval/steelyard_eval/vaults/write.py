@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
+from steelyard.base.extensions import extension
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
@@ -20,16 +21,12 @@ from steelyard.feedback.reviews import FIELDS as REVIEWED
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.template import render
-from steelyard.net.chat import URL, chat_of
 from steelyard.stores.base import Space
-from steelyard.stores.opened import open_vault
-from steelyard.stores.postgres import PostgresVault
-from steelyard.stores.postgres.address import is_address
+from steelyard.stores.opened import is_address, open_vault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
-from steelyard.systems.cortex_mem.layers import ask, extract, with_layers
+from steelyard.systems.cortex_mem.layers import extract, with_layers
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.vaults.approximate import index_hnsw
 
 if TYPE_CHECKING:
     from steelyard_eval.datasets import Dataset
@@ -88,8 +85,8 @@ def index_dataset(
     if hnsw and not is_address(path):
         raise ConfigError(f"{path} is a file, and HNSW is an index of a database; leave --hnsw out")
     with open_vault(path, create=True) as vault:
-        if hnsw and isinstance(vault, PostgresVault):
-            vault.check_hnsw()
+        if hnsw:
+            extension("postgres").PostgresVault.check_hnsw(vault)
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         if is_memory(dataset.path):
@@ -101,9 +98,14 @@ def index_dataset(
         embedded = _embed_all(vault, kinds, outside)
         count = vault.count()
         measured = {}
-        if hnsw and isinstance(vault, PostgresVault):
+        if hnsw:
             fit = _stored(vault)
-            measured["hnsw"] = index_hnsw(vault, dataset, [*outside.values(), *([fit.model] if fit else [])])
+            measured["hnsw"] = extension("postgres").index_hnsw(
+                vault,
+                [query.text for query in dataset.queries],
+                [entry.id for entry in dataset.entries],
+                [*outside.values(), *([fit.model] if fit else [])],
+            )
         return {
             "entries": count,
             "changed": changed,
@@ -237,10 +239,10 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
         return list(entries)
     if layers == "extractive":
         return with_layers(entries, extract)
-    chat = chat_of(os.environ)
+    chat = extension("network").chat_of(os.environ)
     if chat is None:
-        raise ConfigError(f"{URL} names no endpoint for --layers llm; set it, or use --layers extractive")
-    return with_layers(entries, ask(chat, cache_folder(os.environ) / "layers"))
+        raise ConfigError("LLM_BASE_URL names no endpoint for --layers llm; set it, or use --layers extractive")
+    return with_layers(entries, extension("cortex_client").ask(chat, cache_folder(os.environ) / "layers"))
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:

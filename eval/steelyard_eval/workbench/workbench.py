@@ -16,7 +16,7 @@ from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.results import Reported
-from steelyard_eval.compare import METRICS, Comparison, compare
+from steelyard_eval.compare import METRICS, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import Dataset
@@ -38,14 +38,16 @@ from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.sentences import say
 from steelyard_eval.show.runs_kept import Runs
 from steelyard_eval.tune.recommendation import Recommendation, recommend
+from steelyard_eval.views.answered import Answered
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
 
-R = TypeVar("R", bound=Reported[Any])
+R = TypeVar("R", bound=Reported[Any] | Answered)
 _log = logging.getLogger(__name__)
 
 
@@ -99,7 +101,7 @@ class Workbench:
         runs: str | Path | None = None,
         seed: int = 0,
         timed: bool = True,
-    ) -> Comparison:
+    ) -> Answered:
         """Compare contenders on the same judged queries, with intervals, tests, latency and cost.
 
         Parameters
@@ -136,7 +138,7 @@ class Workbench:
 
         Returns
         -------
-        Comparison
+        Answered
             Means with intervals, tests, lists, latency; without judgments how far the lists agree.
 
         Raises
@@ -527,8 +529,10 @@ class Workbench:
 
     def _kept(self, kind: str, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        document = {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})}
-        keep(self.dataset, kind, document)
+        if isinstance(found, Answered):
+            keep(self.dataset, kind, found.result)
+        else:
+            keep(self.dataset, kind, {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})})
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
@@ -581,7 +585,7 @@ class Workbench:
             wanted = known.get(query, query) if isinstance(query, str) else query
             result = searcher.search(wanted)
             empty = [f"nothing found: {result.emptied}"] if result.emptied else []
-            return FoundHits(asked, wanted, result, (*notices, *empty))
+            return FoundHits(asked, wanted, result, (*map(say, notices), *empty))
 
         return found
 

@@ -140,7 +140,7 @@ def test_compare_and_report_say_the_same(tmp_path: Path) -> None:
 
     document = json.loads(result.stdout)
     assert document == json.loads(out.read_text())
-    assert {row["label"] for row in document["results"]} == {"bm25", "vector"}
+    assert {row["label"] for row in document["rows"]} == {"bm25", "vector"}
     assert (tmp_path / "bm25.documented.run").read_text().startswith("q01 Q0 ")
     assert run("report", out, "--out", tmp_path / "r").exit_code == 0
     assert (tmp_path / "r" / "report.html").is_file()

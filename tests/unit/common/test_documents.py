@@ -9,7 +9,6 @@ from steelyard_eval.common.documents.gate import GateDocument
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.documents.schema import rules_of, schema_of
-from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.gate.gating import Gate
 
@@ -32,12 +31,7 @@ def bench():
     return sy.load(starter())
 
 
-def compared(_):
-    return compare(starter(), "bm25, vector, lists=rrf(bm25, vector), cortex_mem", baseline="bm25", verify=True)
-
-
 JOBS = {
-    "compare": (ResultsDocument, compared),
     "recommend": (ResultsDocument, lambda bench: bench.recommend("echovault", target="qdrant", timed=False)),
     "tune": (ResultsDocument, lambda bench: bench.tune("echovault", weights_only=True, timed=False)),
     "learn": (LearnDocument, lambda bench: bench.learn(labels=False)),

@@ -36,8 +36,8 @@ def test_a_query_without_judgments_is_left_out_and_counted(dataset):
     found = compare(extra, ("bm25",), embedder="none", timed=False)
 
     assert "unjudged" not in found.queries
-    assert found.record["dataset"]["queries"] == len(dataset.split("all")) + 1
-    assert found.record["dataset"]["judged"] == len(dataset.split("all"))
+    assert found.result.provenance.data.queries == len(dataset.split("all")) + 1
+    assert found.result.provenance.data.judged == len(dataset.split("all"))
 
 
 def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
@@ -49,12 +49,12 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
     """Starter's dataset.json says "system": "echovault", which the command takes; bm25 stands in for none."""
     for system, used in (("echovault", "echovault"), ("", "bm25")):
         found = compare(dataclasses.replace(dataset, system=system), ("fts",), embedder="none", timed=False)
-        (step,) = found.record["steps"]
-        assert step["what"] == f"compare it with what you use today, such as {used}"
-        assert step["command"].endswith(f"starter fts --baseline {used}")
+        (step,) = found.result.answer.steps
+        assert (step.key, step.facts) == ("compare_today", {"today": used})
+        assert step.command[-3:] == ["fts", "--baseline", used]
 
     said = CliRunner().invoke(main, ["compare", str(starter()), "fts", "--embedder", "none", "--json"]).stdout
-    assert json.loads(said)["baseline"] == "echovault"
+    assert json.loads(said)["provenance"]["baseline"] == "echovault"
 
 
 def test_one_configuration_twice_is_refused(dataset):
@@ -65,8 +65,8 @@ def test_one_configuration_twice_is_refused(dataset):
 def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
     found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
 
-    assert found.record["limit"] == 7
-    assert found.record["primary"] == "nDCG@3"
+    assert found.result.provenance.limit == 7
+    assert found.result.metric == "nDCG@3"
 
 
 def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
@@ -74,7 +74,7 @@ def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
         dataset, ("fts", "echovault", "weighted_sum(0.5*fts, 0.5*vector)"), embedder="none", timed=False
     )
 
-    strategies = [row["embedding_calls"] for row in found.record["timing"]]
+    strategies = [row.cost.embedded for row in found.result.rows]
     assert strategies == [0, 0, 0]
     # the sum lost its vector: half of the fts score ranks as fts does
     assert found.values["weighted_sum(0.5*fts, 0.5*vector)"]["nDCG@10"].tolist() == (
@@ -85,9 +85,10 @@ def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
 def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
     found = compare(dataset, ("fts", "echovault"), embedder="none", timed=False)
 
-    row = found.record["configurations"][1]
-    assert (row["strategy"], row["family"]) == ("fts", "single")
-    assert any("echovault runs as fts, without vector" in notice for notice in found.record["notices"])
+    row = found.result.row("echovault")
+    assert (row.strategy, row.family) == ("fts", "single")
+    (told,) = [notice for notice in found.result.notices if notice.key == "reduced"]
+    assert (told.facts["label"], told.facts["left"], told.facts["missing"]) == ("echovault", "fts", ["vector"])
 
 
 @pytest.mark.parametrize(
@@ -103,8 +104,9 @@ def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
 def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
     found = compare(dataset, [strategy], embedder="none", timed=False)
 
-    assert [row["family"] for row in found.record["configurations"]] == [family]
-    assert found.record["configurations"][0]["strategy"].startswith(strategy.partition("(")[0])
+    (row,) = found.result.rows
+    assert row.family == family
+    assert row.strategy.startswith(strategy.partition("(")[0])
 
 
 def test_without_a_metric_there_is_nothing_to_say(dataset):
@@ -115,8 +117,9 @@ def test_without_a_metric_there_is_nothing_to_say(dataset):
 def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
     found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
 
-    assert {row["metric"] for row in found.record["results"]} == {"nDCG@10", "Judged@10"}
-    assert any("limit 5 is below the cutoff of nDCG@10" in notice for notice in found.record["notices"])
+    assert found.result.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
+    (told,) = [notice for notice in found.result.notices if notice.key == "shallow"]
+    assert told.facts == {"limit": 5, "metrics": ["nDCG@10", "Judged@10"]}
 
 
 def test_harmful_text_stays_text_in_a_notebook(dataset):
@@ -127,7 +130,7 @@ def test_harmful_text_stays_text_in_a_notebook(dataset):
     found = compare(hostile, ("bm25", "weighted_sum(1*fts)"), embedder="none", timed=False, workspace=space)
 
     assert "<script" not in found._repr_html_()
-    assert "\x1b" not in repr(found)
+    assert "\x1b" not in repr(found) + str(found)
 
 
 def test_the_same_seed_gives_the_same_document(dataset):

@@ -19,6 +19,7 @@ from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.runs import best_first, read_run
+from steelyard_eval.result.structs import Cost
 
 MEASURES = {
     "nDCG@10": nDCG @ 10,
@@ -138,13 +139,12 @@ def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures
 
 
 def test_what_lists_cannot_show_is_none_and_what_can_be_timed_is(dataset, lists, run_file):
-    found = compare(dataset, {"run": run_file, "mine": lambda query: lists[query.id]}).record
+    found = compare(dataset, {"run": run_file, "mine": lambda query: lists[query.id]}).result
 
-    run, mine = found["timing"]
-    assert run["embedding_calls"] is None
-    assert "p50_ms" not in run
-    assert mine["p95_ms"] >= mine["p50_ms"] >= 0
-    assert [row["kind"] for row in found["configurations"]] == ["lists", "lists"]
+    run, mine = found.rows
+    assert run.cost == Cost()
+    assert mine.cost.latency.p95_ms >= mine.cost.latency.p50_ms >= 0
+    assert (run.kind, mine.kind) == ("lists", "lists")
 
 
 def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
@@ -169,7 +169,7 @@ def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path
     found = compare(dataset, str(path))
 
     assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
-    assert any("58 of 59" in notice for notice in found.record["notices"])
+    assert any("58 of 59" in notice for notice in found.notices)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_one_string_stands_for_a_list_everywhere(dataset):
     found = compare(starter(), "bm25,fts; rrf(fts, bm25)", metrics="nDCG@10, R@5", timed=False)
 
     assert list(found.values) == ["bm25", "fts", "rrf(fts, bm25, k=60)"]
-    assert found.record["primary"] == "nDCG@10"
+    assert found.result.metric == "nDCG@10"
     mixed = compare(starter(), ["bm25, rrf(fts, bm25)", nothing], metrics="nDCG@10", timed=False)
     assert list(mixed.values) == ["bm25", "rrf(fts, bm25, k=60)", "nothing"]
 
@@ -249,11 +249,10 @@ def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
 
 
 def test_a_baseline_may_be_one_more_contender(dataset, run_file):
-    found = compare(dataset, "bm25", baseline=f"today={run_file}", embedder="none", timed=False).record
+    found = compare(dataset, "bm25", baseline=f"today={run_file}", embedder="none", timed=False).result
 
-    assert found["baseline"] == "today"
-    assert [row["label"] for row in found["configurations"]] == ["today", "bm25"]
-    assert found["comparisons"][0]["challenger"] == "bm25"
+    assert found.provenance.baseline == "today"
+    assert [(row.label, row.against is not None) for row in found.rows] == [("today", False), ("bm25", True)]
 
 
 def test_a_weights_file_ranks_as_the_strategy_it_holds(dataset, tmp_path):
@@ -276,7 +275,7 @@ def test_an_entry_that_a_list_repeats_counts_at_its_first_place(dataset, lists):
     )
 
     assert found.values["twice"]["nDCG@10"].tolist() == found.values["once"]["nDCG@10"].tolist()
-    assert any("repeat an entry" in notice for notice in found.record["notices"])
+    assert any(notice.key == "repeated" for notice in found.result.notices)
 
 
 @pytest.mark.parametrize("answer", ["m1", [["a", "b", "c"]], [("a", "x")], [("a", float("nan"))], 7])

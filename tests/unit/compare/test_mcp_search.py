@@ -83,7 +83,7 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
 
     for measure, values in found.values["mine"].items():
         assert found.values["today"][measure].tolist() == values.tolist()
-    notes = [note for note in found.record["notices"] if note.startswith("today: ")]
+    notes = [note for note in found.notices if note.startswith("today: ")]
     arguments, most, place = notes
     assert json.loads(arguments.partition("with ")[2]) == {"query": "{query}", "limit": "{limit}"}
     assert " 50 " in most

@@ -50,7 +50,13 @@ def run_of(folder, text, name="theirs.run"):
 
 
 def values_of(found, label="theirs.run"):
-    return {row["id"]: row["values"][label] for row in found.to_json()["per_query"]}
+    return {query.id: query.values[label] for query in found.result.queries}
+
+
+def differences(found):
+    """By metric the largest difference from ir_measures."""
+    (table,) = [table for table in found.result.tables if table.key == "verification"]
+    return {row[0]: row[1] for row in table.rows}
 
 
 RIGHT = {
@@ -88,8 +94,7 @@ def test_a_run_has_the_values_that_are_right_by_hand(qrels, run, right, tmp_path
     dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
     found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
     assert list(values_of(found).values()) == pytest.approx(right, abs=1e-12)
-    checked = [row["largest_difference"] for row in found.to_json()["verification"]["metrics"]]
-    assert max(filter(None, checked), default=0) < 1e-9
+    assert max(filter(None, differences(found).values()), default=0) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -111,12 +116,11 @@ def test_queries_of_a_run_that_the_set_lacks_are_counted(tmp_path):
     dataset = world(tmp_path / "w", "k0 0 e01 1")
     run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
     for found in (
-        compare(dataset, run, embedder="none").notices,
+        compare(dataset, run, embedder="none").result.notices,
         save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1],
     ):
-        assert [("1 of its 3" in notice, "'stray'" in notice) for notice in found if "stray" in notice] == [
-            (True, True)
-        ]
+        (told,) = [notice.facts for notice in found if notice.key == "foreign_queries"]
+        assert (told["odd"], told["queries"], told["named"]) == (1, 3, ["'stray'"])
 
 
 def test_an_id_twice_in_an_answer_counts_once(tmp_path):
@@ -158,14 +162,14 @@ class TestEqualScores:
     def test_every_face_gives_one_value_alone_recorded_and_recommended(self, made, faces, face, tmp_path):
         dataset, _, steep, _ = made
         given = {"flat": faces[face], "steep": steep}
-        alone = compare(dataset, given, embedder="none").to_json()
+        alone = compare(dataset, given, embedder="none")
         save_lists(dataset, given, tmp_path / "lists")
-        again = compare(dataset, "flat, steep", recording=tmp_path / "lists").to_json()
+        again = compare(dataset, "flat, steep", recording=tmp_path / "lists")
         best = recommend(dataset, recording=tmp_path / "lists", current="flat").to_json()
-        for document in (alone, again, best):
-            row = next(r for r in document["results"] if r["label"] == "flat" and r["metric"] == "nDCG@10")
-            assert row["mean"] == pytest.approx(FIFTH)
-        assert [row["verdict"] for row in alone["comparisons"]] == [row["verdict"] for row in again["comparisons"]]
+        row = next(r for r in best["results"] if r["label"] == "flat" and r["metric"] == "nDCG@10")
+        means = [found.result.row("flat").means["nDCG@10"].mean for found in (alone, again)]
+        assert [*means, row["mean"]] == pytest.approx([FIFTH] * 3)
+        assert alone.result.row("steep").against.verdict == again.result.row("steep").against.verdict
 
     @pytest.mark.parametrize(
         "strategy",
@@ -189,8 +193,8 @@ class TestEqualScores:
     def test_ranks_of_a_recorded_list_are_its_places_and_ties_after_fusion_go_by_id(self, made, tmp_path):
         dataset, flat, steep, _ = made
         save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
-        found = compare(dataset, {"x": "rrf(flat, steep, k=1)"}, recording=tmp_path / "lists").to_json()
-        ids = next(row for row in found["rankings"]["lists"] if row["label"] == "x")["queries"]["k0"]["entries"]
+        found = compare(dataset, {"x": "rrf(flat, steep, k=1)"}, recording=tmp_path / "lists").result
+        ids = found.queries[0].lists["x"].entries
         # e00 has 1/(1+5) + 1/(1+1); e09 has 1/2, e08 and e01 1/3 each, e05 and e02 1/4 each, e03 1/5.
         assert ids == ["e00", "e09", "e01", "e08", "e02", "e05", "e03"]
 
@@ -215,13 +219,12 @@ class TestEqualScores:
     def test_the_order_of_ties_that_is_stated_is_the_one_that_was_used(self, made, tmp_path):
         dataset, flat, steep, _ = made
         save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
-        texts = [
-            compare(dataset, flat, embedder="none").to_json()["dialect"],
-            compare(dataset, "flat", recording=tmp_path / "lists").to_json()["dialect"],
-            compare(dataset, "bm25", embedder="none").to_json()["dialect"],
+        told = [
+            compare(dataset, flat, embedder="none").result.provenance.ties,
+            compare(dataset, "flat", recording=tmp_path / "lists").result.provenance.ties,
+            compare(dataset, "bm25", embedder="none").result.provenance.ties,
         ]
-        told = [tuple(word in text for word in ("descending", "recorded", "ascending")) for text in texts]
-        assert told == [(True, False, False), (False, True, True), (False, False, True)]
+        assert told == [["ties_runs"], ["ties_lists"], ["ties_configurations"]]
 
     def test_verification_reads_the_file_that_was_given(self, made, tmp_path, monkeypatch):
         dataset, flat, _, _ = made
@@ -229,9 +232,8 @@ class TestEqualScores:
             "steelyard_eval.compare.list_contenders.read_run",
             lambda _: {f"k{i}": [("e00", 1.0)] for i in range(8)},
         )
-        found = compare(dataset, flat, embedder="none", verify=True).to_json()
-        worst = {row["metric"]: row["largest_difference"] for row in found["verification"]["metrics"]}
-        assert worst["nDCG@10"] == pytest.approx(1 - FIFTH)
+        found = compare(dataset, flat, embedder="none", verify=True)
+        assert differences(found)["nDCG@10"] == pytest.approx(1 - FIFTH)
 
 
 class TestIntervals:
@@ -242,31 +244,26 @@ class TestIntervals:
 
     def test_one_query_gives_none(self, tmp_path):
         found = self.compared(tmp_path, "k0 0 e01 1", "k0 e01 1", "k0 e09 2\nk0 e01 1")
-        document = found.to_json()
-        [row] = document["comparisons"]
-        assert (row["delta"], row["low"], row["high"], row["worse"]) == (
-            pytest.approx(SECOND - 1),
-            None,
-            None,
-            None,
-        )
-        assert {(r["low"], r["high"]) for r in document["results"]} == {(None, None)}
+        test = found.result.row("r1.run").against
+        assert (test.gain.low, test.gain.high, test.worse) == (None, None, None)
+        assert test.gain.mean == pytest.approx(SECOND - 1)
+        assert {(of.low, of.high) for row in found.result.rows for of in row.means.values()} == {(None, None)}
         assert found.to_frame()["low"].isna().all() and "[1.000" not in str(found) + found.to_latex()
 
     def test_equal_values_give_none_and_ends_stay_in_the_range(self, tmp_path):
         qrels = "k0 0 e01 1\nk1 0 e02 1\nk2 0 e05 1\nk3 0 e07 1"
         found = self.compared(tmp_path, qrels, "k0 e01 1\nk1 e02 1\nk2 e05 1\nk3 e09 3\nk3 e07 2", "k0 e09 1")
-        ends = {r["metric"]: (r["low"], r["high"]) for r in found.to_json()["results"] if r["label"] == "r0.run"}
-        assert ends["nDCG@10"][0] > 0.5 and ends["nDCG@10"][1] == 1 and ends["R@10"] == (None, None)
-        [row] = found.to_json()["comparisons"]
-        assert row["low"] == -1 and -1 < row["high"] < 1
+        means, gain = found.result.row("r0.run").means, found.result.row("r1.run").against.gain
+        assert means["nDCG@10"].low > 0.5 and means["nDCG@10"].high == 1
+        assert (means["R@10"].low, means["R@10"].high) == (None, None)
+        assert gain.low == -1 and -1 < gain.high < 1
 
     def test_two_equal_runs_are_equal(self, tmp_path):
         qrels = "".join(f"k{i} 0 e0{i} 1\n" for i in range(4))
         run = "k0 e00 2\nk1 e09 2\nk1 e01 1\nk2 e02 1"
-        [row] = self.compared(tmp_path, qrels, run, run).to_json()["comparisons"]
-        assert (row["delta"], row["p"]) == (0, 1) and row["verdict"] not in ("better", "worse")
-        assert row["low"] < 0 < row["high"]
+        test = self.compared(tmp_path, qrels, run, run).result.row("r1.run").against
+        assert (test.gain.mean, test.p) == (0, 1) and test.verdict not in ("better", "worse")
+        assert test.gain.low < 0 < test.gain.high
 
     def test_the_baseline_is_none_of_the_comparisons(self, tmp_path):
         count = 10
@@ -282,8 +279,8 @@ class TestIntervals:
             run_of(tmp_path, "\n".join(filter(None, run.split("\n"))), f"r{i}.run") for i, run in enumerate(runs)
         ]
         found = compare(world(tmp_path / "w", qrels, queries=count), paths, baseline="r0.run", embedder="none")
-        rows = sorted(found.to_json()["comparisons"], key=lambda row: row["p"])
-        assert rows[0]["p"] == 2 / 2**10 and rows[0]["p_holm"] == 2 * rows[0]["p"]
+        tests = sorted((row.against for row in found.result.rows if row.against), key=lambda test: test.p)
+        assert tests[0].p == 2 / 2**10 and tests[0].p_holm == 2 * tests[0].p
 
 
 class TestScales:
@@ -338,11 +335,8 @@ class TestScales:
         small, large = (
             f"weighted_sum({w}, normalize=minmax)" for w in ("0.3*wrong, 0.7*right", "3*wrong, 7*right")
         )
-        found = compare(dataset, {"small": small, "large": large}, recording=folder).to_json()
-        lists = {
-            row["label"]: [own["entries"] for own in row["queries"].values()] for row in found["rankings"]["lists"]
-        }
-        assert lists["small"] == lists["large"]
+        found = compare(dataset, {"small": small, "large": large}, recording=folder).result
+        assert all(query.lists["small"].entries == query.lists["large"].entries for query in found.queries)
 
     @pytest.mark.parametrize("weight", ["-1", "nan", "inf", "1e400"])
     def test_a_weight_that_is_none_is_refused(self, recorded, weight):

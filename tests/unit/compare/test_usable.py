@@ -11,7 +11,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extras import installing
 from steelyard.fusion import parse_strategy
-from steelyard.rerank.settings import RerankConfig, open_reranker
+from steelyard.rerank import RerankConfig, open_reranker
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting
@@ -66,7 +66,7 @@ def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vec
     config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
     left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
     assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
-    assert notices[-1] == "spec_kit is not re-ranked: there is no model"
+    assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
     monkeypatch.setenv("VOYAGE_API_KEY", "key")
     assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
 
@@ -82,8 +82,8 @@ def test_how_many_queries_end_empty_is_told(tmp_path):
     found = sy.load(
         [{"id": "e", "text": "rotate keys"}], texts, {query: ["e"] for query in texts}, embedder="none"
     )
-    (row,) = found.compare("fts", timed=False).record["configurations"]
-    assert row["empty"] == 2
+    (row,) = found.compare("fts", timed=False).result.rows
+    assert row.empty == 2
 
 
 def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
@@ -93,7 +93,11 @@ def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
 
     assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
     assert left.label == row.label
-    assert "without vector, which starter cannot supply (embedder: none)" in notices[0]
+    assert (notices[0].key, notices[0].facts["missing"], notices[0].facts["model"]) == (
+        "reduced",
+        ["vector"],
+        "none",
+    )
 
 
 def test_a_configuration_of_which_nothing_is_left_is_refused(without_vectors):
@@ -120,7 +124,7 @@ def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedd
 
 
 def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.decide.steps.missing_modules", lambda extra: [extra])
+    monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
     file = tmp_path / "w.json"
     find_system("plain").config(10, "minilm-int8").save(file)
     data = sy.load(starter(), embedder="none")

@@ -108,8 +108,8 @@ def folder(tmp_path):
 def test_check_names_both(folder):
     told = " ".join(CliRunner().invoke(main, ["check", str(folder)]).stdout.split())
 
-    assert "1 query repeats the text of another, and equal texts count once: 'q0', 'q1'" in told
-    assert "1 query asks nearly what another one asks ('q2' and 'q3'): the 4 are worth about" in told
+    assert "once: 'q0', 'q1'" in told
+    assert "('q2' and 'q3'):" in told
 
 
 def test_queries_that_ask_the_same_are_listed_in_their_order():

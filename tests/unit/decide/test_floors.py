@@ -13,7 +13,7 @@ from steelyard_eval.decide.floors import (
     floor_for_false,
     floor_for_lost,
 )
-from steelyard_eval.measures.statistics import exact_interval
+from steelyard_eval.measures.paired import exact_interval
 
 
 def lists(rows, unit=None):

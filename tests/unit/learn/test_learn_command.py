@@ -73,7 +73,7 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
 
 def test_what_is_suggested_is_better_by_the_labels_that_made_the_log(learned, data):
     found = data.compare([learned.attempt, learned.record["current"]["strategy"]], timed=False)
-    values = [row["mean"] for row in found.record["results"] if row["metric"] == "nDCG@10"]
+    values = [row.means["nDCG@10"].mean for row in found.result.rows]
     assert values[0] > values[1] + 0.03
 
 

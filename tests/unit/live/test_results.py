@@ -56,7 +56,7 @@ def test_a_hit_is_explained_by_itself_or_by_its_id(vault):
 
 
 def test_an_entry_that_is_not_ranked_is_not_explained(vault):
-    with pytest.raises(ConfigError, match="entry 'b' is not ranked for this query"):
+    with pytest.raises(ConfigError, match="entry 'b'"):
         vault.searcher.search("apple").explain("b")
 
 
@@ -64,5 +64,5 @@ def test_an_entry_that_is_gone_by_now_is_named(vault):
     found = vault.searcher.search("apple")
     vault.delete(["c"])
 
-    with pytest.raises(VaultError, match="entry 'c' was deleted meanwhile; search again"):
+    with pytest.raises(VaultError, match="'c' was deleted"):
         hits_of(vault, found.table, found.ranking, found.strategy, found.fused)

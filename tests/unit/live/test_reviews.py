@@ -51,7 +51,7 @@ def test_many_reviews_stay_a_number():
 def test_what_cannot_be_reviewed_is_refused():
     with pytest.raises(DataError, match="no entry 'b'"):
         review(stored(), "b", "good", NOW)
-    with pytest.raises(ConfigError, match="no grade 'god'; did you mean 'good'"):
+    with pytest.raises(ConfigError, match="grade 'god'; did"):
         review(stored(), "a", "god", NOW)
 
 

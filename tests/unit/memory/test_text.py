@@ -102,11 +102,11 @@ class TestCleanQuery:
 
     @pytest.mark.parametrize("text", ["", "   ", "\0", "\n\t", "\u3000"])
     def test_an_empty_query_is_refused(self, text):
-        with pytest.raises(ConfigError, match="is empty; type at least one word"):
+        with pytest.raises(ConfigError, match="type at least"):
             clean_query(text)
 
     def test_half_a_character_is_refused(self):
-        with pytest.raises(ConfigError, match=r"'\\ud800' is not valid Unicode; send it as UTF-8"):
+        with pytest.raises(ConfigError, match=r"'\\ud800' is not"):
             clean_query("\ud800")
 
     @given(st.text())

@@ -13,8 +13,8 @@ from sklearn.metrics import cohen_kappa_score
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
-from steelyard.net.endpoint import EndpointError
 from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter

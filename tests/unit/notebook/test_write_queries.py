@@ -56,7 +56,7 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
     )
 
     assert found.exit_code == 0, found.output
-    assert "favours search by words" in found.stderr
+    assert "search by words" in found.stderr
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
 

@@ -77,9 +77,9 @@ def test_searching_explaining_and_comparing_agree_and_tell_which(folder):
         assert (record["intents"], record["configurations"][0]["intent"]) == (intents or "classified", own)
         shown = [(hit["id"], hit["score"]) for hit in record["configurations"][0]["entries"]]
         assert shown == [(hit.entry.id, hit.score) for hit in found.hits]
-        compared = made.compare("spec_kit", timed=False).record
-        assert compared["intents"] == (intents or "classified")
-        assert ("--intents given" in compared["command"]) == (intents == "given")
+        compared = made.compare("spec_kit", timed=False).result.provenance
+        assert compared.intents == (intents or "classified")
+        assert ("given" in compared.command) == (intents == "given")
 
 
 def test_live_search_by_a_caller_is_not_changed(folder):
@@ -98,17 +98,17 @@ def test_commands_print_which(folder):
 
 
 def test_a_strategy_by_intent_that_nobody_classifies_for_is_noticed(folder):
-    told = "nothing classifies queries there, so all take the default; see --intents given"
     for intents in (None, "given"):
-        record = bench(folder, intents).compare([BY_INTENT, "fts", "spec_kit"], timed=False).record
-        assert [n for n in record["notices"] if told in n] == ([] if intents else [f"{BY_INTENT}: {told}"])
+        found = bench(folder, intents).compare([BY_INTENT, "fts", "spec_kit"], timed=False).result
+        told = [notice.facts["labels"] for notice in found.notices if notice.key == "unclassified"]
+        assert told == ([] if intents else [[BY_INTENT]])
 
 
 def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
     bench(folder, "given").record(tmp_path / "given", "spec_kit")
     own = next((tmp_path / "given").iterdir())
-    assert bench(folder).compare("spec_kit", recording=own, timed=False).record["intents"] == "given"
-    with pytest.raises(ConfigError, match="are given, not classified; record again with --intents classified"):
+    assert bench(folder).compare("spec_kit", recording=own, timed=False).result.provenance.intents == "given"
+    with pytest.raises(ConfigError, match="--intents classified"):
         bench(folder, "classified").compare("spec_kit", recording=own, timed=False)
 
 
@@ -134,7 +134,7 @@ def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
 
 
 def test_another_word_is_refused(folder):
-    with pytest.raises(ConfigError, match="intents 'labelled' are unknown; valid: classified, given"):
+    with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
     assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
 
@@ -145,4 +145,4 @@ def test_a_set_without_intents_prints_none(folder, tmp_path):
         (tmp_path / name).write_text((folder / name).read_text())
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert ", intents " not in run("compare", tmp_path, "fts", "--metrics", "nDCG@10").stdout
-    assert bench(tmp_path).compare("fts", timed=False).record["intents"] is None
+    assert bench(tmp_path).compare("fts", timed=False).result.provenance.intents == ""

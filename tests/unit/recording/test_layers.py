@@ -16,7 +16,6 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
-from steelyard_eval.common.console import table
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -26,8 +25,6 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.recording.workspace import recorded as recorded_vectors
-from steelyard_eval.show import further_tables
-from steelyard_eval.show.report.render import write_report
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 LAYERS = ("l0", "l1", "l2")
@@ -120,30 +117,22 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
 def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     dataset, _ = write(tmp_path / "set", ("text",))
-    document = compare(dataset, "cortex_mem, bm25", timed=False).to_json()
+    found = compare(dataset, "cortex_mem, bm25", timed=False)
 
-    (row,) = document["layers"]
-    assert (row["label"], row["queries"], row["at_threshold"], row["full_search"]) == ("cortex_mem", 1, 0, 1)
-    assert row["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
-    assert (
-        "cortex_mem: 1 of 1 queries found no abstract at any step and searched all details"
-        in (document["notices"])
-    )
-    printed = table(further_tables.layers(document)).splitlines()
-    assert printed[0].startswith("layered search")
-    assert printed[2].split()[:6] == ["cortex_mem", "1", "0", "0", "1", str(row["without_result"])]
-    html, markdown, *_ = write_report(document, tmp_path / "report")
-    assert "Layered searches" in html.read_text()
+    (table,) = [table for table in found.result.tables if table.key == "layers"]
+    assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
+    (told,) = [notice for notice in found.result.notices if notice.key == "no_abstract"]
+    assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
+    html, markdown, *_ = found.report(tmp_path / "report")
+    assert 'id="layers"' in html.read_text()
     assert "| cortex_mem | 1 | 0 | 0 | 1 |" in markdown.read_text()
 
 
 def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
     """0.3896 on the 1,536 queries that have an answer; 0.3778 on all 1,982, computed from the files with numpy."""
-    found = compare(load(data_root / "locomo-sessions"), [LAYERED], metrics=["nDCG@10"], timed=False).record[
-        "results"
-    ]
+    found = compare(load(data_root / "locomo-sessions"), [LAYERED], metrics=["nDCG@10"], timed=False)
 
-    assert {round(row["mean"], 4) for row in found if row["metric"] == "nDCG@10"} == {0.3896}
+    assert {round(row.means["nDCG@10"].mean, 4) for row in found.result.rows} == {0.3896}
 
 
 @pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
@@ -233,4 +222,4 @@ def test_that_the_text_stands_for_a_layer_is_told_once_of_a_data_set(caplog):
         for query in ("q01", "q02"):
             data.explain(query, "cortex_mem")
             data.explain(query, "cortex_mem", against="cortex_mem:shipped")
-    assert sum("no vectors of the layer l2" in line.message for line in caplog.records) == 1
+    assert sum("layer l2" in line.message for line in caplog.records) == 1

@@ -174,7 +174,7 @@ def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, record
 
 
 def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today(dataset, recording, tmp_path):
-    with pytest.raises(ConfigError, match="name it with --current: dense, stems, words"):
+    with pytest.raises(ConfigError, match="--current: dense, stems,"):
         recommend(dataset, recording=recording)
     found = recommend(dataset, "words", recording=recording)
 
@@ -222,9 +222,9 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     main(["compare", str(starter()), STRATEGY, "--current", "dense", *arguments], standalone_mode=False)
     document = json.loads(capsys.readouterr().out)
 
-    assert document["baseline"] == "dense"
-    assert [row["embedding_calls"] for row in document["timing"]] == [None, None]
-    assert any("fixed in the lists and unknown here" in notice for notice in document["notices"])
+    assert document["provenance"]["baseline"] == "dense"
+    assert not any(row.get("cost") for row in document["rows"])
+    assert "recorded_lists" in [notice["key"] for notice in document["notices"]]
 
     out = tmp_path / "w.json"
     main(
@@ -237,23 +237,23 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     assert json.loads(out.read_text())["system"] == "lists"
 
     main(["compare", str(starter()), "--weights", f"mine={out}", *arguments], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["configurations"][0]["label"] == "mine"
+    assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "mine"
 
 
 def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
     found = recommend(dataset, only="rrf(words, dense)", recording=recording)
 
-    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="live search cannot query"):
+    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="search cannot query"):
         Searcher(vault, found.config)
 
 
 def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
-    with pytest.raises(ConfigError, match=r"has lists of other engines \(dense, stems, words\); write a strategy"):
+    with pytest.raises(ConfigError, match=r"\(dense, stems, words\);"):
         compare(dataset, "echovault", recording=recording)
 
 
 def test_an_unknown_list_is_told_with_the_nearest(dataset, recording):
-    with pytest.raises(ConfigError, match="unknown signal or fusion 'wrods'; did you mean 'words'"):
+    with pytest.raises(ConfigError, match="fusion 'wrods'; did"):
         compare(dataset, "rrf(wrods, dense)", recording=recording)
 
 
@@ -262,7 +262,7 @@ def test_a_recording_of_another_corpus_is_refused(dataset, recording):
 
     other = dataclasses.replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
 
-    with pytest.raises(DataError, match="is of a data set with hash"):
+    with pytest.raises(DataError, match="set with hash"):
         compare(other, recording=recording)
 
 
@@ -271,18 +271,18 @@ def test_queries_that_were_not_recorded_are_named(dataset, runs, tmp_path):
     save_lists(dataset, short, tmp_path / "all")
     table = only(open_folder(tmp_path / "all"), [query.id for query in dataset.queries[:5]])
 
-    with pytest.raises(ConfigError, match="are not in the recording"):
+    with pytest.raises(ConfigError, match="in the recording"):
         only(table, [dataset.queries[7].id])
 
 
 @pytest.mark.parametrize("name", ["recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs"])
 def test_a_list_cannot_take_a_name_that_means_something_else(dataset, runs, tmp_path, name):
-    with pytest.raises(ConfigError, match="cannot be the name of a list"):
+    with pytest.raises(ConfigError, match="of a list"):
         save_lists(dataset, {name: str(runs["dense"])}, tmp_path / "x")
 
 
 def test_distances_are_refused(dataset, tmp_path):
-    with pytest.raises(DataError, match="larger score must be better"):
+    with pytest.raises(DataError, match="larger score"):
         save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, tmp_path / "x")
 
 
@@ -295,7 +295,7 @@ def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_sear
     searched = compare(dataset, strategy, timed=False)
 
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
-    assert replayed.record["timing"][0]["embedding_calls"] == len(replayed.queries)
+    assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
 
 
 def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
@@ -310,9 +310,7 @@ def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
 
 
 def test_a_configuration_of_ours_among_lists_is_named_alone(dataset, runs, tmp_path):
-    with pytest.raises(
-        ConfigError, match=r"^rrf\(bm25, vector, k=60\): our own engine would have to search for it"
-    ):
+    with pytest.raises(ConfigError, match=r"^rrf\(bm25, vector, k=60\):"):
         save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", tmp_path / "x")
 
 

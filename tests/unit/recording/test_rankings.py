@@ -11,7 +11,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import written_as
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.rankings import shown_lists as kept
-from steelyard_eval.recording.rankings.shown_lists import ShownLists, ordered, rankings
+from steelyard_eval.recording.rankings.shown_lists import ShownLists, ordered, rows_by_query
 
 
 @pytest.fixture(scope="module")
@@ -22,48 +22,48 @@ def data():
 @pytest.fixture(scope="module")
 def document(data, tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
-    found = data.compare("fts, echovault, moltnet", baseline="echovault", timed=False, runs=runs)
-    return found.to_json() | {"runs": runs}
+    return data.compare("fts, echovault, moltnet", baseline="echovault", timed=False, runs=runs).result, runs
 
 
 def test_the_lists_are_those_of_the_runs(document):
-    run = (document["runs"] / "moltnet.documented.run").read_text("utf-8").splitlines()
-    own = next(one for one in document["rankings"]["lists"] if one["label"] == "moltnet")
-    for query, found in own["queries"].items():
-        wanted = [line.split()[2] for line in run if line.split()[0] == query]
-        assert found["entries"] == wanted[: len(found["entries"])]
-        assert len(found["entries"]) == min(len(wanted), 10)
+    result, runs = document
+    run = (runs / "moltnet.documented.run").read_text("utf-8").splitlines()
+    for query in result.queries:
+        found = query.lists["moltnet"].entries
+        wanted = [line.split()[2] for line in run if line.split()[0] == query.id]
+        assert found == wanted[: len(found)]
+        assert len(found) == min(len(wanted), 10)
 
 
 def test_what_the_signals_add_is_the_score(document):
-    for one in document["rankings"]["lists"]:
-        for found in one["queries"].values():
-            for at, score in enumerate(found["scores"]):
-                assert sum(own[at] for own in found["parts"].values()) == pytest.approx(score, rel=1e-3)
+    for query in document[0].queries:
+        for found in query.lists.values():
+            for at, score in enumerate(found.scores):
+                assert sum(own[at] for own in found.parts.values()) == pytest.approx(score, rel=1e-3)
 
 
 def test_the_baseline_comes_first_then_the_best(document):
-    means = {r["label"]: r["mean"] for r in document["results"] if r["metric"] == "nDCG@10"}
-    labels = [one["label"] for one in document["rankings"]["lists"]]
+    means = {row.label: row.means["nDCG@10"].mean for row in document[0].rows}
+    labels = list(document[0].queries[0].lists)
     assert labels[0] == "echovault"
     assert means[labels[1]] > means[labels[2]]
     assert ordered({"a": 0.1, "b": 0.3, "c": 0.2}, ["c"]) == ["c", "b", "a"]
 
 
 def test_grades_and_texts_are_those_of_the_data_set(data, document):
-    found = document["rankings"]
-    assert found["grades"] == {row["id"]: data.dataset.qrels[row["id"]] for row in document["per_query"]}
+    found = document[0]
+    assert [query.grades for query in found.queries] == [data.dataset.qrels[query.id] for query in found.queries]
     titles = {entry.id: entry.title for entry in data.dataset.entries}
-    assert all(text.startswith(titles[id_]) for id_, text in found["entries"].items())
+    assert all(text.startswith(titles[id_]) for id_, text in found.entries.items())
 
 
 def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
     queries = data.dataset.queries
     made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
     monkeypatch.setattr(kept, "MOST", 0)
-    assert [one["label"] for one in rankings(data.dataset, queries, made)["lists"]] == ["a", "b"]
+    assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b"]
     monkeypatch.setattr(kept, "MOST", 3 * 10 * len(queries))
-    assert [one["label"] for one in rankings(data.dataset, queries, made)["lists"]] == ["a", "b", "c"]
+    assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b", "c"]
 
 
 def sy_ranked(queries):
@@ -74,7 +74,7 @@ def sy_ranked(queries):
 
 def run_again(document, out):
     """The document that its command makes, run as it stands."""
-    job = shlex.split(document["command"])
+    job = shlex.split(document["command"]) if "command" in document else document["provenance"]["command"]
     result = CliRunner().invoke(main, [*job[1:], "--json", "--out", str(out)])
     assert job[0] == "steelyard"
     assert result.exit_code == 0, result.output
@@ -85,16 +85,16 @@ def run_again(document, out):
 def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
     made = sy.load(starter(), embedder=embedder).compare("fts, echovault", baseline="echovault", timed=False)
     again = run_again(made.to_json(), tmp_path / "again.json")
-    assert [again[name] for name in ("command", "results", "comparisons")] == [
-        made.to_json()[name] for name in ("command", "results", "comparisons")
-    ]
+    assert (again["provenance"], again["answer"]) == (made.record["provenance"], made.record["answer"])
+    kept = [[{**row, "cost": None} for row in found["rows"]] for found in (again, made.record)]
+    assert kept[0] == kept[1]
 
 
 def test_the_command_of_a_tuning_over_a_recording_makes_it_again(data, tmp_path):
     data.record(tmp_path / "own lists", "plain", split="all")
     lists = tmp_path / "own lists" / "plain.documented"
     made = data.compare("fts", recording=lists, timed=False).to_json()
-    assert run_again(made, tmp_path / "again.json")["results"] == made["results"]
+    assert run_again(made, tmp_path / "again.json")["rows"] == made["rows"]
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
     tuned = data.tune(strategy, recording=lists, timed=False).to_json()
     again = run_again(tuned, tmp_path / "weights.json")
@@ -103,12 +103,12 @@ def test_the_command_of_a_tuning_over_a_recording_makes_it_again(data, tmp_path)
 
 def test_a_data_set_in_memory_has_no_command():
     own = sy.load({"corpus": {"m1": "rotate the keys"}, "queries": {"q1": "keys"}, "qrels": {"q1": ["m1"]}})
-    assert own.compare("fts", timed=False).to_json()["command"] is None
+    assert own.compare("fts", timed=False).result.provenance.command == []
 
 
 def test_a_contender_that_is_known_in_python_alone_has_no_command(data):
-    found = data.compare(["fts", lambda query: []], timed=False).to_json()
-    assert found["command"] is None
+    found = data.compare(["fts", lambda query: []], timed=False).result
+    assert found.provenance.command == []
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_newer_recording_replaces_an_older_one_whole(table, tmp_path):
 def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
 
-    with pytest.raises(DataError, match="is not a recording"):
+    with pytest.raises(DataError, match="not a recording"):
         save(table, tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "keep"
 

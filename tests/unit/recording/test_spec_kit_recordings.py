@@ -145,7 +145,7 @@ class TestTheFirstPlaces:
         own = config(space)
         other = change(own)
         queries = space.dataset.queries
-        with pytest.raises(ConfigError, match="record with --rerank all, or with this configuration"):
+        with pytest.raises(ConfigError, match="record with --rerank"):
             replay(record(space, queries, [own]), other)
 
         run = replay(record(space, queries, [own], "all"), other)
@@ -229,7 +229,7 @@ class TestAlteredRecordings:
         rows = corpus()
         rows[0]["relations"] = []
         (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        with pytest.raises(DataError, match="is of a data set with hash"):
+        with pytest.raises(DataError, match="set with hash"):
             open_recording(recorded, load(folder))
 
     @pytest.mark.parametrize(
@@ -237,13 +237,13 @@ class TestAlteredRecordings:
     )
     def test_without_a_fact_of_memories_it_is_broken(self, recorded, fact):
         alter(recorded, lambda manifest: manifest["arrays"].pop(fact))
-        with pytest.raises(DataError, match="is not a whole recording"):
+        with pytest.raises(DataError, match="whole recording"):
             read(recorded)
 
     @pytest.mark.parametrize("version", [0, 1, 3, "2", None])
     def test_another_version_is_refused(self, recorded, version):
         alter(recorded, lambda manifest: manifest.update(schema_version=version))
-        with pytest.raises(DataError, match="this Steelyard reads 2; record again"):
+        with pytest.raises(DataError, match="Steelyard reads 2;"):
             read(recorded)
 
     @pytest.mark.parametrize(

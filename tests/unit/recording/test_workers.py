@@ -106,7 +106,7 @@ def test_any_executor_writes_the_bytes_of_one_process_and_leaves_no_block(tmp_pa
 def test_what_lost_workers_had_finished_is_not_made_again(tmp_path, blocks, monkeypatch):
     """Two blocks are finished; then the workers are gone. The next run makes the others, and the same bytes."""
     first = Counting(lasts=2)
-    with pytest.raises(MachineError, match="run the same command again: what they had finished is kept"):
+    with pytest.raises(MachineError, match="they had finished"):
         recorded_by(first, tmp_path / "many")
     first.shutdown()
     finished = blocks()
@@ -176,7 +176,7 @@ def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
         recorded_by(Counting(lasts=1), tmp_path / "many")
     (folder,) = (tmp_path / "cache" / "blocks").iterdir()
     held = lock(folder)
-    with pytest.raises(MachineError, match="another process has made this recording"):
+    with pytest.raises(MachineError, match="made this recording"):
         recorded_by(Counting(), tmp_path / "many")
     assert recorded_by(2, tmp_path / "two") == recorded_by(1, tmp_path / "one")
     os.close(held)
@@ -249,7 +249,7 @@ def test_a_block_that_others_wrote_has_to_fit_together(tmp_path):
     )
     compressed = (zipped(OF_ONE_QUERY, kind) for kind in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
     for content in (*map(zipped, odd), *compressed, zipped({}), bare + bytes(16)):
-        with pytest.raises(DataError, match="no whole block of a recording"):
+        with pytest.raises(DataError, match="whole block"):
             loaded(content)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, RerankError
-from steelyard.rerank import CachedReranker, Document, GuardedReranker
-from steelyard.rerank.api import ApiReranker
-from steelyard.rerank.local import LocalReranker
-from steelyard.rerank.settings import RerankConfig, open_reranker, reranker_asked
+from steelyard.extensions.rerank import CachedReranker, GuardedReranker
+from steelyard.extensions.rerank.api import ApiReranker
+from steelyard.extensions.rerank.local import LocalReranker
+from steelyard.rerank import Document, RerankConfig, open_reranker, reranker_asked
 
 pytest.importorskip("httpx", reason="needs the extra api")
 DOCUMENTS = [Document(str(at), f"text {at}") for at in range(3)]
@@ -201,7 +201,7 @@ def test_a_local_model_is_given_pairs_in_batches_of_50_as_in_system_spec_kit(mon
             asked.append((len(pairs), batch_size, show_progress_bar))
             return np.zeros(len(pairs))
 
-    monkeypatch.setattr("steelyard.rerank.local._load", lambda name: Model())
+    monkeypatch.setattr("steelyard.extensions.rerank.local._load", lambda name: Model())
     LocalReranker("any").score("q", DOCUMENTS)
 
     assert asked == [(len(DOCUMENTS), 50, False)]

@@ -15,13 +15,12 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard_eval.common import markup as texts
-from steelyard_eval.compare.compared_answer import answer
-from steelyard_eval.measures.statistics import TOO_FEW
 from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.show.report.decision_section import promised
 from steelyard_eval.show.report.leaderboard import _verdict
 from steelyard_eval.show.report.queries import movers
 
+TOO_FEW = "too few queries to tell"
 VOID = {"meta", "wbr", "br", "hr", "img", "link", "input"}
 HOSTILE = (
     "<script>document.title='pwned'</script>",
@@ -482,23 +481,6 @@ def test_ten_configurations_and_forty_queries_stay_under_100_kb(results, tmp_pat
     assert len(page.encode()) < 100_000
 
 
-def test_a_single_configuration_without_anything_else(results, tmp_path):
-    bare = {key: results[key] for key in ("schema_version", "dataset", "split", "limit", "primary")}
-    bare |= {"configurations": [configuration("fts")], "results": [mean("fts", 0.4)], "comparisons": []}
-    bare["dataset"] = {"name": "bare"}
-    page, markdown = written(bare, tmp_path)
-    for text in (Document(page).text, markdown):
-        assert "Nothing to compare with: fts has 0.400 nDCG@10; name a baseline." in text
-        assert not re.search(r"^(#+ )?(Recommendation|Tests|Queries)$", text, re.MULTILINE)
-    assert json.loads((tmp_path / "timing.json").read_text("utf-8")) == []
-    public = {"near": None, "default": "bm25", "better": 5, "collections": 10, "mean": -0.01, "worst": -0.1}
-    stale = dict.fromkeys(("queries", "stale", "share", "low", "high", "more", "fewer"), 1)
-    unlabelled = bare | {"results": [], "agreement": [], "sentence": "Keep fts.", "public": public}
-    unlabelled["stale"] = [stale | {"label": "fts", "entries": {}}]  # others may name no baseline, no verdict
-    assert "## All metrics" in markdown
-    assert "## All metrics" not in written(unlabelled, tmp_path)[1]
-
-
 def test_one_fault_is_told_once(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DataError) as raised:
@@ -507,67 +489,8 @@ def test_one_fault_is_told_once(tmp_path):
     assert "--json of `steelyard compare`" in str(raised.value)
 
 
-def test_no_results_at_all(results, tmp_path):
-    results |= {
-        "configurations": [],
-        "results": [],
-        "comparisons": [],
-        "per_query": [],
-        "timing": [],
-        "baseline": None,
-        "chosen": None,
-    }
-    page, _ = written(results, tmp_path)
-    assert "No configuration has a value of nDCG@10." in Document(page).text
-    assert "<svg" not in page
-
-
 SUM = "weighted_sum(0.7*bm25, 0.3*vector, normalize=minmax)"
 MEANS = {label: mean(label, value) for label, value in (("echovault", 0.5), ("fts", 0.4), ("vector", 0.35))}
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentence", "formula"),
-    [
-        (
-            [compared("echovault", 0.1, "better"), compared("vector", 0.05, TOO_FEW)],
-            "Better: echovault, best of 2, is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; "
-            "1 in 100 that it is worse.",
-            "tiered(fts)",
-        ),
-        (
-            [compared("echovault", 0.1, TOO_FEW)],
-            "Too few queries to tell: echovault is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; "
-            "1 in 100 that it is worse.",
-            "tiered(fts)",
-        ),
-        (
-            [compared("vector", -0.1, "worse")],
-            "Keep your fts: vector is -0.100 nDCG@10 against it, 95% sure of -0.120 to -0.080; 1 in 100 that it "
-            "is better.",
-            "",
-        ),
-        (
-            [compared("vector", 0.0, "no difference")],
-            "No difference of 0.02 or more: vector is 0.000 nDCG@10 over your fts, 95% sure of -0.020 to +0.020; "
-            "1 in 100 that it is worse.",
-            "",
-        ),
-        (  # too long a name for a sentence stands below it
-            [compared(SUM, 0.1, "better")],
-            "Better: the best one is +0.100 nDCG@10 over your fts, 95% sure of +0.080 to +0.120; 1 in 100 that it "
-            "is worse.",
-            SUM,
-        ),
-    ],
-)
-def test_the_answer_follows_the_verdict(rows, sentence, formula):
-    strategies = {"echovault": "tiered(fts)", "vector": "vector", SUM: SUM}
-    shown = [{"label": label, "strategy": strategy} for label, strategy in strategies.items()]
-    rows = [{**row, "worse": 0.01 if row["delta"] >= 0 else 0.99} for row in rows]
-    record = {"primary": "nDCG@10", "baseline": "fts", "comparisons": rows, "configurations": shown}
-    found = answer(record)
-    assert (found.sentence, found.formula) == (sentence, formula)
 
 
 def test_rivals_whose_intervals_overlap_are_named(results, tmp_path):

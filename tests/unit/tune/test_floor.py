@@ -59,24 +59,30 @@ def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(f
     again = SearchConfig.load(out)
     assert again == found.config
     assert str(again.finish[-1]).startswith("floor(")
-    record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).to_json()
-    floored, plain = record["silence"]
+    record = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False).result
+    floored, plain = table(record, "silence")
     assert (floored["none"], plain["none"]) == (24, 24)
     assert plain["false_answers"] == 0
     assert floored["lost"] <= 0.1
-    assert [point["lost"] for point in floored["curve"]] == sorted(point["lost"] for point in floored["curve"])
-    assert floored["curve"][0]["answered"] == 1.0  # the lowest floor is the least score of any list
-    assert not [text for text in record["notices"] if "another scale" in text]
+    curve = table(record, "floors")
+    assert [point["floor_lost"] for point in curve] == sorted(point["floor_lost"] for point in curve)
+    assert curve[0]["answered_share"] == 1.0  # the lowest floor is the least score of any list
+    assert "other_scale" not in {notice.key for notice in record.notices}
     weights = json.loads(out.read_text())
     weights["provenance"]["floor"]["dataset_sha256"] = "0" * 64
     out.write_text(json.dumps(weights))
     moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
-    assert any(
-        "its floor was measured on another scale: the data set has changed" in n for n in moved.record["notices"]
-    )
-    moved.plot(what="silence")
-    assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
-    assert record["dataset"]["judged"] == 50
+    (told,) = [notice.facts for notice in moved.result.notices if notice.key == "other_scale"]
+    assert (told["changed"], told["both"]) == (True, False)
+    moved.plot(what="floors")
+    assert 'id="silence"' in moved.report(tmp_path / "report")[0].read_text()
+    assert record.provenance.data.judged == 50
+
+
+def table(result, key):
+    """The rows of a table by the names of its columns."""
+    found = next(table for table in result.tables if table.key == key)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
 def test_queries_without_an_answer_have_no_ndcg(folder):
@@ -91,12 +97,10 @@ def test_every_query_is_asked_once(folder):
         asked.append(query.id)
         return ["wordaa"]
 
-    record = compare(folder, [search, "bm25"], embedder="none", timed=False).to_json()
+    record = compare(folder, [search, "bm25"], embedder="none", timed=False).result
     assert sorted(asked) == sorted([*(f"q{at}" for at in range(50)), *(f"n{at}" for at in range(24))])
-    assert [(row["queries"], row["none"], row["false_answers"]) for row in record["silence"]] == [
-        (50, 24, 24),
-        (50, 24, 0),
-    ]
+    shown = [(row["none"], row["false_answers"]) for row in table(record, "silence")]
+    assert shown == [(24, 24), (24, 0)]
 
 
 def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
@@ -128,8 +132,9 @@ def test_lists_that_are_all_empty_are_compared(folder):
         find_system("bm25").config(10, "", {}),
         finish=parse_stages(["at_least(99)", f"floor(0.5, on={BM25})", "cut(10)"]),
     )
-    record = compare(folder, [never], embedder="lsa", timed=False).to_json()
-    assert (record["silence"][0]["lost"], record["silence"][0]["curve"]) == (0.0, [])
+    record = compare(folder, [never], embedder="lsa", timed=False).result
+    assert table(record, "silence")[0]["lost"] == 0.0
+    assert "floors" not in {table.key for table in record.tables}
 
 
 @pytest.mark.parametrize("text", ["lost=0", "wrong=10%", "lost=lots", "lost=200%"])

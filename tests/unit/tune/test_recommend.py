@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from steelyard_eval.compare.warnings import effective_number
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
@@ -20,7 +21,6 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.warnings import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.composite import PARTS, composite, smoothing

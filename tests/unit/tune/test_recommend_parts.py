@@ -9,11 +9,11 @@ import pytest
 from search_forms import form_of
 
 from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.isr import Isr
+from steelyard.fusion.ranks import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS, Prior
-from steelyard.signals.derived import Derived
+from steelyard.signals.kinds import Derived
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.agreement import overlap, rank_biased

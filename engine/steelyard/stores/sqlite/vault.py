@@ -38,6 +38,11 @@ class Vault(EntryTable, KeywordTables, NearestSearch, ModelTable):
     restricted = False
     """Whether who opened it sees a part of it alone, by rules that it does not decide."""
 
+    @property
+    def models_revision(self) -> int | None:
+        """The revision at which models changed last, where others may change them; None of a file."""
+        return None
+
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by; kept for the next one who asks."""
         if not visible and not self.restricted:

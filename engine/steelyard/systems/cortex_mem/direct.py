@@ -26,7 +26,7 @@ def direct(threshold: float | None, limit: int) -> tuple[Expr, tuple[Stage, ...]
 
 
 @dataclass(frozen=True)
-class Row:
+class LayerRow:
     """A layer of an entry that is similar enough: l0, l1 or l2, its cosine and its text."""
 
     entry: Entry
@@ -35,7 +35,7 @@ class Row:
     text: str
 
 
-def rows(found: SearchResult) -> list[Row]:
+def rows(found: SearchResult) -> list[LayerRow]:
     """The results of a direct search, best first, as many as its limit."""
     least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
     limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
@@ -43,12 +43,12 @@ def rows(found: SearchResult) -> list[Row]:
     return sorted(every, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
-def _layers(hit: Hit, found: SearchResult) -> Iterator[Row]:
+def _layers(hit: Hit, found: SearchResult) -> Iterator[LayerRow]:
     """A hit once for each of its layers; the cosine of one that it lacks is NaN, which reaches nothing."""
     entry, columns = hit.entry, found.table.columns
     for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
         if layer in columns:
-            yield Row(entry, layer, float(columns[layer][found.row(hit)]), text)
+            yield LayerRow(entry, layer, float(columns[layer][found.row(hit)]), text)
 
 
 def uri_or_id(entry: Entry) -> str:
@@ -71,5 +71,5 @@ def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, obj
     return [_shown(row) | {"snippet": beginning(row.text), "content": row.text} for row in rows(found)]
 
 
-def _shown(row: Row) -> dict[str, object]:
+def _shown(row: LayerRow) -> dict[str, object]:
     return {"uri": uri_or_id(row.entry), "score": row.score, "layer": row.layer}

@@ -1,6 +1,6 @@
 """The environment variables of system-spec-kit's document, resolved once into a configuration.
 
-EMBEDDING_DIM, the tenth, is the embedders' (`steelyard.embedders.settings`).
+EMBEDDING_DIM, the tenth, is the embedders' (`steelyard.extensions.models.settings`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Rerank
 from steelyard.fusion import parse_strategy
-from steelyard.rerank.settings import RerankConfig
+from steelyard.rerank import RerankConfig
 
 TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 

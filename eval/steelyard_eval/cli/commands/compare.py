@@ -33,7 +33,8 @@ from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import intents_of
 from steelyard_eval.recording.workspace import embedder_of
-from steelyard_eval.show.terminal import compared
+from steelyard_eval.result.sentences import say
+from steelyard_eval.views import terminal
 
 RERANK = (
     "Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed."
@@ -82,7 +83,7 @@ def record(
     else:
         folders, notices = save_lists(data, runs, Path(out), split or "all")
         for notice in notices:
-            note(notice)
+            note(say(notice))
     which = f", intents {source}" if (source := intents_of(data)) else ""
     text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
     document = {"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": source}
@@ -151,13 +152,13 @@ def compare(
         options["baseline"] = data.system or None
     if not options["recording"]:
         options["embedder"] = embedder_of(data, options["embedder"], [*named, options["baseline"]])
-    comparison = run_compare(data, named or None, **options)
-    document = comparison.to_json()
-    keep(data, "compare", document)
+    answered = run_compare(data, named or None, **options)
+    keep(data, "compare", answered.result)
     if out:
-        comparison.save(out)
-    for notice in document["notices"]:
+        answered.save(out)
+    for notice in answered.notices:
         note(notice)
-    put(document, as_json, "\n".join([compared(comparison.record), *([f"\nwritten: {out}"] if out else [])]))
+    text = terminal.render(answered.result, notes=False)
+    put(answered.record, as_json, "\n".join([text, *([f"\nwritten: {out}"] if out else [])]))
     if options["verify"]:
-        refuse_differences(document["verification"])
+        refuse_differences(answered.result)

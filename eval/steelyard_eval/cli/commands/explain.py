@@ -16,13 +16,14 @@ from steelyard_eval.common.configurations import lists_alone, parted, separate
 from steelyard_eval.common.console import table
 from steelyard_eval.common.documents.parts import StepRecord
 from steelyard_eval.common.markup import counted
-from steelyard_eval.compare import Comparison, compare
+from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.decide.steps import chosen_for
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.workspace import embedder_of
+from steelyard_eval.result.structs import Result
 
 WORST = 10
 """Queries that are listed where none is named."""
@@ -73,13 +74,15 @@ def explain(
         command = spelled("explain", data, asked, *named, options={"--entry": entry, **typed})
         raise click.UsageError(f"--entry explains an entry for one query; name it: {command}")
     if query_id is None:
-        compared = compare(data, [read_config(named[0]), *named[1:]], limit=limit, embedder=embedder, timed=False)
+        compared = compare(
+            data, [read_config(named[0]), *named[1:]], limit=limit, embedder=embedder, timed=False
+        ).result
         document = _worst(compared)
         first = [row["id"] for row in document["worst"][:1]]
         chosen = chosen_for(data) if len(named) == 1 else None
         second = {"--against": None if chosen == parted(named[0])[1] else chosen}
         document["command"] = spelled("explain", data, *first, *named, options={**second, **typed})
-        turns = document["better"] and compared.record["configurations"][-1].get("kind") != "lists"
+        turns = document["better"] and compared.rows[-1].kind != "lists"
         document["reverse"] = spelled("explain", data, *named[::-1], options=typed) if turns else None
         put(document, as_json, _listed(document, data))
         return
@@ -103,17 +106,20 @@ def _is_configuration(word: str, dataset: Dataset) -> bool:
         raise ConfigError(f"{dataset.called}: there is no query {shown(word)}, and {error}") from None
 
 
-def _worst(found: Comparison) -> dict[str, Any]:
+def _worst(found: Result) -> dict[str, Any]:
     """The queries with the lowest values, or where the first of two loses most; none where nothing is judged."""
-    record = found.to_json()
-    label, *others = (each["label"] for each in record["configurations"])
+    label, *others = (row.label for row in found.rows)
     against = others[0] if others else None
-    rows = [{**row, "value": row["values"][label]} for row in record.get("per_query") or () if "values" in row]
+    rows: list[dict[str, Any]] = [
+        {"id": query.id, "text": query.text, "category": query.category, "group": query.group,
+         "values": query.values, "value": query.values[label]}
+        for query in found.queries
+    ]  # fmt: skip
     for row in rows if against else ():
         row |= {"other": row["values"][against], "difference": row["value"] - row["values"][against]}
     lost = [row for row in rows if row.get("difference", -1) < 0]
     lost.sort(key=lambda row: (row.get("difference", row["value"]), row["id"]))
-    facts = {"label": label, "metric": record.get("primary"), "queries": len(rows), "against": against}
+    facts = {"label": label, "metric": found.metric, "queries": len(rows), "against": against}
     counts = {"zero": sum(row["value"] == 0 for row in rows), "worse": len(lost) if against else None}
     better = sum(row["difference"] > 0 for row in rows) if against else None
     return {**facts, **counts, "better": better, "worst": lost[:WORST]}

@@ -16,7 +16,6 @@ from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.datasets.duplicates import duplicates_in_words
 from steelyard_eval.vaults import index_dataset, reindex_vault
-from steelyard_eval.vaults.approximate import LIST
 from steelyard_eval.vaults.arguments import vault_file
 
 LAYERS = ("none", "extractive", "llm")
@@ -87,7 +86,7 @@ def _searched_by(weights: str) -> str | None:
 def _measured(index: dict[str, Any]) -> str:
     """An HNSW index in words, and the table of what it finds and how fast."""
     size, recipe = index["bytes"] / 2**20, shown(index["recipe"])
-    head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {LIST}"
+    head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {index['list']}"
     rows = [
         {
             "ef_search": "exact" if row["ef_search"] is None else str(row["ef_search"]),

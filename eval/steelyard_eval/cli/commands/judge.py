@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.net.chat import chat_of
+from steelyard.base.extensions import extension as engine_extension
 from steelyard_eval.cli.commands import judge_texts
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
 from steelyard_eval.cli.commands.first_queries import write_queries
@@ -152,7 +152,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
 def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     by_model = extension("model_judge")
-    chat = by_model.opened(chat_of(os.environ))
+    chat = by_model.opened(engine_extension("network").chat_of(os.environ))
     session = by_model.ModelSession(person.pool, person.folder, by_model.judge_name(chat))
     asked = by_model.cost(session, most)
     click.echo(f"{chat.name}: {asked}", err=True)

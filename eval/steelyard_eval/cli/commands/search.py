@@ -9,6 +9,7 @@ import click
 
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
+from steelyard.base.extensions import extension
 from steelyard.feedback.log import FeedbackLog
 from steelyard.finish import Cut
 from steelyard.fusion import progress as layer_progress
@@ -126,9 +127,7 @@ def search(
     with opened as searcher:
         scope = parse_filters(filters)
         if dimension:
-            from steelyard.live.cortex_mem import SearchOptions  # it loads asyncio
-
-            scope &= SearchOptions(dimension=dimension).filters()
+            scope &= extension("cortex_client").SearchOptions(dimension=dimension).filters()  # it loads asyncio
         named = intent or ("" if detect_intent else searcher.system.reading.classify(""))
         asked = Query(query, filters=scope, tags=tags, domain=domain, intent=named)
         result = searcher.search(asked, semantic=semantic)

@@ -72,7 +72,7 @@ class ResultRecord(NamedSystem, MeanRecord):
 
 
 class PairedRecord(Ends):
-    """A paired difference, see `Paired` in steelyard_eval.measures.statistics."""
+    """A paired difference, see `Paired` in steelyard_eval.measures.paired."""
 
     delta: float
     verdict: Annotated[str, ("enum", ("better", "worse", "no difference", "too few queries to tell"))]

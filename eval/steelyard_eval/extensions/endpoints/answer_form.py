@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extras import require
-from steelyard.net.endpoint import Answer
+from steelyard.extensions.network.endpoint import Response
 
 LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
 LISTS += ("entities", "notes", "nodes", "records", "data")
@@ -138,7 +138,7 @@ def filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any 
 def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
     """A JSON value within the bounds of an endpoint's answer; None where the text is none."""
     try:
-        return Answer(200, {}, text).json(MOST_VALUES)
+        return Response(200, {}, text).json(MOST_VALUES)
     except ValueError:
         return None
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from steelyard.base.errors import ConfigError, MachineError, shown
-from steelyard.net.endpoint import LARGEST
+from steelyard.extensions.network.endpoint import LARGEST
 
 GRACE = 1.0
 """Seconds in which the program may end by itself, once its input is closed."""

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 from steelyard.base.errors import ConfigError, DataError, MachineError, shown
+from steelyard.base.secret import MASK, Secret
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, exposed
 from steelyard.memory.query import Query
-from steelyard.net.endpoint import Answer, Endpoint, EndpointError, exposed
-from steelyard.net.secret import MASK, Secret
 from steelyard_eval.extensions.endpoints.answer_form import (
     MOST_VALUES,
     AnswerForm,
@@ -155,7 +155,7 @@ def _replaced(text: str, values: dict[str, str]) -> str:
     return values["{query}"].join(for_limit)
 
 
-def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Answer:
+def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Response:
     """The answer, without what `hide` takes out of texts; GET where the body is None, else POST as JSON.
 
     A search changes nothing, so it is asked once more, in what is left of the time, when the connection broke off:

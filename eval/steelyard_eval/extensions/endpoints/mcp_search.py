@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.secret import MASK, SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.net.secret import MASK, SHORTEST
 from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.answer_form import (
     AnswerForm,

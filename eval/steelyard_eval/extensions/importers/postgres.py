@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.inputs import largest
-from steelyard.stores.postgres.address import SECONDS, check_address
+from steelyard.extensions.postgres.address import SECONDS, check_address
 
 if TYPE_CHECKING:
     import psycopg

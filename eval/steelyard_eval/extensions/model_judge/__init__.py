@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
+from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
-from steelyard.net.chat import Chat
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of

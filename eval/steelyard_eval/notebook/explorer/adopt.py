@@ -14,7 +14,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import estimate, origin, promised
 from steelyard_eval.decide.rule import shrinkage
-from steelyard_eval.measures.statistics import Interval, difference_interval, mean_interval
+from steelyard_eval.measures.paired import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
 
 Record = dict[str, object]

@@ -17,8 +17,8 @@ from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.decide.provenance import ends_of
+from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.statistics import TIE, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.adopt import adopted
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weight_names

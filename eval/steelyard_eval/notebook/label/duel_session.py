@@ -12,9 +12,9 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.configurations import Named, Setting
-from steelyard_eval.compare.arena import Arena
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.decide.contest import contest, gains_of, graded
 from steelyard_eval.decide.duel import DuelStanding

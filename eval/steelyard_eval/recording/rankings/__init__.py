@@ -3,23 +3,28 @@
 from steelyard_eval.recording.rankings.shown_lists import (
     ShownLists,
     described,
+    facts_of,
     headline,
     lists_of,
     opening,
     ordered,
     query_rows,
     rankings,
+    rows_by_query,
 )
-from steelyard_eval.recording.rankings.spelling import spelled
+from steelyard_eval.recording.rankings.spelling import spelled, words_of
 
 __all__ = [
     "ShownLists",
     "described",
+    "facts_of",
     "headline",
     "lists_of",
     "opening",
     "ordered",
     "query_rows",
     "rankings",
+    "rows_by_query",
     "spelled",
+    "words_of",
 ]

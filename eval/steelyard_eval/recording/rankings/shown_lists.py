@@ -19,6 +19,7 @@ from steelyard_eval.common.documents.results import DatasetRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
+from steelyard_eval.result.structs import DataFacts, Listed, QueryRow, replace
 
 PLACES = 10
 """The number of places of each list that a document keeps."""
@@ -47,6 +48,10 @@ class ShownLists:
         """The first places for these queries, by query."""
         spans = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
         return {id_: self._places(*spans[id_]) for id_ in queries if id_ in spans}
+
+    def listed(self, queries: Sequence[str]) -> dict[str, Listed]:
+        """The same, as parts of a result."""
+        return {id_: Listed(**record) for id_, record in self.record(queries).items()}
 
     def _places(self, begin: int, end: int) -> ListRecord:
         places = slice(begin, min(end, begin + PLACES))
@@ -101,6 +106,43 @@ def rankings(
     named |= {id_ for judged in grades.values() for id_ in judged}
     entries = {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
     return {"lists": lists, "grades": grades, "entries": entries}
+
+
+def rows_by_query(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    values: Mapping[str, Floats],
+    contenders: Iterable[tuple[str, Callable[[], ShownLists]]],
+) -> tuple[list[QueryRow], dict[str, str]]:
+    """A row a query, with the values (float64[Q] each) and lists of contenders, the most important first.
+
+    The second is the opening of every entry that is in a list or judged. Contenders that would make more than
+    `MOST` places are left out.
+    """
+    ids = [query.id for query in queries]
+    lists: dict[str, dict[str, Listed]] = {}
+    for label, made in contenders:
+        if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
+            break
+        lists[label] = made().listed(ids)
+    rows = [
+        QueryRow(
+            query.id, query.text, query.category, query.group or None,
+            {label: float(column[i]) for label, column in values.items()},
+            {label: found[query.id] for label, found in lists.items() if query.id in found},
+            dict(dataset.qrels.get(query.id, {})),
+        )
+        for i, query in enumerate(queries)
+    ]  # fmt: skip
+    named = {
+        id_ for row in rows for own in (*(one.entries for one in row.lists.values()), row.grades) for id_ in own
+    }
+    return rows, {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
+
+
+def facts_of(dataset: Dataset, queries: int, judged: int) -> DataFacts:
+    """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
+    return replace(DataFacts(**described(dataset)), queries=queries, judged=judged)
 
 
 def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[QueryRecord]:

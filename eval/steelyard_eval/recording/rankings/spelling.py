@@ -17,8 +17,8 @@ def choice(dataset: Dataset) -> dict[str, object]:
     return {"--embedder": dataset.embedder} if dataset.chosen else {}
 
 
-def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
-    """A command line for the data set, quoted for a shell; None for a data set that is in memory alone.
+def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> list[str]:
+    """The words of a command for the data set; none for a data set that is in memory alone.
 
     Options that are None are left out, and those that are True have no value. What embeds is named where it was
     chosen and dataset.json does not say it. No word is read as an option: it may
@@ -27,18 +27,23 @@ def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, objec
     >>> from steelyard_eval.datasets import load
     >>> from steelyard_eval.datasets.starter import starter
     >>> options = {"--baseline": "bm25", "--split": None}
-    >>> spelled("compare", load(starter()), "rrf(bm25, vector)", options=options).rpartition("starter")[2]
-    " 'rrf(bm25, vector)' --baseline bm25"
+    >>> words_of("compare", load(starter()), "rrf(bm25, vector)", options=options)[3:]
+    ['rrf(bm25, vector)', '--baseline', 'bm25']
     """
     if dataset.in_memory:
-        return None
+        return []
     own, chosen = [word(dataset.path), *words], []
     if job in EMBED and "--recording" not in options:
         options = {**choice(dataset), **options}
     for name, value in options.items():
         chosen += [] if value is None else [name] if value is True else [name, str(value)]
     dashed = any(text.startswith("-") for text in words)
-    return shlex.join(["steelyard", job, *([*chosen, "--", *own] if dashed else [*own, *chosen])])
+    return ["steelyard", job, *([*chosen, "--", *own] if dashed else [*own, *chosen])]
+
+
+def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
+    """The same, quoted for a shell; None for a data set that is in memory alone."""
+    return shlex.join(words_of(job, dataset, *words, options=options)) or None
 
 
 def word(path: Path) -> str:

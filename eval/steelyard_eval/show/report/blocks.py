@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from steelyard_eval.common.documents.parts import AnsweredDocument, Ends
 from steelyard_eval.common.markup import interval, number
-from steelyard_eval.show.picture import Chart
+from steelyard_eval.views.drawing.picture import Chart
 
 
 @dataclass(frozen=True)

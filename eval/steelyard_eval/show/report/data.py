@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.base.files import compact
+from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.documents.parts import ContenderLists, ListRecord, RankingsRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import clip, legible
-from steelyard_eval.explain.moves import short_name
 from steelyard_eval.show.report.sides import sides
 
 MOST = 1_000_000

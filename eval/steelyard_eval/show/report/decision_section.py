@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from steelyard_eval.common.documents.parts import Estimate
 from steelyard_eval.common.documents.results import ChosenRecord, PublicRecord, ResultsDocument, RunnerUpRecord
 from steelyard_eval.common.markup import MISSING, interval, number, p_value
-from steelyard_eval.measures.statistics import TIE
-from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import curve as curve_plot
+from steelyard_eval.measures.paired import TIE
 from steelyard_eval.show.report.blocks import Block, Figure, TermList
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.plots import curve as curve_plot
 
 
 def _elsewhere(record: ResultsDocument, shown: PublicRecord) -> TermList:

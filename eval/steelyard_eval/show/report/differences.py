@@ -15,19 +15,19 @@ from steelyard_eval.common.documents.results import ComparedRecord, ResultsDocum
 from steelyard_eval.common.markup import MISSING, number, p_value
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.provenance import ends_of
-from steelyard_eval.measures.statistics import (
+from steelyard_eval.measures.corrected import benjamini_hochberg
+from steelyard_eval.measures.paired import (
     ALPHA,
     MARGIN,
     Interval,
-    benjamini_hochberg,
-    compare_paired,
     difference_interval,
+    paired,
 )
-from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Row, amount, table
 from steelyard_eval.show.report.leaderboard import COLOURS, notable
 from steelyard_eval.show.report.sides import Sides
-from steelyard_eval.show.spans import Span, difference, spans
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.spans import Span, difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -169,7 +169,7 @@ def tested_change(own: Sequence[tuple[QueryRecord, float, float]]) -> tuple[Inte
     )
     left, right = [a for _, a, _ in own], [b for _, _, b in own]
     gaps = [b - a for a, b in zip(left, right, strict=True)]
-    return difference_interval(gaps, units.tolist()), compare_paired(right, left, units.tolist(), seed=0).p
+    return difference_interval(gaps, units.tolist()), paired({"": right}, left, units.tolist())[""].p
 
 
 def _category(name: str, queries: int, left: float, right: float, change: Interval | None, p: float | None) -> Row:

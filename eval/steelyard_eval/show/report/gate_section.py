@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from steelyard_eval.common.documents.gate import FindingRecord, GateDocument, GatedRecord, LostQuery
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
-from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.blocks import (
     Block,
     Cell,
@@ -26,7 +25,8 @@ from steelyard_eval.show.report.blocks import (
 )
 from steelyard_eval.show.report.glossary import explained
 from steelyard_eval.show.report.queries import move
-from steelyard_eval.show.spans import difference, spans
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.spans import difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

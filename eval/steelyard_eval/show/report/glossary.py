@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard_eval.measures.metrics import meaning
-from steelyard_eval.measures.statistics import ALPHA, MARGIN
+from steelyard_eval.measures.paired import ALPHA, MARGIN
 from steelyard_eval.show.report.blocks import Section, TableBlock, TermList
 
 COLUMNS = {

@@ -15,11 +15,11 @@ from steelyard_eval.common.documents.results import (
     TimingRecord,
 )
 from steelyard_eval.common.markup import number, system_name
-from steelyard_eval.show.cost_plot import CostPoint
-from steelyard_eval.show.cost_plot import cost as cost_plot
-from steelyard_eval.show.picture import picture
 from steelyard_eval.show.report.blocks import Block, Cell, Figure, Paragraph, Row, amount, table
-from steelyard_eval.show.spans import Span, spans
+from steelyard_eval.views.drawing.cost_plot import CostPoint
+from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.spans import Span, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from steelyard_eval.common.documents.learn import LearnDocument
 from steelyard_eval.common.markup import MISSING, number
 from steelyard_eval.decide.provenance import ends_of
-from steelyard_eval.measures.statistics import normal_interval
-from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import places
+from steelyard_eval.measures.paired import normal_interval
 from steelyard_eval.show.report.blocks import (
     Block,
     Figure,
@@ -24,7 +22,9 @@ from steelyard_eval.show.report.blocks import (
     table,
 )
 from steelyard_eval.show.report.glossary import explained
-from steelyard_eval.show.spans import Span, difference, spans
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.plots import places
+from steelyard_eval.views.drawing.spans import Span, difference, spans
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import number
-from steelyard_eval.measures.statistics import ALPHA, DRAWS, MARGIN, UNSEEN
+from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, UNSEEN
 
 Pairs = tuple[tuple[str, str], ...]
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING
-from steelyard_eval.compare.compared_answer import answer
 from steelyard_eval.show import further_tables as further
 from steelyard_eval.show.report.blocks import Block, Notices, Page, Section, TermList, amount, table
 from steelyard_eval.show.report.coverage import coverage
@@ -30,7 +29,7 @@ def page(results: ResultsDocument, sha256: str) -> Page:
     return Page(
         title=f"{subject} on {results['dataset']['name']}",
         badge=results.get("verdict") or "",
-        answer=results.get("sentence") or answer(results).sentence,
+        answer=results.get("sentence") or "",
         record=results,
         caveat="" if results.get("verdict") or not measured else caveat(means, baseline),
         description=results["dataset"].get("description") or "",

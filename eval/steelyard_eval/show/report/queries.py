@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.documents.parts import ListRecord, QueryRecord, RankingsRecord
 from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import MISSING, clip, number
-from steelyard_eval.explain.moves import cause, changed, leads, short_name
+from steelyard_eval.explain.moves import cause, changed, leads
 from steelyard_eval.show.report.blocks import Block, Cell, ListPlace, Pair, Pairs, Paragraph, Row, amount, table
 from steelyard_eval.show.report.leaderboard import configurations
 from steelyard_eval.show.report.sides import Sides

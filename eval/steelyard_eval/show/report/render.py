@@ -21,8 +21,6 @@ from steelyard_eval.common.documents.results import ResultsDocument
 from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
 from steelyard_eval.recording.runs import KeptRun
 from steelyard_eval.show.latex import latex
-from steelyard_eval.show.picture import picture
-from steelyard_eval.show.plots import trend
 from steelyard_eval.show.report.blocks import Figure, Page, Section, TableBlock, TableRow
 from steelyard_eval.show.report.csv_tables import leaderboard_csv, queries_csv
 from steelyard_eval.show.report.data import MOST, Packed, pack
@@ -31,6 +29,8 @@ from steelyard_eval.show.report.learning_section import learn_page
 from steelyard_eval.show.report.load import checked, job_of, kind_of
 from steelyard_eval.show.report.page import page
 from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.plots import trend
 
 _TEMPLATES = "templates"
 PAGES: Mapping[str, Callable[[Any, str], Page]] = {"results": page, "gate": gate_page, "learn": learn_page}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from steelyard_eval.common.documents.results import ResultRecord
 from steelyard_eval.common.markup import listed
-from steelyard_eval.measures.statistics import TIE
+from steelyard_eval.measures.paired import TIE
 
 
 def caveat(means: Mapping[str, ResultRecord], baseline: str) -> str:

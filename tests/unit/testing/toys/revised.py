@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.signals.derived import Derived
-from steelyard.signals.prior import Prior
+from steelyard.signals.kinds import Derived, Prior
 from steelyard.table.signal_table import SignalTable
 
 

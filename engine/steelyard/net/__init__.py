@@ -1,1 +1,0 @@
-"""The way to the network: bounded exchanges, keys that do not print themselves, and language models."""

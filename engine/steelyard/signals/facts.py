@@ -1,0 +1,142 @@
+"""Signals of one fact each: importance, domain, length, severity, tags, and what is promised of a time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from steelyard.signals.kinds import Derived, Prior
+from steelyard.table.signal_table import SignalTable
+
+UNSTATED = 5.0
+"""What MoltNet stores when no importance is given."""
+
+
+@Prior
+def importance(table: SignalTable) -> Derived:
+    """Score ``importance / 10`` on a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
+    stated = table.about.numbers["importance"]
+    raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
+    return Derived(raw / 10.0, "importance / 10", {"importance": raw})
+
+
+@Prior
+def domain(table: SignalTable) -> Derived:
+    """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
+    asked, about = table.asked.labels["domain"], table.about.labels["domain"]
+    same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
+    values = same & ~asked.equal("")[table.query]
+    return Derived(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
+
+
+SHORT, LEAST = 100.0, 0.8
+
+
+@partial(Prior, factor=True, reads="lengths of texts")
+def length(table: SignalTable) -> Derived:
+    """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008.
+
+    White space around the text does not count.
+    """
+    characters = np.nan_to_num(table.about.numbers["length"])[table.entry]
+    values = LEAST + (1.0 - LEAST) * np.minimum(1.0, characters / SHORT)
+    return Derived(values, "0.8 + 0.2 * characters / 100, at most 1", {"characters": characters})
+
+
+LEVELS = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
+OTHER = 0.4
+
+
+@Prior
+def severity(table: SignalTable) -> Derived:
+    """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
+    labels = table.about.labels["severity"]
+    per_entry = np.full(len(labels.codes), OTHER)
+    for label, value in LEVELS.items():
+        per_entry[labels.equal(label)] = value
+    return Derived(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")
+
+
+@Prior
+def tags(table: SignalTable) -> Derived:
+    """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
+
+    Source: Soleri's document.
+    """
+    asked, about = table.asked.tags, table.about.tags
+    asked_sizes = np.diff(asked.offsets)[table.query]
+    about_sizes = np.diff(about.offsets)[table.entry]
+    shared = _shared(table)
+    union = asked_sizes + about_sizes - shared
+    values = np.where(asked_sizes > 0, shared / np.maximum(union, 1), 0.0)
+    inputs = {"shared tags": shared.astype(np.float64), "tags of both": union.astype(np.float64)}
+    return Derived(values, "shared tags / tags of both", inputs)
+
+
+def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Count the tags that a row's query and entry have in common, int64[N], by one sorted look-up of pairs."""
+    asked, about = table.asked.tags, table.about.tags
+    width = int(max(asked.codes.max(initial=-1), about.codes.max(initial=-1))) + 1
+    owners = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets))
+    held = owners * width + about.codes  # sorted: owners ascend, codes ascend within an owner
+    sizes = np.diff(asked.offsets)[table.query]
+    rows = np.repeat(np.arange(len(table)), sizes)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    codes = asked.codes[asked.offsets[table.query[rows]] + within]
+    wanted = table.entry[rows].astype(np.int64) * width + codes
+    places = np.searchsorted(held, wanted)
+    hit = np.zeros(len(wanted), dtype=bool)
+    inside = places < len(held)
+    hit[inside] = held[places[inside]] == wanted[inside]
+    return np.bincount(rows[hit], minlength=len(table)).astype(np.int64)
+
+
+FACTOR = 1.5
+"""Ours: the document says that an intent prioritises types, and not by how much."""
+PROMISED: dict[str, dict[str, tuple[str, ...]]] = {
+    "add_feature": {
+        "memory_type": ("procedural", "semantic"),
+        "document_type": ("plan", "implementation_summary"),
+        "context_type": ("implementation",),
+    },
+    "fix_bug": {
+        "memory_type": ("episodic",),
+        "document_type": ("implementation_summary",),
+        "context_type": ("implementation",),
+    },
+    "refactor": {
+        "memory_type": ("procedural", "semantic"),
+        "document_type": ("plan", "spec"),
+        "context_type": ("implementation",),
+    },
+    "security_audit": {
+        "memory_type": ("episodic", "meta-cognitive"),
+        "document_type": ("checklist",),
+        "context_type": ("research",),
+    },
+    "understand": {"memory_type": ("declarative", "semantic"), "document_type": ("decision_record", "handover")},
+    "find_spec": {"document_type": ("spec", "plan", "tasks", "checklist"), "context_type": ("decision",)},
+    "find_decision": {"document_type": ("decision_record",), "context_type": ("decision",)},
+}
+"""The types of entries that each of the seven intents prefers.
+
+The document names contents (patterns, error history, decisions ...); which memory and document types hold them
+is our reading. The context types are those of the code.
+"""
+
+
+@partial(Prior, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
+def promised(table: SignalTable) -> Derived:
+    """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1."""
+    intents = table.asked.labels["intent"]
+    values = np.ones(len(table))
+    for intent, fields in PROMISED.items():
+        asked = intents.equal(intent)[table.query]
+        if asked.any():
+            held = np.zeros(len(table.entries), dtype=bool)
+            for name, words in fields.items():
+                labels = table.about.labels[name]
+                held |= np.array([word in words for word in labels.words] or [False])[labels.codes]
+            values = np.where(asked & held[table.entry], FACTOR, values)
+    return Derived(values, f"{FACTOR:g} for a type that the intent prefers, else 1")

@@ -1,0 +1,248 @@
+"""Compares configurations on the same queries: contenders to lists to values by query to tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from steelyard import __version__
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, together
+from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import Named, separate, written_as
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare import notices
+from steelyard_eval.compare.agreement import agreement, told
+from steelyard_eval.compare.answer import answer
+from steelyard_eval.compare.categories import categories
+from steelyard_eval.compare.contenders import (
+    Contender,
+    Given,
+    GivenMany,
+    distinct,
+    read,
+    read_all,
+    usual,
+    with_baseline,
+)
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import Arena, Made, ties
+from steelyard_eval.compare.silence import silences
+from steelyard_eval.compare.stale_lists import stale_lists
+from steelyard_eval.compare.verification import verified
+from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.decide.provenance import edited, tuned_here
+from steelyard_eval.measures.metrics import Measure, parse_measures
+from steelyard_eval.measures.paired import mean_interval, paired
+from steelyard_eval.recording.rankings import facts_of, ordered, rows_by_query, words_of
+from steelyard_eval.recording.select import intents_of, open_recording, recorded_lists
+from steelyard_eval.recording.steps import judging
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.structs import Answer, Cell, Provenance, Result, Table, replace
+from steelyard_eval.views.answered import Answered
+
+METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
+LAYERS = ["layered", "queries", "at_threshold", "lower_step", "all_details", "no_result", "l0", "l1", "l2"]
+Source = Dataset | str | Path
+"""A data set, or the folder it is in."""
+Values = Mapping[str, Mapping[str, Floats]]
+"""Label -> metric -> float64[Q]."""
+
+
+def compare(
+    source: Source,
+    contenders: GivenMany | None = None,
+    *,
+    baseline: Given | int | None = None,
+    metrics: str | Sequence[str] = METRICS,
+    split: str | None = None,
+    limit: int | None = None,
+    embedder: str = "auto",
+    jobs: int | Executor = 1,
+    recording: str | Path | None = None,
+    runs: str | Path | None = None,
+    verify: bool = False,
+    seed: int = 0,
+    timed: bool = True,
+    workspace: Workspace | Callable[[], Workspace] | None = None,
+) -> Answered:
+    """Compare contenders on the judged queries of a split; without any, say how far their lists agree.
+
+    The parameters are those of `Workbench.compare` and of `Workspace.open`, and these:
+
+    Parameters
+    ----------
+    source : Dataset, str or Path
+        The data set, or its folder.
+    contenders : str, sequence, mapping, or one contender
+        See `steelyard_eval.compare.contenders`. The systems of `SYSTEMS` by default; with a recording of lists,
+        each list alone and their RRF.
+    verify : bool
+        Whether ir_measures computes every metric of the lists again; the result then has the largest
+        differences as a table, `verification`.
+    timed : bool
+        Whether live searches are timed. Functions and endpoints are searched once, and timed during that.
+    workspace : Workspace or function
+        The data set if it is already indexed, or a function that indexes it when a contender needs it.
+
+    Raises
+    ------
+    ConfigError, DataError
+        For contenders that cannot be read, with all such faults at once; for an unusable answer of an endpoint.
+    """
+    dataset = as_dataset(source)
+    table = None if recording is None else open_recording(Path(recording), dataset)
+    lists = recorded_lists(table)
+    names = separate(metrics) if isinstance(metrics, str) else metrics
+    readers = read_all(usual(lists) if contenders is None else contenders, lists or ())
+    parsed = together(partial(parse_measures, names), partial(distinct, readers))
+    asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
+    if not asked:
+        raise ConfigError("no metric is named; name at least one, such as nDCG@10")
+    # Unjudged hits make a gain doubtful.
+    measures = tuple(dict.fromkeys((*asked, Measure("Judged", asked[0].cutoff or 10))))
+    today = read(dataset.system).label if dataset.system else ""
+    base, named = with_baseline(named, baseline, lists or (), today)
+    chosen = dataset.split(split)
+    queries = judged(dataset, chosen)
+    if not chosen:
+        raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
+    size = limit or max((m.cutoff or 10 for m in measures), default=10)
+    arena = Arena.of(
+        dataset, named, size, table, workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
+    )
+    nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
+    made = arena.run(named, queries or chosen, timed, nothing, measures[0])
+    values = {one.label: _values(one, dataset, measures) if queries else {} for one in made}
+    checked = verified(made, dataset, queries, values, measures, size, runs, verify)
+    words = {one.label: _word(one) for one in named}
+    searched = arena.space.options if arena.space else {"--recording": recording}
+    options: dict[str, object] = {
+        "--metrics": ",".join(names),
+        "--baseline": base,
+        "--split": split,
+        "--limit": limit,
+    }
+    known = [word for word in words.values() if word is not None]
+    options |= {**searched, "--seed": seed or None}
+    result = Result(
+        "compare",
+        Answer(""),
+        Provenance(
+            f"steelyard {__version__}",
+            facts_of(dataset, len(chosen), len(queries)),
+            command=words_of("compare", dataset, *known, options=options) if len(known) == len(words) else [],
+            metrics=list(map(str, measures)),
+            named=[] if tuple(names) == METRICS else list(map(str, asked)),
+            baseline=base,
+            split=split or dataset.report_split or "all",
+            limit=size,
+            model=arena.model,
+            recipe=arena.recipe,
+            intents=intents_of(dataset, arena.table) or "",
+            ties=ties((one.kind for one in named), arena.setting.lists is not None),
+            seed=seed,
+        ),
+        rows=[one.row() for one in made],
+        notices=list(notices.of_lists(arena, made, queries, measures, size, timed)),
+        tables=[
+            *silences(dataset, made),
+            *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
+            *_layers(made),
+            *checked,
+        ],
+    )
+    if not queries:
+        return Answered(_alike(result, dataset, made))
+    result = _measured(result, dataset, made, queries, values, seed)
+    used = baseline is not None or base == today
+    said = answer(
+        result.rows,
+        base,
+        result.metric,
+        dataset,
+        words,
+        searched,
+        used=used,
+        queries=len(queries),
+        model=arena.model,
+    )
+    return Answered(replace(result, answer=said), values)
+
+
+def _values(one: Made, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
+    """float64[Q] of every measure, by its name."""
+    return {str(measure): values for measure, values in one.ranked.metrics(dataset.qrels, measures).items()}
+
+
+def _word(one: Named | ListContender) -> str | None:
+    """How a command names a contender; None for one that is known in Python alone."""
+    if isinstance(one, Named):
+        return one.word
+    return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
+
+
+def _layers(made: Sequence[Made]) -> list[Table]:
+    """How far each layered search went."""
+    rows: list[list[Cell]] = [
+        [one.label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
+         went["without_result"], *(went["hit_rates"][layer] for layer in ("l0", "l1", "l2"))]
+        for one in made
+        if (went := one.progress)
+    ]  # fmt: skip
+    return [Table("layers", LAYERS, rows)] if rows else []
+
+
+def _alike(result: Result, dataset: Dataset, made: Sequence[Made]) -> Result:
+    """How far the lists agree, and what to label first, for queries without judgments."""
+    table, disagreement = agreement({one.label: one.ranked.lists() for one in made})
+    said = told(result.provenance.baseline, disagreement)
+    step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
+    return replace(result, answer=Answer(said.key, said.facts, steps=[step]), tables=[table, *result.tables])
+
+
+def _measured(
+    result: Result, dataset: Dataset, made: Sequence[Made], queries: Sequence[Query], values: Values, seed: int
+) -> Result:
+    """The result with means, tests, values by query, and what so few queries and labels can hide."""
+    base, metric, model = result.provenance.baseline, result.metric, result.provenance.model
+    units = unit_numbers(queries).tolist()
+    primary = {label: of[metric] for label, of in values.items()}
+    challengers = {label: own for label, own in primary.items() if label != base}
+    tests = paired(challengers, primary[base], units, seed=seed)
+    rows = [
+        replace(
+            row,
+            means={name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()},
+            against=tests.get(row.label),
+            **_tuned(one, dataset, queries),
+        )
+        for row, one in bar("intervals")(list(zip(result.rows, made, strict=True)))
+    ]
+    best = ordered({label: float(own.mean()) for label, own in primary.items()}, [base])
+    lists = {one.label: one.lists for one in made}
+    by_query, entries = rows_by_query(
+        dataset, queries, primary, [(label, partial(lists.__getitem__, label)) for label in best]
+    )
+    said = notices.of_values(dataset, queries, values, metric, base, tests.values(), model)
+    sides = categories(queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
+    return replace(
+        result,
+        rows=rows,
+        notices=[*result.notices, *said],
+        tables=[*sides, *result.tables],
+        queries=by_query,
+        entries=entries,
+    )
+
+
+def _tuned(one: Made, dataset: Dataset, queries: Sequence[Query]) -> dict[str, bool]:
+    """Whether it was tuned by the labels that it is compared with, and edited since."""
+    if not isinstance(one.contender, Contender):
+        return {}
+    config = one.contender.config
+    return {"tuned": bool(tuned_here(one.label, config, dataset, queries)), "edited": edited(config)}

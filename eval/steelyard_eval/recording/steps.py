@@ -1,0 +1,197 @@
+"""What to do next with a data set: steps by key, with the words of the command that does each.
+
+A command that needs another one first is two steps, in the order in which they are done.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.base.escape import visible
+from steelyard.base.extras import installing, missing_modules
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.corpus_and_queries import QUERIES
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.folder import qrels_file
+from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.recording.rankings.spelling import word, words_of
+from steelyard_eval.result.structs import Fact, Step
+
+WEIGHTS = Path("search-weights.json")
+"""Where weights go, unless another file is named."""
+NEW = Path("search-weights.new.json")
+"""Where other weights go, so that those which are named stay."""
+SHORT = 60
+"""Characters of a query that is printed in a command."""
+
+
+def beside(path: Path) -> Path:
+    """search-weights.try.json for search-weights.json."""
+    return path.with_name(f"{path.name.removesuffix('.json')}.try.json")
+
+
+def today(path: Path) -> Path:
+    """search-weights.current.json for search-weights.json."""
+    return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
+
+
+def vault_of(dataset: Dataset) -> str:
+    """The vault that the printed commands make of a data set: mine.db of the folder mine."""
+    return "VAULT" if dataset.in_memory else word(Path(f"{dataset.path.resolve().name}.db"))
+
+
+def asking(dataset: Dataset) -> str:
+    """A query to try, the first of the data set that is short and can be pasted; QUERY without any."""
+    texts = (query.text for query in dataset.queries if len(query.text) <= SHORT and query.text.isprintable())
+    return next((text for text in texts if not text.startswith("-")), "QUERY")
+
+
+def using(key: str, path: Path, dataset: Dataset) -> Step:
+    """Search with a weights file."""
+    return Step(key, {}, ["steelyard", "search", vault_of(dataset), asking(dataset), "--weights", str(path)])
+
+
+def taking_turns(key: str, path: Path, dataset: Dataset) -> Step:
+    """Serve a vault by both files of a try, in turns, and log what is done."""
+    both = ["--weights", str(today(path)), "--explore", str(beside(path)), "--share", "1"]
+    return Step(key, {}, ["steelyard", "serve", vault_of(dataset), *both, "--log", "feedback.jsonl"])
+
+
+def indexing(path: Path, dataset: Dataset, model: str) -> list[Step]:
+    """Make the vault for a weights file; nothing for a data set in memory.
+
+    `model` is of the vectors; where no embedder makes them, `index` cannot take it from the file.
+    """
+    weights = path if not model or indexing_kind(model) else None
+    command = words_of("index", dataset, vault_of(dataset), options={"--weights": weights})
+    return [Step("index_once", {}, command)] if command else []
+
+
+def installed_first(steps: Sequence[Step], again: Sequence[str] = ()) -> list[Step]:
+    """The steps, below the one that installs the model that they embed with, where it is not installed here.
+
+    Which model that is stands in the weights file that is indexed for, which is there by now. `again` are the
+    words of the command that made the answer; of a model that brings PyTorch it is also said how to do without.
+    """
+    files = [step.command[-1] for step in steps if step.key == "index_once" and "--weights" in step.command]
+    models = {kind_of(model) for file in files for model in SearchConfig.load(file).models}
+    absent: list[Step] = []
+    for kind, extra in KINDS.items():
+        if kind in models and missing_modules(extra):
+            absent.append(_installing("install_large" if kind in LIGHT else "install", extra))
+            if again and (other := LIGHT.get(kind)):
+                light = _installing("install_light", KINDS[other])
+                absent += [light] if missing_modules(KINDS[other]) else []
+                absent.append(Step("choose_light", {}, [*again, "--embedder", other]))
+    return [*absent, *steps]
+
+
+def _installing(key: str, extra: str) -> Step:
+    return Step(key, {}, shlex.split(installing(extra)))
+
+
+def exporting(key: str, path: Path, target: str) -> Step:
+    """Write a weights file for another system."""
+    return Step(key, {"target": target}, ["steelyard", "export", str(path), "--to", target])
+
+
+def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> list[Step]:
+    """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
+
+    `model` is of the vectors that the weights were chosen with.
+    """
+    if verdict == "ship":
+        return [*indexing(WEIGHTS, dataset, model), using("search", WEIGHTS, dataset)]
+    if verdict == "try":
+        file = beside(WEIGHTS)
+        return [*indexing(file, dataset, model), using("try_it", file, dataset), *last]
+    return [*last]
+
+
+def deciding(dataset: Dataset, job: str = "recommend") -> Step:
+    """Decide by labels that are new; by `learn` they decide together with a log."""
+    file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), None)
+    return Step("decide", {"replaced": file}, words_of(job, dataset, options={}))
+
+
+def labelled_as(copy: Path, dataset: Dataset) -> list[Step]:
+    """Give a data set the labels of a kept copy again."""
+    file = dataset.path / qrels_file(FolderReader(dataset.path))
+    copied = Step("take_labels_back", {}, ["cp", word(copy), word(file)])
+    return [copied, accepting(dataset)] if holds_hash(dataset.path, file.name) else [copied]
+
+
+def accepting(dataset: Dataset) -> Step:
+    """Take files that were changed as they are now."""
+    return Step("accept", {}, words_of("check", dataset, options={"--accept": True}))
+
+
+def judging(dataset: Dataset, key: str, *contenders: str, option: str = "", **facts: Fact) -> Step:
+    """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
+    return Step(key, facts, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
+
+
+def drawing(dataset: Dataset, key: str, **facts: Fact) -> Step:
+    """Label queries that are drawn at random, as `judge` does by itself but for duels."""
+    return judging(dataset, key, option="--random" if dataset.by_pairs else "", **facts)
+
+
+def labelling(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
+    """Label so many more queries, but never more than there are; None: how many is not known.
+
+    `purpose` is "settle", "halve" or empty.
+    """
+    left, more = dataset.unlabelled, rough(wanted) if wanted else None
+    if not left:
+        return _writing(dataset, more)
+    if more is None:
+        return [drawing(dataset, "label_more")]
+    key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
+    return [drawing(dataset, key, left=left, more=more)]
+
+
+def _writing(dataset: Dataset, more: int | None) -> list[Step]:
+    """Write new queries, then label them; a new state of the files is accepted between the two."""
+    file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
+    told = drawing(dataset, "write_queries", more=more, file=file, **lacking(dataset))
+    needed = [KINDS[kind] for kind in _kinds(dataset) if kind in KINDS and missing_modules(KINDS[kind])]
+    steps = [told]
+    if sealed(dataset) and not dataset.in_memory:
+        accept = Step(told.key, told.facts, accepting(dataset).command)
+        steps = [accept, Step("label_them", {}, told.command)]
+    return [*steps, *(_installing("install", extra) for extra in needed)]
+
+
+def sealed(dataset: Dataset) -> bool:
+    """Whether its queries.jsonl cannot grow by itself."""
+    return dataset.in_memory or bool(dataset.query_vectors) or holds_hash(dataset.path, QUERIES)
+
+
+def lacking(dataset: Dataset) -> dict[str, Fact]:
+    """What to do with the recorded vectors of queries where there are new ones; nothing without any."""
+    if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
+        return {}
+    options = [f"--embedder {kind}" for kind in _kinds(dataset)]
+    return {
+        "vectors": [f"queries.{visible(model)}.f16.npy" for model in models],
+        "embedders": options or ["--embedder KIND"],
+    }
+
+
+def _kinds(dataset: Dataset) -> list[str]:
+    """The embedders of the recorded vectors of queries, as far as they have a name."""
+    return [] if dataset.in_memory else sorted({*map(indexing_kind, dataset.query_vectors)} - {""})
+
+
+def rough(more: int) -> int:
+    """A number of queries that are still needed, in two digits.
+
+    >>> rough(37), rough(183)
+    (40, 180)
+    """
+    step = 10 ** max(len(str(more)) - 2, 1 if more >= 20 else 0)
+    return max(step, round(more / step) * step)

@@ -1,0 +1,66 @@
+"""A result as canonical JSON, its schema, and the reader of files that others may have written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from steelyard.base.errors import DataError, nearest, shown
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import VERSION, Result, Said
+
+REMEDY = "write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
+
+
+def render(result: Result) -> str:
+    """Canonical JSON: keys in the order of the types, two spaces, no NaN."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a result, made of its types."""
+    return msgspec.json.schema(Result)
+
+
+def read(data: bytes, source: str = "the result") -> Result:
+    """A result from JSON; DataError with the place of the first fault.
+
+    Fields that are not known are left out, so that a later minor version can be read; another `version` cannot.
+    """
+    try:
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")
+        if version is None or msgspec.json.decode(version) != VERSION:
+            told = "none" if version is None else shown(bytes(version).decode())
+            raise DataError(f"{source}: its version is {told}, and must be {VERSION}; {REMEDY}")
+        result = msgspec.json.decode(data, type=Result)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{source}: {shown(str(error), 300)}; {REMEDY}") from None
+    if fault := next(_faults(result), None):
+        raise DataError(f"{source}: {fault}; {REMEDY}")
+    return result
+
+
+def _faults(result: Result) -> Iterator[str]:
+    """What does not hold together: labels without a row, or with two; sentences without a key or a fact."""
+    counts = Counter(row.label for row in result.rows)
+    yield from (f"{shown(label)} is the label of {n} rows" for label, n in counts.items() if n > 1)
+    used = [("provenance.baseline", result.provenance.baseline)] if counts and result.provenance.baseline else []
+    used += [(f"queries.{i}", label) for i, row in enumerate(result.queries) for label in row.values | row.lists]
+    for place, label in used if counts else ():
+        if label not in counts:
+            yield f"{place}: {shown(label)} is the label of no row{nearest(label, counts)}"
+    for said in _said(result):
+        try:
+            say(said)
+        except (KeyError, TypeError, ValueError) as error:
+            yield f"no sentence can be made of {shown(said.key)}: {shown(repr(error), 100)}"
+
+
+def _said(result: Result) -> Iterator[Said]:
+    yield from (result.answer, *result.answer.because, *result.answer.steps, *result.notices)
+    yield from (row.against.why for row in result.rows if row.against and row.against.why)
+    if result.decision and result.decision.blocker:
+        yield result.decision.blocker

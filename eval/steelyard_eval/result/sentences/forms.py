@@ -1,0 +1,110 @@
+"""How facts look in sentences: numbers, intervals, odds, names."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from steelyard_eval.common.console import brief, cut
+from steelyard_eval.common.markup import counted, in_range, listed, number, tells
+from steelyard_eval.result.structs import Estimate
+
+FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
+"""Odds near even, down to halfway to the next."""
+NAMED = 40
+"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+SOME = 4
+"""Contenders that are named in one warning."""
+BRIEF = 24
+"""Characters of the name of what is best; a longer one stands in the formula alone."""
+
+
+def one_in(probability: float) -> str:
+    """A probability of at most a half in words: 1 in so many, in one digit from 20 on.
+
+    >>> one_in(0.02), one_in(0.2), one_in(0.38), one_in(0.0019), one_in(0.00001)
+    ('1 in 50', '1 in 5', '2 in 5', '1 in 500', 'less than 1 in 1,000')
+    """
+    if probability < 0.001:
+        return "less than 1 in 1,000"
+    for least, words in FEW:
+        if probability >= least:
+            return words
+    count = round(1 / probability)
+    step = 10 ** (len(str(count)) - 1) if count >= 20 else 1
+    return f"1 in {round(count / step) * step:,}"
+
+
+def odds(worse: float) -> str:
+    """How likely it is that a gain is a loss; of a loss, that it is a gain.
+
+    >>> odds(1 / 6), odds(5 / 6)
+    ('1 in 6 that it is worse', '1 in 6 that it is better')
+    """
+    return f"{one_in(min(worse, 1 - worse))} that it is {'worse' if worse <= 0.5 else 'better'}"
+
+
+def yours(label: str) -> str:
+    """What is used today, by its name, unless that is long.
+
+    >>> yours("bm25")
+    'your bm25'
+    """
+    return f"your {label}" if len(label) <= NAMED else "what you use today"
+
+
+def some(labels: Sequence[str]) -> str:
+    """The first few labels.
+
+    >>> some(["a", "b"]), some(list("abcdef"))
+    ('a; b', 'a; b; c; d and 2 others')
+    """
+    left = len(labels) - SOME
+    return "; ".join(labels[:SOME]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+
+
+def best_one(label: str) -> str:
+    """What is best, by its name, unless that is long."""
+    return label if len(label) <= BRIEF else "the best one"
+
+
+def signed(value: float) -> str:
+    """A difference in three decimals, with its sign."""
+    return number(value, signed=True)
+
+
+def ends(of: Estimate) -> str:
+    """The two ends of the interval of a difference; empty where it is unknown, or too wide to tell anything."""
+    if of.low is None or of.high is None or not tells(of.low, of.high):
+        return ""
+    return f"{signed(in_range(of.low))} to {signed(in_range(of.high))}"
+
+
+FORMS: Mapping[str, Callable[[Any], str]] = {
+    "as_is": str,
+    "number": number,
+    "signed": signed,
+    "mean": lambda of: signed(of.mean),
+    "range": ends,
+    "odds": odds,
+    "one_in": one_in,
+    "percent": "{:.0%}".format,
+    "count": "{:,}".format,
+    "names": listed,
+    "and": ", ".join,
+    "either": " or ".join,
+    "semicolons": "; ".join,
+    "some": some,
+    "command": shlex.join,
+    "hundredths": "{:.2f}".format,
+    "whole": "{:.0f}".format,
+    "asks": lambda count: counted(count, "query asks", "queries ask"),
+    "pairs": lambda count: counted(count, "pair"),
+    "queries": lambda count: counted(count, "query", "queries"),
+    "more_queries": lambda count: counted(count, "more query", "more queries"),
+    "strategy": brief,
+    "yours": yours,
+    "best_one": best_one,
+    "brief": lambda label: cut(label, BRIEF),
+}

@@ -1,0 +1,5 @@
+"""The sentences of gate."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {}

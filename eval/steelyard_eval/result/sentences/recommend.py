@@ -1,0 +1,5 @@
+"""The sentences of recommend."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {}

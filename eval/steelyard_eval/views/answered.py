@@ -1,0 +1,151 @@
+"""The answer of a job in Python: its document, frames, figures, pages and files, all of one `Result`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, nearest, shown, visible
+from steelyard.base.extras import require
+from steelyard.base.files import write_text
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.result import document
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Result
+from steelyard_eval.views import frames, html, latex, report, terminal
+from steelyard_eval.views.figures import draw
+from steelyard_eval.views.report.write import History
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class RunsOf(Protocol):
+    """The runs that are kept of a data set, as `data.runs()` gives them."""
+
+    def history(self, job: str) -> History | None:
+        """What was used and what was best, of those runs of a job that are alike; None without two."""
+
+
+@dataclass(frozen=True, repr=False)
+class Answered:
+    """What a job answers; `values` has every metric of every query: label -> metric -> float64[Q]."""
+
+    result: Result
+    values: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one line."""
+        return say(self.result.answer)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What to know before the numbers are read, such as ids that no entry has."""
+        return tuple(map(say, self.result.notices))
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The ids of the queries that were measured."""
+        return tuple(query.id for query in self.result.queries)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The JSON document of the command line, as plain values."""
+        made: dict[str, Any] = json.loads(document.render(self.result))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document, as plain JSON values."""
+        return dict(self.record)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each contender and metric, with the mean and its interval.
+
+        Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
+        """
+        return frames.means(self.result)
+
+    def tests(self) -> pd.DataFrame:
+        """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
+        return frames.tests(self.result)
+
+    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
+        """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
+
+        Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
+        `round` is the number of decimals.
+        """
+        return _rounded(frames.experiment(self.result), round)
+
+    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
+        """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
+        wanted, frame = self._measured(metric), frames.per_query(self.result)
+        if self.values:
+            frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
+        return _rounded(frame, round)
+
+    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+        """Plot a figure of the result.
+
+        Parameters
+        ----------
+        metric : str
+            Of the means; the primary one by default. All other figures are of the primary metric.
+        what : str
+            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            cost (quality against latency).
+        """
+        return draw(self.result, what, self._measured(metric) if metric else "")
+
+    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
+        return report.write(self.result, path, runs.history(self.result.job) if runs else None)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
+
+        Raises
+        ------
+        MachineError
+            For a Parquet file without the extra `parquet`.
+        """
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                require("parquet", "a Parquet file")
+                write_text(path, self.to_frame().to_parquet(None, index=False))
+            case _:
+                write_text(path, document.render(self.result))
+
+    def to_latex(self) -> str:
+        """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
+        return latex.render(self.result)
+
+    def _measured(self, metric: str | None) -> str:
+        """A metric as it is written, by default the primary one; ConfigError for one that has no values here."""
+        known = self.result.provenance.metrics
+        wanted = str(parse_measures([metric or self.result.metric])[0])
+        if wanted not in known:
+            raise ConfigError(f"metric {shown(wanted)} was not compared{nearest(wanted, known)}")
+        return wanted
+
+    def __repr__(self) -> str:
+        return visible(f"{type(self).__name__}({self.sentence})")
+
+    def __str__(self) -> str:
+        return terminal.render(self.result)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.result)
+
+
+def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
+    return frame if decimals is None else frame.round(decimals)

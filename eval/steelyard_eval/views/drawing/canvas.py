@@ -1,0 +1,91 @@
+"""The canvas of every figure: as wide as a column of print, legible on a phone and in grey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from steelyard_eval.common.markup import clip, legible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 3.5
+"""Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
+AXIS = 2.6
+"""Inches that the name of an axis may take, below its middle."""
+SMALL = 7.5
+"""Points: the size of what is written inside a figure."""
+
+
+@contextmanager
+def drawing(
+    height: float, left: float = 0.62, below: float = 0.44, above: float = 0.12
+) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of this height with axes inside these margins, all in inches; nothing global is changed."""
+    from matplotlib.figure import Figure
+
+    with styled():
+        figure = Figure(figsize=(WIDTH, height))
+        axes = figure.add_axes(
+            (left / WIDTH, below / height, 1 - (left + 0.1) / WIDTH, 1 - (below + above) / height)
+        )
+        yield figure, axes
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Our style: for drawing, and for saving, which reads it again."""
+    from matplotlib import rc_context
+
+    with rc_context(_style()):
+        yield
+
+
+@cache
+def _style() -> Any:  # noqa: ANN401 -- settings by name, for which matplotlib has a type of its own
+    from matplotlib import rc_params_from_file
+
+    file = str(resources.files("steelyard_eval.views.drawing").joinpath("steelyard.mplstyle"))
+    return dict(rc_params_from_file(file, use_default_template=False))
+
+
+def short(label: str, width: int = 48) -> str:
+    """Cut a label to `width`, and escape dollar signs, which would start a formula."""
+    return clip(label, width).replace("$", r"\$")
+
+
+@cache
+def inches(text: str, size: float = SMALL) -> float:
+    """How wide a text is in our font, the widest of those that a page may fall back to."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    known = "".join(
+        character if ord(character) < 0x2500 else "WW" for character in text
+    )  # wide ones have no glyph
+    wide, _, _ = text_to_path.get_text_width_height_descent(known, FontProperties(size=size), ismath=False)
+    return float(wide) / 72
+
+
+def fitted(text: str, room: float) -> str:
+    """A text cut to as many inches, an ellipsis at the cut."""
+    shown = legible(text)
+    while len(shown) > 1 and inches(shown) > room:
+        shown = clip(shown, len(shown) - 1) if not shown.endswith("…") else shown[:-2] + "…"
+    return shown.replace("$", r"\$")
+
+
+def thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
+    """Few enough ticks that their labels stand apart, and none so near an end that its label leaves the figure."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = axes.get_xlim()
+    room = 0.03 * (high - low)
+    ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
+    axes.set_xticks([tick for tick in ticks if low + room <= tick <= high - room or tick == low == 0])
+    axes.set_xlim(low, high)

@@ -1,0 +1,192 @@
+"""Which figures a result has, by name; the report shows the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard_eval.common.markup import TOO_FEW, interval, number
+from steelyard_eval.measures.paired import ALPHA, MARGIN
+from steelyard_eval.result.sentences import heading
+from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.structs import Estimate, Result, Row, Table
+from steelyard_eval.views.drawing import plots
+from steelyard_eval.views.drawing.cost_plot import CostPoint
+from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
+from steelyard_eval.views.drawing.spans import Span, spans
+from steelyard_eval.views.sheets import facts_of, ranked, shown_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Figures = dict[str, Callable[[], "Figure"]]
+ANSWERED = 6
+"""Rows beside the promise in the figure that answers a recommendation."""
+
+
+def figures(result: Result, metric: str = "") -> Figures:
+    """The figures of a result, by name; `metric` is that of the means, by default the one that was tested."""
+    made: Figures = {}
+    if result.decision and result.decision.gain and result.rows:
+        made["answer"] = partial(answer, result)
+    if any(row.means for row in result.rows):
+        made["means"] = partial(means, result, metric or result.metric)
+    if any(_gain(row) for row in result.rows):
+        made["differences"] = partial(differences, result)
+    if sides := two_sides(result):
+        made["queries"] = partial(queries, result, sides)
+    points, key = cost_points(result)
+    if len({point.cost for point in points}) > 1:
+        made["cost"] = partial(cost_plot, points, result.metric, heading(key))
+    drawn = {"categories": categories, "floors": floors, "curve": curve}
+    return made | {
+        table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
+    }
+
+
+def draw(result: Result, what: str, metric: str = "") -> Figure:
+    """The figure of this name; ConfigError with the known ones."""
+    known = figures(result, metric)
+    if not known:
+        raise ConfigError(
+            f"{result.provenance.data.called} has no labels, so there is nothing to plot; judge some"
+        )
+    if what not in known:
+        raise ConfigError(f"there is no figure {shown(what)} of this{nearest(what, known)}; {', '.join(known)}")
+    return known[what]()
+
+
+def means(result: Result, metric: str) -> Figure:
+    """Means with their intervals, best first; the line is at the baseline."""
+    baseline, choice = result.provenance.baseline, _chosen(result)
+    values = [(row.label, row.means[metric]) for row in result.rows if metric in row.means]
+    rows = [
+        Span(label, value.mean, value.low, value.high, number(value.mean),
+             "choice" if label == choice else "hollow" if label == baseline else "filled")
+        for label, value in sorted(values, key=lambda pair: (-pair[1].mean, pair[0]))
+    ]  # fmt: skip
+    mark = next((row.value for row in rows if row.label == baseline), None)
+    return spans(rows, heading("axis_means", {"metric": metric}), mark, baseline)
+
+
+def difference(gain: Estimate, label: str, look: str, verdict: str = "") -> Span:
+    """The row of a difference, with what was decided in words."""
+    value, around = number(gain.mean, signed=True), interval(gain.low, gain.high, signed=True)
+    brief = f"{value} {verdict}".strip()
+    told = brief if around == TOO_FEW else " ".join(filter(None, (value, around, verdict)))
+    return Span(label, gain.mean, gain.low, gain.high, told, look, brief)
+
+
+def difference_rows(result: Result, rows: Sequence[Row]) -> list[Span]:
+    """Every contender that was tested, or tuned here, by its difference from the baseline."""
+    choice, made = _chosen(result), []
+    for row in rows:
+        if (gain := _gain(row)) is None:
+            continue
+        told = row.against.verdict if row.against else ""
+        look = "choice" if row.label == choice else "filled" if told in ("better", "worse") else "hollow"
+        made.append(difference(gain, row.label, look, VERDICTS.get(told, "")))
+    return sorted(made, key=lambda row: (-row.value, row.label))
+
+
+def differences(result: Result, short: bool = False) -> Figure:
+    """The forest of the differences to the baseline."""
+    rows = difference_rows(result, shown_rows(result) if short else result.rows)
+    return spans(rows, heading("axis_difference", facts_of(result)), 0.0, result.provenance.baseline, MARGIN)
+
+
+def answer(result: Result) -> Figure:
+    """What changing is worth: the promise on unseen queries, above what the best families gain on these."""
+    rows = difference_rows(result, result.rows)[:ANSWERED]
+    decision = result.decision
+    if decision and decision.gain and decision.stated and decision.chosen:
+        words = heading("word_expected", {"gain": number(decision.gain.mean, signed=True)})
+        gain = decision.gain
+        promised = Span(heading("word_choice"), gain.mean, gain.low, gain.high, words, "choice")
+        rows = [promised, *(replace(row, look="hollow") for row in rows)]
+    return spans(
+        rows, heading("axis_gain", facts_of(result)), 0.0, heading("word_today", facts_of(result)), MARGIN
+    )
+
+
+def two_sides(result: Result) -> tuple[str, str] | None:
+    """What is used today and what is proposed instead, or the best others; None without values of two by query."""
+    measured = dict.fromkeys(label for query in result.queries for label in query.values)
+    choice = result.choice
+    first = [result.provenance.baseline, *([choice.label] if choice else [])]
+    order = [
+        label for label in dict.fromkeys([*first, *(row.label for row in ranked(result))]) if label in measured
+    ]
+    return (order[0], order[1]) if len(order) > 1 else None
+
+
+def queries(result: Result, sides: tuple[str, str]) -> Figure:
+    """The difference of two contenders on every query."""
+    left, right = sides
+    values = [(query.values.get(left), query.values.get(right)) for query in result.queries]
+    gaps = [after - before for before, after in values if before is not None and after is not None]
+    return plots.query_differences(gaps, heading("axis_sides", {**facts_of(result), "left": left, "right": right}))
+
+
+def categories(result: Result, table: Table) -> Figure:
+    """The difference in every category that has enough queries, the largest first; filled: p below 0.05."""
+    rows = []
+    for cells in table.rows:
+        row = dict(zip(table.columns, cells, strict=True))
+        gain, p = row["difference"], row["p_by_category"]
+        if isinstance(gain, Estimate) and isinstance(p, float):
+            rows.append(
+                difference(gain, f"{row['category']} ({row['queries']})", "filled" if p < ALPHA else "hollow")
+            )
+    return spans(rows, heading("axis_difference", facts_of(result)), 0.0, str(table.facts["left"]), MARGIN)
+
+
+def floors(result: Result, table: Table) -> Figure:
+    """Risk against coverage of the first contender that has a floor."""
+    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
+    own = [at for at, label in enumerate(columns["floor_of"]) if label == columns["floor_of"][0]]
+    points = {name: [float(columns[name][at] or 0) for at in own] for name in columns if name != "floor_of"}
+    floor = points.pop("floor")
+    return plots.floors(floor, {heading(name): shares for name, shares in points.items()}, heading("floor"))
+
+
+def curve(result: Result, table: Table) -> Figure:
+    """The metric along one weight: a step has its ends and its value; the facts say of which signal it is."""
+    points = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
+    facts = table.facts
+    return plots.curve(points, result.metric, facts, [facts.get("plateau_low"), facts.get("plateau_high")])
+
+
+def cost_points(result: Result) -> tuple[list[CostPoint], str]:
+    """What the figure of quality against cost is made of, and the key of the cost."""
+    rows = [row for row in ranked(result) if result.metric in row.means]
+    times = [row.cost.latency.p50_ms if row.cost.latency else None for row in rows]
+    timed = len({took for took in times if took is not None}) > 1
+    costs = times if timed else [row.cost.embedded for row in rows]
+    pairs = [
+        (place, row, row.means[result.metric].mean, float(cost))
+        for place, (row, cost) in enumerate(zip(rows, costs, strict=True), 1)
+        if cost is not None
+    ]
+    front = {
+        row.label
+        for _, row, mean, cost in pairs
+        if not any(m >= mean and c <= cost and (m > mean or c < cost) for _, _, m, c in pairs)
+    }
+    base, choice = result.provenance.baseline, _chosen(result)
+    points = [
+        CostPoint(row.label, cost, mean, row.label in front, row.label == base, row.label == choice, place)
+        for place, row, mean, cost in pairs
+    ]
+    return points, "p50_ms" if timed else "embedded"
+
+
+def _gain(row: Row) -> Estimate | None:
+    return row.against.gain if row.against else row.gain
+
+
+def _chosen(result: Result) -> str:
+    return (result.decision.chosen or "") if result.decision else ""

@@ -1,0 +1,216 @@
+"""The sections of a report, for whatever result it is given."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from steelyard_eval.common.console import brief
+from steelyard_eval.common.markup import number, p_value
+from steelyard_eval.measures.metrics import meaning
+from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, TIE, UNSEEN
+from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
+from steelyard_eval.result.sentences.headings import GLOSSARY, METHOD
+from steelyard_eval.result.structs import Fact, Result
+from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.figures import cost_points, difference_rows, differences, figures
+from steelyard_eval.views.report.parts import Block, FigureBlock, Section, TableBlock, TermList, Texts
+from steelyard_eval.views.report.queries import pairs, widest
+from steelyard_eval.views.sheets import Sheet, facts_of, ranked, sheets, shown_rows, triple
+
+OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
+"""Tables that are not folded."""
+
+
+def title(result: Result) -> str:
+    """What the page is about."""
+    about = result.provenance
+    tuned = about.command[1:2] == ["tune"]
+    facts: dict[str, Fact] = {"data": about.data.name, "strategy": about.command[3] if tuned else None}
+    return heading(f"page_{'tune' if tuned else result.kind}", facts)
+
+
+def told(result: Result) -> str:
+    """The answer without the word that is on the badge."""
+    word = (result.decision.verdict if result.decision else "").capitalize()
+    return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
+
+
+def facts(result: Result) -> tuple[tuple[str, str], ...]:
+    """Sizes and settings, without those that are not known."""
+    about, data = result.provenance, result.provenance.data
+    counts = {"entries": data.entries, "queries": data.queries, "judged": data.judged, "limit": about.limit}
+    known = {name: number(count, 0) for name, count in counts.items() if count is not None}
+    known |= {"split": about.split, "model": about.model, "as_of": data.as_of or "", "licence": data.licence or ""}
+    if data.set_apart:
+        known["set_apart"] = heading("apart", {"count": data.set_apart})
+    return tuple((heading(f"fact_{name}"), value) for name, value in known.items() if value)
+
+
+def sections(result: Result, sha256: str) -> list[Section]:
+    """The sections that have something in them; `sha256` is that of the report.json beside the page."""
+    every, short = sheets(result), sheets(result, short=True)
+    first = [TableBlock(sheet) for sheet in short if sheet.key == "contenders"]
+    seen = {block.sheet.key for block in first if block.sheet == next(s for s in every if s.key == "contenders")}
+    shown = [
+        _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
+        _section("decision", list(_decision(result))),
+        _section("contenders", first),
+        _section("differences", list(_differences(result))),
+        _section("cost", list(_cost(result))),
+        _section("queries", [*pairs(result), *widest(result)], folded=True),
+        *(_table(result, sheet) for sheet in every if sheet.key not in seen),
+        _section("labels", _labels(result), folded=True),
+        _section("strategies", _strategies(result), folded=True),
+    ]
+    kept = [section for section in shown if section.blocks]
+    terms = list(dict(_terms(result, kept)).items())
+    last = [
+        _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
+        _section("method", [TermList(tuple(_method(result)))] if result.rows else [], folded=True),
+        _section("provenance", [TermList(tuple(_provenance(result, sha256)), code=True)], folded=True),
+    ]
+    return [*kept, *(section for section in last if section.blocks)]
+
+
+def _section(key: str, blocks: Sequence[Block], *, folded: bool = False) -> Section:
+    return Section(key, heading(f"title_{key}"), tuple(blocks), folded)
+
+
+def _table(result: Result, sheet: Sheet) -> Section:
+    """A table with its figure, if it has one."""
+    key = "metrics" if sheet.key == "contenders" else sheet.key
+    table = next((one for one in result.tables if one.key == sheet.key), None)
+    drawn = figures(result).get(sheet.key) if table else None
+    blocks: list[Block] = [TableBlock(sheet)]
+    if drawn and table:
+        known = {**facts_of(result), **table.facts}
+        note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
+        blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
+    return Section(key, heading(f"title_{key}"), tuple(blocks), key not in OPEN)
+
+
+def caveat(result: Result) -> str:
+    """The other contenders that may be as good as the best, which no test separates from it; empty without any."""
+    base, metric = result.provenance.baseline, result.metric
+    means = [(row.label, row.means[metric]) for row in ranked(result) if metric in row.means]
+    if result.decision or not means or means[0][0] == base:
+        return ""
+    best, top = means[0]
+    if top.low is None or any(mean.mean >= top.mean - TIE for label, mean in means[1:]):
+        return ""
+    rivals = [
+        label for label, mean in means[1:] if label != base and mean.high is not None and mean.high >= top.low
+    ]
+    one = len(rivals) == 1
+    return heading("rivals", {"best": best, "rivals": rivals, "one": one, "several": not one}) if rivals else ""
+
+
+def _decision(result: Result) -> Iterator[Block]:
+    """What was decided and what it rests on."""
+    decision = result.decision
+    if decision is None or decision.gain is None:
+        return
+    known = {"metric": result.metric}
+    pairs = [
+        ("term_verdict", decision.verdict),
+        ("term_gain", triple(decision.gain, signed=True) if decision.stated else heading("term_unstated")),
+        ("term_worse", p_value(decision.worse)),
+        ("term_bound", number(decision.bound) if decision.verdict != "ship" else ""),
+        ("term_candidates", number(result.provenance.candidates, 0) if result.provenance.candidates else ""),
+        ("term_asked", number(result.provenance.data.judged, 0) if result.provenance.data.judged else ""),
+    ]
+    yield TermList(tuple((heading(name, known), value) for name, value in pairs if value))
+
+
+def _differences(result: Result) -> Iterator[Block]:
+    if difference_rows(result, shown_rows(result)):
+        note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
+        yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
+
+
+def _cost(result: Result) -> Iterator[Block]:
+    """Quality against latency, or where nothing was timed against the queries that were embedded."""
+    drawn = figures(result).get("cost")
+    if drawn is None:
+        return
+    points, key = cost_points(result)
+    known = {**facts_of(result), "cost": heading(key)}
+    yield FigureBlock(picture(drawn(), heading("figure_cost", known)), heading("note_cost", known))
+    yield Texts((heading("unbeaten_on", {"labels": [point.label for point in points if point.front]}),))
+
+
+def _labels(result: Result) -> list[Block]:
+    """What the judgments look like."""
+    grades = [query.grades for query in result.queries if query.grades]
+    if not grades:
+        return []
+    counts = {
+        "term_judgments": [len(own) for own in grades],
+        "term_relevant": [sum(grade >= 1 for grade in own.values()) for own in grades],
+    }
+    terms = [
+        (
+            heading(name),
+            heading("from_to", {"median": f"{median(found):g}", "least": min(found), "most": max(found)}),
+        )
+        for name, found in counts.items()
+    ]
+    if none := sum(not count for count in counts["term_relevant"]):
+        terms.append((heading("term_none"), heading("none_of", {"none": none, "of": len(grades)})))
+    return [TermList(tuple(terms))]
+
+
+def _strategies(result: Result) -> list[Block]:
+    pairs = tuple(
+        (row.label, ", ".join(filter(None, (brief(row.strategy), row.settings)))) for row in ranked(result)
+    )
+    return [TermList(pairs, code=True)] if pairs else []
+
+
+def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
+    """What metrics and columns mean."""
+    for name in result.provenance.metrics:
+        if words := meaning(name):
+            yield name, words
+    known = {**facts_of(result), "alpha": ALPHA, "margin": MARGIN}
+    for section in shown:
+        for block in section.blocks:
+            for column in block.sheet.columns if isinstance(block, TableBlock) else ():
+                if column.key in GLOSSARY:
+                    yield column.name or column.key, filled(GLOSSARY[column.key], known)
+
+
+def _method(result: Result) -> Iterator[tuple[str, str]]:
+    """How it was measured, in reading order."""
+    about = result.provenance
+    known: dict[str, Fact] = {
+        "dialect": dialect(about.ties) if about.ties else None,
+        "split": about.split,
+        "limit": about.limit,
+        "model": about.model or None,
+        "recipe": about.recipe or None,
+        "level": 1 - ALPHA,
+        "alpha": ALPHA,
+        "unseen": UNSEEN,
+        "draws": DRAWS,
+        "margin": MARGIN,
+        "metric": result.metric,
+    }
+    for term, template in METHOD.items():
+        try:
+            yield term, filled(template, known)
+        except KeyError:  # it is of a fact that is not known here
+            continue
+
+
+def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
+    about = result.provenance
+    known = {
+        "tool": about.tool,
+        "command": shlex.join(about.command),
+        "data": about.data.sha256 or "",
+        "report": sha256,
+    }
+    yield from ((heading(f"term_{name}"), value) for name, value in known.items() if value)

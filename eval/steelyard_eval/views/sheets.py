@@ -1,0 +1,209 @@
+"""The tables of a result, laid out once: every view shows these and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard_eval.common.markup import MISSING, interval, number, p_value
+from steelyard_eval.result.sentences import HEADINGS, heading, say
+from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
+from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
+
+MOST = 8
+"""Contenders in a short table of a decision, beside what is used today and what was chosen."""
+Columns = Mapping[str, Sequence[Cell]]
+"""Cells by the key of their column."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and whether its cells are numbers, which stand on the right; the glossary knows its `key`."""
+
+    name: str
+    right: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of texts, with the lines that say what its columns mean.
+
+    `words` holds a word for each row that has one, its verdict or what it is: for colour alone.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    legend: str = ""
+    words: tuple[str, ...] = ()
+
+
+def sheets(result: Result, short: bool = False) -> list[Sheet]:
+    """Contenders with means and costs, their tests, and further tables.
+
+    A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
+    """
+    rows = shown_rows(result) if short else ranked(result)
+    parts = [contenders(result, rows, short), _tests(result, rows, short)]
+    parts += [
+        _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
+        for one in result.tables
+        if one.rows and not (short and one.key in DETAILS)
+    ]
+    return [sheet for sheet in parts if sheet]
+
+
+def ranked(result: Result) -> list[Row]:
+    """Contenders by their mean of the first metric, best first; equal ones by label, those without a mean last."""
+    known = {row.label: row.means[result.metric].mean for row in result.rows if result.metric in row.means}
+    return sorted(result.rows, key=lambda row: (-known.get(row.label, float("-inf")), row.label))
+
+
+def shown_rows(result: Result) -> list[Row]:
+    """The first contenders of a decision and, wherever they are, today's and the choice; all of a comparison."""
+    choice = result.choice
+    kept = {result.provenance.baseline, choice.label if choice else ""}
+    most = MOST if result.decision else len(result.rows)
+    return [row for at, row in enumerate(result.rows) if at < most or row.label in kept]
+
+
+def facts_of(result: Result) -> dict[str, Fact]:
+    """What headings and legends name."""
+    about = result.provenance
+    return {
+        "metric": result.metric,
+        "baseline": about.baseline or None,
+        "queries": about.data.judged,
+        "data": about.data.called,
+        "limit": about.limit,
+    }
+
+
+def name_of(result: Result, row: Row) -> str:
+    """The label of a contender, and whether it was chosen, is the baseline, or was tuned on these queries."""
+    chosen = result.decision is not None and row.label == result.decision.chosen
+    base = row.label == result.provenance.baseline and len(result.rows) > 1
+    marks = {CHOSEN: chosen, TODAY if result.decision else BASELINE: base, TUNED: row.tuned and not row.edited}
+    words = ", ".join(word for word, marked in marks.items() if marked)
+    return f"{row.label} ({words})" if words else row.label
+
+
+def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
+    """Every contender with its means, what it gains where that is no table of its own, and what a search costs."""
+    if not any(row.means for row in rows):
+        return None
+    first, others = result.metric, result.provenance.metrics[1:]
+    columns: dict[str, Sequence[Cell]] = {
+        "contender": [name_of(result, row) for row in rows],
+        "interval": [row.means.get(first) for row in rows],
+    }
+    for metric in () if short and result.decision else others:
+        means = [row.means.get(metric) for row in rows]
+        columns[metric] = [mean and mean.mean for mean in means] if short else means
+    if result.decision:
+        columns["gain"] = [row.against.gain if row.against else row.gain for row in rows]
+    columns |= _costs(rows, short)
+    return _sheet(result, "contenders", columns, words=[row.kind for row in rows])
+
+
+def _costs(rows: Sequence[Row], short: bool) -> Columns:
+    """Milliseconds of a search, queries that it embeds, megabytes of its indexes: what is known of them."""
+    times = [row.cost.latency for row in rows]
+    sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
+    costs: dict[str, Sequence[Cell]] = {
+        "p50_ms": [took.p50_ms if took else None for took in times],
+        "p95_ms": [took.p95_ms if took else None for took in times],
+        "embedded": [row.cost.embedded for row in rows],
+        "megabytes": [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes],
+        "unbeaten": ["*" if row.cost.unbeaten else None for row in rows],
+    }
+    if short:
+        del costs["p95_ms"], costs["unbeaten"]
+    return costs
+
+
+def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
+    """The tests against the baseline; why one is left open is a column, or below a short table."""
+    tested = [(row.label, row.against) for row in rows if row.against]
+    if not tested or (short and result.decision):
+        return None
+    tests = [test for _, test in tested]
+    columns: dict[str, Sequence[Cell]] = {
+        "challenger": [label for label, _ in tested],
+        "verdict": [VERDICTS[test.verdict] for test in tests],
+        "difference": [test.gain for test in tests],
+        "p": [test.p for test in tests],
+        "p_holm": [test.p_holm for test in tests],
+        "counts": [f"{test.wins}/{test.ties}/{test.losses}" for test in tests],
+        "detectable": [test.detectable for test in tests],
+    }
+    why = [None if test.why is None or test.why in result.answer.because else say(test.why) for test in tests]
+    told = [f"{label}: {reason}" for (label, _), reason in zip(tested, why, strict=True) if reason]
+    if told and not short:
+        columns["why"] = why
+    return _sheet(result, "tests", columns, below=told if short else (), words=[test.verdict for test in tests])
+
+
+def _sheet(
+    result: Result,
+    key: str,
+    columns: Columns,
+    facts: Mapping[str, Fact] | None = None,
+    *,
+    below: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> Sheet:
+    """A sheet of columns in which anything is known, with the lines that explain it, and those `below` these."""
+    known = {**facts_of(result), **(facts or {})}
+    columns = {name: cells for at, (name, cells) in enumerate(columns.items()) if not at or _some(cells)}
+    heads = tuple(
+        Column(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
+        for name, cells in columns.items()
+    )
+    texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
+    legends = [heading(name, known) for name in dict.fromkeys(_legends(key, columns))]
+    legend = "\n".join(filter(None, (" ".join(legends), *below)))
+    return Sheet(key, heading(f"title_{key}", known), heads, tuple(zip(*texts, strict=True)), legend, tuple(words))
+
+
+def _legends(key: str, columns: Columns) -> Iterator[str]:
+    """The keys of what explains a table and its columns."""
+    yield from (name for name in (f"legend_{one}" for one in (key, *columns)) if name in HEADINGS)
+
+
+def _some(cells: Sequence[Cell]) -> bool:
+    """Whether anything is known in a column."""
+    return any(cell is not None for cell in cells)
+
+
+def _is_number(cell: Cell) -> bool:
+    return cell is None or isinstance(cell, int | float)
+
+
+def triple(value: Estimate | None, digits: int = 3, *, signed: bool = False) -> str:
+    """A value with its interval."""
+    if value is None:
+        return MISSING
+    shown = number(value.mean, digits, signed=signed)
+    return f"{shown} {interval(value.low, value.high, signed=signed)}".rstrip()
+
+
+_LOOKS: Mapping[str, Callable[[Any], str]] = {
+    "": lambda value: MISSING if value is None else number(value) if isinstance(value, float) else str(value),
+    "whole": lambda value: number(value, 0),
+    "hundredths": lambda value: number(value, 2),
+    "percent": lambda value: MISSING if value is None else f"{value:.0%}",
+    "permille": lambda value: MISSING if value is None else f"{value:.1%}",
+    "power": lambda value: MISSING if value is None else f"{value:.1e}",
+    "p": p_value,
+    "gain": lambda value: triple(value, signed=True),
+}
+"""How the cells of a column look, by the names that `CELLS` has for it."""
+INTERVALS = ("gain",)
+
+
+def _text(cell: Cell, look: str) -> str:
+    return triple(cell) if isinstance(cell, Estimate) and look not in INTERVALS else _LOOKS[look](cell)

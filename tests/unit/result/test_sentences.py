@@ -1,0 +1,115 @@
+"""Every sentence about a result stands in result/sentences: a fence around it, and one snapshot of all of them."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from steelyard_eval.result.sentences import HEADINGS, SENTENCES, filled
+from steelyard_eval.result.structs import Estimate
+
+from .sentences_elsewhere import sentences
+
+EVAL = Path(__file__).parents[3] / "eval" / "steelyard_eval"
+SNAPSHOT = Path(__file__).parent / "said.json"
+TEMPLATES = {**SENTENCES, **HEADINGS}
+NOT_YET = {
+    "compare": 14,
+    "result": 4,
+    "views": 6,
+    "cli": 216,
+    "common": 14,
+    "datasets": 147,
+    "decide": 64,
+    "explain": 29,
+    "export": 128,
+    "extensions": 158,
+    "gate": 73,
+    "learn": 69,
+    "measures": 18,
+    "notebook": 39,
+    "recording": 25,
+    "show": 216,
+    "tune": 54,
+    "vaults": 2,
+    "workbench": 1,
+}
+"""Folders with sentences that are not among those of results: how many, which may only become fewer."""
+VALUES = {
+    "as_is": "X", "number": 0.655, "signed": 0.088,
+    "mean": Estimate(0.088), "range": Estimate(0.088, 0.008, 0.168),
+    "odds": 0.016, "one_in": 0.02, "percent": 0.5, "count": 1234, "hundredths": 0.105, "whole": 14.96,
+    "queries": 59, "more_queries": 40, "asks": 2, "pairs": 80,
+    "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],
+    "command": ["steelyard", "x y"],
+}  # fmt: skip
+"""What a fact is in the snapshot, by its form; of a form that is not here the name of the fact."""
+FACT = re.compile(r"\{(\w+)(?::(\w+))?\}|<<\?(\w+):")
+
+
+def said(template):
+    """A template with a value for each of its facts."""
+    facts = {name or flag: VALUES.get(form or "as_is", name) for name, form, flag in FACT.findall(template)}
+    return filled(template, {name: value or True for name, value in facts.items()})
+
+
+def elsewhere():
+    """How many sentences stand in each folder but that of sentences."""
+    counts = Counter()
+    for path in sorted(EVAL.rglob("*.py")):
+        place = path.relative_to(EVAL)
+        if place.parts[:2] != ("result", "sentences"):
+            counts[place.parts[0]] += sum(1 for _ in sentences(path.read_text(encoding="utf-8")))
+    return {folder: count for folder, count in counts.items() if count}
+
+
+def test_no_sentence_of_a_result_stands_elsewhere():
+    found = elsewhere()
+    assert {folder: count for folder, count in found.items() if count > NOT_YET.get(folder, 0)} == {}
+
+
+def test_every_sentence_is_as_the_snapshot_has_it():
+    """Written anew by `python -m tests.unit.result.test_sentences`; its diff is what a reviewer reads."""
+    assert {key: said(template) for key, template in TEMPLATES.items()} == json.loads(SNAPSHOT.read_text("utf-8"))
+
+
+def test_every_key_that_code_names_has_a_template():
+    named = re.compile(r"\b(?:Said|Answer|Step|Blocker|judging|drawing|using)\(\s*(?:dataset, )?\"(\w+)\"")
+    keys = {key for path in EVAL.rglob("*.py") for key in named.findall(path.read_text("utf-8"))}
+    assert len(keys) > 30
+    assert keys <= SENTENCES.keys() | {""}
+
+
+def test_values_are_put_in_as_they_are_and_unknown_ones_leave_their_part_out():
+    assert filled("{a}<< and {b}>><<?c: or c>>", {"a": "{b}<<x>>"}) == "{b}<<x>>"
+    assert filled("{a}<< and {b}>><<?c: or c>>", {"a": 1, "b": 2, "c": True}) == "1 and 2 or c"
+    assert filled("<<?c:{a}>>", {"c": False, "a": 1}) == ""
+    with pytest.raises(KeyError):
+        filled("{a}", {"a": None})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = "Not proven yet"',
+        'x = f"{a} is better than {b}"',
+        'x = "Not " + "proven " + "yet"',
+        'x = f"<p>{a} is better than {b}</p>"',
+        'click.echo("nothing was found")',
+        'return_ = a or "keep what you have"',
+    ],
+)
+def test_the_fence_sees_a_sentence(line):
+    assert list(sentences(line))
+
+
+@pytest.mark.parametrize("line", ['raise ConfigError("name at least one")', '"""A docstring of words."""'])
+def test_errors_and_docstrings_are_none(line):
+    assert not list(sentences(line))
+
+
+if __name__ == "__main__":
+    made = {key: said(template) for key, template in TEMPLATES.items()}
+    SNAPSHOT.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,177 @@
+"""Every view of every kind of result: hostile text stays text, and numbers are those of the result."""
+
+import itertools
+import json
+
+import pytest
+
+from steelyard.base.errors import DataError
+from steelyard_eval.result import document
+from steelyard_eval.result.structs import Estimate, Latency, Table
+from steelyard_eval.views import frames, html, latex, markdown, render, terminal
+from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.report import write
+from steelyard_eval.views.sheets import sheets
+
+from .made import COST, HOSTILE, decided, paired, result, row
+
+KINDS = {"compare": result, "recommend": decided}
+
+
+@pytest.mark.parametrize(
+    ("view", "kind", "text"), list(itertools.product(("terminal", "markdown", "html", "latex"), KINDS, HOSTILE))
+)
+def test_every_view_shows_hostile_text_as_text(view, kind, text):
+    shown = render(KINDS[kind](text=text), view)
+    assert "\x1b" not in shown and "\u202e" not in shown
+    if view == "html":
+        assert "<script>" not in shown
+    if view == "latex":
+        assert "\\input{/etc}" not in shown
+    if view == "markdown":
+        assert "\n# head" not in shown and "<script>" not in shown
+
+
+@pytest.mark.parametrize(("kind", "text"), list(itertools.product(KINDS, HOSTILE)))
+def test_a_report_shows_hostile_text_as_text(kind, text, tmp_path):
+    files = {path.name: path.read_text("utf-8") for path in write(KINDS[kind](text=text), tmp_path)}
+    assert "\x1b" not in "".join(files.values())
+    assert "<script>alert" not in files["report.html"] + files["report.md"]
+    assert "\n# head" not in files["report.md"] + files["summary.md"]
+    assert document.read(files["report.json"].encode()).answer == KINDS[kind](text=text).answer
+
+
+def test_a_report_is_whole_and_leaves_out_what_differs_from_run_to_run(tmp_path):
+    made = result()
+    files = {path.name: path.read_text("utf-8") for path in write(made, tmp_path)}
+    assert files.keys() == {
+        "report.html", "report.md", "summary.md", "report.json", "leaderboard.csv", "queries.csv",
+        "leaderboard.tex", "timing.json",
+    }  # fmt: skip
+    assert document.read(files["report.json"].encode()).rows[1].cost.latency is None
+    assert json.loads(files["timing.json"])[1]["latency"] == {"p50_ms": 0.25, "p95_ms": 0.5, "p99_ms": 0.75}
+    again = {path.name: path.read_text("utf-8") for path in write(made, tmp_path / "again")}
+    assert again == files
+    slower = result(*made.rows[:1], row("x2", 0.7, paired(0.1, "better"), tuned=True, cost=COST))
+    assert len(files["summary.md"].splitlines()) <= 10
+    assert document.render(slower) == document.render(made)
+
+
+def test_no_text_in_a_spreadsheet_is_a_formula(tmp_path):
+    made = result(row("=1+1", 0.5), row("@x", 0.6, paired(0.1)), text="+1")
+    write(made, tmp_path)
+    lines = (tmp_path / "leaderboard.csv").read_text("utf-8").splitlines()
+    assert lines[1].startswith("'=1+1,") and lines[2].startswith("'@x,")
+    assert ",'+1," in (tmp_path / "queries.csv").read_text("utf-8")
+
+
+def test_sheets_have_the_numbers_of_the_result():
+    contenders, tests, stale = sheets(result(), short=True)
+    assert contenders.rows == (
+        ("x (baseline)", "0.600 [0.550, 0.650]", "\u2013", "\u2013"),
+        ("x2 (tuned here)", "0.700 [0.650, 0.750]", "0.25", "1"),
+    )
+    assert tests.rows == (("x2", "better", "+0.100 [+0.080, +0.120]", "0.0260", "0.1300", "27/21/11", "0.110"),)
+    assert tests.words == ("better",)
+    assert stale.rows == (("x", "3", "0.300 [0.100, 0.500]"),)
+
+
+def test_a_decision_shows_gains_in_the_place_of_tests():
+    (contenders, _) = sheets(decided(), short=True)
+    assert [cells[2] for cells in contenders.rows] == ["\u2013", "+0.100 [+0.050, +0.150]"]
+    assert contenders.rows[1][0] == "x2 (chosen, tuned here)"
+
+
+def test_a_short_table_has_the_best_the_choice_and_what_is_used_today():
+    rows = [row(f"r{at:02}", 0.9 - at / 100, gain=Estimate(0.1)) for at in range(20)]
+    made = decided()
+    made = result(*rows, kind="recommend", decision=made.decision, provenance=made.provenance)
+    (contenders, *_) = sheets(made, short=True)
+    assert len(contenders.rows) == 8
+    assert len(sheets(made)[0].rows) == 20
+
+
+def test_an_interval_that_tells_nothing_is_said_to():
+    wide = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open", -0.9, 1.0)))
+    assert "[too few queries]" in terminal.render(wide)
+    one = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open"), means={"nDCG@10": Estimate(0.5)}))
+    assert "| y | 0.500 |" in markdown.render(one, short=True)
+
+
+def test_a_command_is_quoted_and_stands_on_one_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = terminal.render(result(text="a long name with spaces in it, and more"))
+    assert "    steelyard judge 'a long name with spaces in it, and more'" in shown.splitlines()
+
+
+def test_notes_are_left_out_where_they_were_printed():
+    assert "note: x" in terminal.render(result())
+    assert "note: x" not in terminal.render(result(), notes=False)
+
+
+def test_frames_have_numbers():
+    made = result()
+    assert frames.means(made)[["label", "metric", "mean", "low"]].values.tolist() == [
+        ["x", "nDCG@10", 0.6, pytest.approx(0.55)],
+        ["x2", "nDCG@10", 0.7, pytest.approx(0.65)],
+    ]
+    assert frames.tests(made).loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
+        "x2",
+        0.1,
+        "better",
+        0.026,
+    ]
+    assert frames.per_query(made).loc["q1", "x2"] == 0.1
+    assert frames.experiment(made).loc["x2", "nDCG@10 +"] == 27
+    assert frames.leaderboard(decided()).loc[1, "gain"] == 0.1
+    assert frames.table(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
+
+
+def test_answered_is_its_result(tmp_path):
+    found = Answered(result())
+    found.save(tmp_path / "a.json")
+    assert document.read((tmp_path / "a.json").read_bytes()) == found.result
+    assert found.to_json()["rows"][1]["against"]["p"] == 0.026
+    found.save(tmp_path / "a.tex")
+    assert (tmp_path / "a.tex").read_text("utf-8") == latex.render(found.result)
+    assert found.sentence in str(found) and found.sentence in repr(found)
+    assert "<b>" in found._repr_html_() == html.render(found.result)
+    assert found.per_query().loc["q2", "x"] == 0.2
+
+
+def test_layers_of_a_latency_are_read_again():
+    timed = row("x", 0.5, cost=COST.__class__(latency=Latency(1.0, layers={"l0": Latency(0.5)}, degraded=2)))
+    made = result(timed, tables=[Table("layers", ["layered", "queries"], [["x", 3]])])
+    assert document.read(document.render(made).encode()) == made
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d | {"version": 1}, "version"),
+        (lambda d: {k: v for k, v in d.items() if k != "version"}, "version"),
+        (lambda d: d | {"kind": "other"}, r"\$.kind"),
+        (lambda d: d | {"rows": [d["rows"][0] | {"means": {"nDCG@10": {"mean": "0.5"}}}]}, r"rows\[0\]"),
+        (lambda d: d | {"rows": [d["rows"][0], d["rows"][0]]}, "2 rows"),
+        (lambda d: d | {"provenance": d["provenance"] | {"baseline": "nobody"}}, "nobody"),
+        (lambda d: d | {"answer": d["answer"] | {"key": "none"}}, "none"),
+        (lambda d: d | {"answer": {"key": "better", "facts": {}}}, "better"),
+        (lambda d: d | {"answer": d["answer"] | {"facts": {"choice": 1}}}, "better"),
+        (lambda d: {k: v for k, v in d.items() if k != "answer"}, "answer"),
+        (lambda d: [d], "object"),
+    ],
+)
+def test_a_document_of_others_is_refused_with_its_place(change, told):
+    with pytest.raises(DataError, match=told):
+        document.read(json.dumps(change(json.loads(document.render(result())))).encode())
+
+
+def test_a_field_of_a_later_version_is_passed_over():
+    record = json.loads(document.render(result()))
+    assert document.read(json.dumps({**record, "later": {"a": 1}}).encode()) == result()
+
+
+@pytest.mark.parametrize("text", [b'{"a": NaN}', b"[" * 100_000, b"\xff", b"", b'{"version": 1e999}'])
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(DataError):
+        document.read(text)
