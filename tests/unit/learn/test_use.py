@@ -368,13 +368,49 @@ def test_what_a_person_writes_beside_a_program_is_a_question(small, tmp_path, co
     assert [acted(line) for line in impressions(found)] == [{}]
 
 
+OPENINFERENCE = [
+    {
+        "name": "r",
+        "span_kind": "RETRIEVER",
+        "context": {"trace_id": "t", "span_id": "1"},
+        "start_time": "2026-07-22T09:00:00Z",
+        "end_time": "2026-07-22T09:00:01Z",
+        "attributes": {
+            "input.value": "x y",
+            "openinference.span.kind": "RETRIEVER",
+            **{
+                f"retrieval.documents.{at}.document.{key}": value
+                for at, one in enumerate(ENTRIES)
+                for key, value in {"id": one["id"], "score": 0.5, "content": one["text"]}.items()
+            },
+        },
+    },
+    {
+        "name": "a",
+        "context": {"trace_id": "t", "span_id": "2"},
+        "parent_id": None,
+        "start_time": "2026-07-22T09:00:00Z",
+        "end_time": "2026-07-22T09:00:09Z",
+        "attributes": {
+            "openinference": {"span": {"kind": "AGENT"}},
+            "input": {"value": "hello"},
+            "output": {"value": "a1b2c3d4-0003 has it"},
+        },
+    },
+]
+
+
 # Times, 2026-07-22T09:00:00Z and later, which `date -u +%s` gives as 1784710800
 
 START = 1784710800
 
 
-def traced(begin, end, agent_end):
+def traced(kind, begin, end, agent_end):
     """A search for x y inside an agent's span, whose answer names the last entry."""
+    if kind == "openinference":
+        first, second = OPENINFERENCE
+        search = {**first, "parent_id": "2", "start_time": begin, "end_time": end}
+        return [search, {**second, "start_time": begin, "end_time": agent_end}]
     records = json.dumps([{"id": one["id"], "score": 0.5} for one in ENTRIES])
     said = json.dumps([{"role": "assistant", "parts": [{"content": "a1b2c3d4-0003 has it"}]}])
     spans = [
@@ -404,20 +440,24 @@ def traced(begin, end, agent_end):
 
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
 @pytest.mark.parametrize("form", [int, float, str])
-def test_times_are_numbers_of_any_unit_and_form(small, tmp_path, unit, form):
-    records = traced(*(form((START + late) * unit) for late in (0, 2, 9)))
-    (line,) = impressions(gather(small, f"otel:{write(tmp_path / 'one.jsonl', records)}"))
+@pytest.mark.parametrize("kind", ["otel", "openinference"])
+def test_times_are_numbers_of_any_unit_and_form(small, tmp_path, kind, unit, form):
+    records = traced(kind, *(form((START + late) * unit) for late in (0, 2, 9)))
+    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
+    (line,) = impressions(found)
     assert line["timestamp"].startswith("2026-07-22T09:00:00")
     assert acted(line) == {RETRY: "cited"}
 
 
-def test_an_answer_follows_the_searches_inside_its_span_whatever_its_clock_says(small, tmp_path):
-    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced(START, START + 2, START + 1))}")
+@pytest.mark.parametrize("kind", ["otel", "openinference"])
+def test_an_answer_follows_the_searches_inside_its_span_whatever_its_clock_says(small, tmp_path, kind):
+    records = traced(kind, START, START + 2, START + 1)
+    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
     assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
 
 
 def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
-    text = json.dumps(traced(START, START + 2, START + 9))
+    text = json.dumps(traced("otel", START, START + 2, START + 9))
     for name in (
         "resourceSpans",
         "scopeSpans",
@@ -434,7 +474,7 @@ def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
 
 @pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
 def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
-    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced(begin, begin, begin))}")
+    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced('otel', begin, begin, begin))}")
     assert found.record["aside"] == {TIMELESS: 1}
 
 

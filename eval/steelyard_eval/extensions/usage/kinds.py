@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from steelyard_eval.extensions.usage import traces, transcripts, ubi
+from steelyard_eval.extensions.usage import openinference, traces, transcripts, ubi
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.session import UseSession
 
@@ -35,6 +36,12 @@ KINDS = {
     for kind in (
         UseKind("transcripts", "sessions of Claude Code", transcripts.read, LINES, transcripts.homes),
         UseKind("otel", "OpenTelemetry GenAI spans", traces.read, (*LINES, ".json", ".json.gz")),
+        UseKind(
+            "openinference",
+            "OpenInference spans, of Phoenix",
+            partial(traces.read, spans_of=openinference.spans),
+            (*LINES, ".json", ".json.gz"),
+        ),
         UseKind("ubi", "ubi_queries and ubi_events of OpenSearch", ubi.read, (*LINES, ".ndjson")),
     )
 }

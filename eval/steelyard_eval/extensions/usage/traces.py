@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +61,19 @@ class TraceSpan:
     given: object
 
 
-def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
-    """The sessions in some files, by conversation, else by trace."""
+def read(
+    files: list[Path],
+    corpus: Corpus,
+    system: str,
+    faults: Counter[str],
+    spans_of: Callable[[Record], Iterable[TraceSpan]] | None = None,
+) -> Iterator[UseSession]:
+    """The sessions in some files, by conversation, else by trace; `spans_of` reads other conventions than GenAI."""
     spans: dict[str, TraceSpan] = {}
     for path in files:
         for record in records_of(path, faults):
             try:
-                for made in (_span(*raw) for raw in _raw_spans(record)):
+                for made in (spans_of or _genai)(record):
                     spans.setdefault(made.key, made)
             except RecursionError:
                 faults["records that are nested too deep"] += 1
@@ -82,7 +88,11 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
         yield UseSession(name, _events(group, Calls(system, corpus.names)))
 
 
-def _raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
+def _genai(record: Record) -> Iterator[TraceSpan]:
+    return (_span(*raw) for raw in raw_spans(record))
+
+
+def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
     if isinstance(resources := _field(record, "resourceSpans"), list):
         for resource in objects(resources):
@@ -95,22 +105,32 @@ def _raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
         yield record, _listed(attributes)
 
 
-def _span(span: Record, has: Mapping[str, object]) -> TraceSpan:
+def placed(span: Record) -> tuple[str, str, str, float | None, float | None]:
+    """The keys of a span, of its trace and of the span around it; when it began and ended."""
     context = object_of(span.get("context"))
-    trace = _field(span, "traceId") or context.get("trace_id") or ""
-    key = _field(span, "spanId") or context.get("span_id") or ""
+    trace = _field(span, "traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
+    key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
     parent = _field(span, "parentSpanId") or span.get("parent_id")
-    begun = seconds(_field(span, "startTimeUnixNano") or span.get("start_time"))
-    ended = seconds(_field(span, "endTimeUnixNano") or span.get("end_time"))
+    return (
+        f"{trace}/{key}".replace("0x", ""),
+        str(trace).removeprefix("0x"),
+        f"{trace}/{parent}".replace("0x", "") if parent else "",
+        seconds(_field(span, "startTimeUnixNano") or span.get("start_time")),
+        seconds(_field(span, "endTimeUnixNano") or span.get("end_time")),
+    )
+
+
+def _span(span: Record, has: Mapping[str, object]) -> TraceSpan:
+    key, trace, parent, begun, ended = placed(span)
     kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
     name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
     if names[1] == "input.messages":  # the question is the last message of a person
         questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
         asked = questions[-1] if questions else ""
     return TraceSpan(
-        f"{trace}/{key}".replace("0x", ""),
-        str(trace).removeprefix("0x"),
-        f"{trace}/{parent}".replace("0x", "") if parent else "",
+        key,
+        trace,
+        parent,
         str(has.get("gen_ai.conversation.id") or ""),
         begun,
         ended,
