@@ -68,7 +68,7 @@ def read(
     faults: Counter[str],
     spans_of: Callable[[Record], Iterable[TraceSpan]] | None = None,
 ) -> Iterator[UseSession]:
-    """The sessions in some files, by conversation, else by trace; `spans_of` reads other conventions than GenAI."""
+    """The sessions in some files, by conversation, else by trace; `spans_of` reads a record by other names."""
     spans: dict[str, TraceSpan] = {}
     for path in files:
         for record in records_of(path, faults):
