@@ -105,7 +105,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
     "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
-    "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
+    "steelyard/extensions/cortex_client/summaries.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/decide/priors.py": "reads a file of the package",
     "steelyard_eval/decide/public.py": "reads a file of the package",
