@@ -26,12 +26,12 @@ def serve(words):
     from steelyard_eval.extensions.serve import stdio
 
     came, went, took = [], [], []
-    read, write, search = stdio._Incoming.__anext__, stdio._Outgoing.write, Searcher.search
+    read, write, search = stdio._lines, stdio._Outgoing.write, Searcher.search
 
-    async def reading(self):
-        line = await read(self)
-        came.append(time.perf_counter())
-        return line
+    async def reading():
+        async for line in read():
+            came.append(time.perf_counter())
+            yield line
 
     async def writing(self, text):
         await write(self, text)
@@ -43,7 +43,7 @@ def serve(words):
         took.append(time.perf_counter() - begin)
         return found
 
-    stdio._Incoming.__anext__, stdio._Outgoing.write, Searcher.search = reading, writing, searching
+    stdio._lines, stdio._Outgoing.write, Searcher.search = reading, writing, searching
     main(["serve", *words], standalone_mode=False)
     own = [end - begin - one for begin, end, one in zip(came[-len(took) :], went[-len(took) :], took, strict=True)]
     print(json.dumps({"search": 1e3 * median(took), "on_top": 1e3 * median(own)}), file=sys.stderr)

@@ -22,7 +22,7 @@ from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, analyses, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load as load_dataset
-from steelyard_eval.extensions.importers.remembered import remember
+from steelyard_eval.extensions.importers.run import remember
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.vaults import index_dataset
 

@@ -1170,20 +1170,6 @@ def _use_seeds() -> list[bytes]:
         },
         {**stamp, "type": "assistant", "message": {"content": [{"type": "text", "text": said}]}},
     ]
-    call = {"type": "function_call", "call_id": "1", "name": "memory_search", "arguments": json.dumps(asked)}
-    ended = {"type": "mcp_tool_call_end", "call_id": "2", "result": {"Ok": {"content": listed}}}
-    ended["invocation"] = {"server": "echovault", "tool": "memory_search", "arguments": asked}
-    codex = [
-        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"text": SPOKEN}]}},
-        {"type": "response_item", "payload": call},
-        {
-            "type": "response_item",
-            "payload": {"type": "function_call_output", "call_id": "1", "output": answer},
-        },
-        {"type": "event_msg", "payload": ended},
-        {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": said}},
-    ]
-    codex = [{"timestamp": when["start_time"], **record} for record in codex]
     context = {"trace_id": f"0x{SPOKEN}", "span_id": "0x1"}
     memory = {"gen_ai.operation.name": "search_memory", "gen_ai.memory.query.text": SPOKEN}
     memory |= {"gen_ai.memory.records": answer, "gen_ai.conversation.id": SPOKEN, "gen_ai.memory.store.id": SPOKEN}
@@ -1195,43 +1181,6 @@ def _use_seeds() -> list[bytes]:
     otel = [{"context": context, **when, "attributes": memory}]
     otel += [{"context": {**context, "span_id": "2"}, **when, "attributes": agent}]
     otel += [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
-    rows = {
-        f"retrieval.documents.{at}.document.{key}": value for at in range(3) for key, value in listed[at].items()
-    }
-    retriever = {"openinference.span.kind": "RETRIEVER", "input.value": SPOKEN, **rows, "session.id": SPOKEN}
-    chain = {"openinference": {"span": {"kind": "AGENT"}}, "output": {"value": said}, "input": {"value": SPOKEN}}
-    phoenix = [
-        {"context": {**context, "span_id": str(at)}, **when, "attributes": has}
-        for at, has in enumerate((retriever, chain))
-    ]
-    langfuse = [
-        {
-            "id": "1",
-            "trace_id": SPOKEN,
-            "type": "RETRIEVER",
-            "name": SPOKEN,
-            **when,
-            "input": asked,
-            "output": answer,
-        },
-        {
-            "id": "2",
-            "trace_id": SPOKEN,
-            "type": "GENERATION",
-            **when,
-            "output": {"content": said},
-            "input": SPOKEN,
-        },
-        {"id": "3", "observation_id": "1", "value": 0},
-        {"sessionId": SPOKEN, "observations": [{"id": "4", "type": "TOOL", "name": "memory_search", **when}]},
-    ]
-    documents = [{"page_content": SPOKEN, "metadata": one} for one in listed]
-    langsmith = [
-        {"id": "1", "trace_id": SPOKEN, "run_type": "retriever", **when, "inputs": asked},
-        {"id": "2", "trace_id": SPOKEN, "run_type": "chain", **when, "outputs": {"output": said}},
-        {"id": "3", "run_id": "1", "key": "helpful", "score": 0},
-    ]
-    langsmith[0] |= {"outputs": {"documents": documents}, "extra": {"metadata": {"thread_id": SPOKEN}}}
     ubi = [
         {
             "query_id": SPOKEN,
@@ -1246,9 +1195,9 @@ def _use_seeds() -> list[bytes]:
     earlier |= {"hits": [{"object_id": "e1", "position": 1, "score": 0.5}]}
     earlier["actions"] = [{"object_id": "e1", "action_name": "cited", "strength": "strong"}]
     policy = {"schema_version": 1, "configuration": {"strategy": "fts"}, "policy": "p"}
-    files = (claude, otel, phoenix, langfuse, langsmith, ubi)
+    files = (claude, otel, ubi)
     found = [bytes([at + first]) + _lines(records) for at, records in enumerate(files) for first in (0, 128)]
-    return [*found, b"\0" + _lines(codex), b"\xc0" + _lines([policy, earlier])]
+    return [*found, b"\xc0" + _lines([policy, earlier])]
 
 
 def _answer_seeds() -> list[bytes]:

@@ -15,8 +15,8 @@ from steelyard.base.fields import parse_number
 from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.systems import find_system
 from steelyard_eval.extensions.importers import basic_memory, benchmark, conversations, cortex_mem
-from steelyard_eval.extensions.importers.copied import array_of
 from steelyard_eval.extensions.importers.notes import heading_of, read_note, sections
+from steelyard_eval.extensions.importers.postgres import array_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 LENGTH, SECONDS = 400_000, 20

@@ -35,7 +35,7 @@ from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.session import AgentSaid, EntriesOpened, Kept, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Said, Searched, ShownHit, Wrote
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.interleaving import duels
 from steelyard_eval.learn.log_formats import from_ubi
@@ -89,7 +89,7 @@ OTHERS_THAT_PARSE = {
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
-    "steelyard_eval/extensions/importers/own_files.py": "files of at most 1 MB, each decoded once",
+    "steelyard_eval/extensions/importers/run.py": "files of at most 1 MB, each decoded once",
     "steelyard_eval/extensions/importers/write.py": "compares with what it is about to write",
     "steelyard_eval/extensions/usage/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
@@ -103,16 +103,15 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
-    "steelyard_eval/extensions/importers/qdrant.py": "pages of at most 16 MB, read once by the endpoint's reader",
     "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
-    "steelyard/systems/cortex_mem/layers.py": "copies an answer that we kept",
+    "steelyard/extensions/cortex_client/summaries.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",
     "steelyard_eval/choose/priors.py": "reads a file of the package",
     "steelyard_eval/choose/public.py": "reads a file of the package",
     "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
     "steelyard_eval/gate/junit.py": "writes XML",
-    "steelyard_eval/extensions/importers/postgres.py": "looks up how much may be read; copied.py parses the rows",
+    "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
 }
@@ -338,17 +337,17 @@ TEXT = " ".join(f"w{at}" for at in range(100))
 ENTRIES = [Entry("m1", title="one", text=TEXT, extra={"files": ["src/a.py"]}), Entry("m2", text="two")]
 FOUND = Searched("s", 1.0, "token", (ShownHit("m1", text=TEXT), ShownHit("m2")))
 SESSIONS = {
-    "what is kept and said": lambda n: [FOUND, *[Kept("a word"), AgentSaid("yes")] * n],
+    "what is kept and said": lambda n: [FOUND, *[Said(MEMORY, "a word"), Said(AGENT, "yes")] * n],
     "a long list, and little said": lambda n: [
         Searched("s", 1.0, "token", (ShownHit("m1", text=f"{TEXT} " * n),)),
-        *[AgentSaid("yes")] * n,
+        *[Said(AGENT, "yes")] * n,
     ],
     "files that are opened, and edits": lambda n: [
-        *(EntriesOpened((f"lib{at}/a.py",)) for at in range(n)),
+        *(Acted((f"lib{at}/a.py",), "opened") for at in range(n)),
         *[FOUND, Wrote(("x/src/a.py",))] * n,
     ],
     "files of one edit": lambda n: [FOUND, Wrote(tuple(f"{at}/src/a.py" for at in range(n)))],
-    "searches": lambda n: [FOUND, AgentSaid("m1 says so")] * n,
+    "searches": lambda n: [FOUND, Said(AGENT, "m1 says so")] * n,
 }
 
 
@@ -366,7 +365,7 @@ def test_a_text_is_not_held_against_each_entry_of_a_list_sentence_by_sentence(na
     shown = Searched("s", 1.0, "token", tuple(map(ShownHit, names)))
 
     def read(n):
-        list(followed([shown, AgentSaid(f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
+        list(followed([shown, Said(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
 
     read(10)
     few, many = (operations(lambda n=n: read(n)) for n in (2000, 4000))

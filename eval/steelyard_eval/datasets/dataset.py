@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
@@ -67,8 +67,6 @@ class Dataset:
         How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
     provenance : tuple of Batch
         The same of some of the labels; `sampled` and `pool` are of all others.
-    scores : dict
-        Name of a score in traces -> `higher` or `lower`, whichever is better; a name that is absent: not given.
     in_memory : bool
         Whether it was made of tables or dictionaries, so that no command can read it again.
     intents : str or None
@@ -97,7 +95,6 @@ class Dataset:
     sampled: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
-    scores: Mapping[str, str] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
 

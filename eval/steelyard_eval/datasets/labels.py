@@ -148,20 +148,6 @@ def _pool(value: object) -> JudgedPool | None:
     return _NONE
 
 
-DIRECTIONS = ("higher", "lower")
-"""Which values of a score of a trace are the better ones."""
-
-
-def read_scores(reader: FolderReader, file: str, value: object) -> dict[str, str]:
-    """Read `scores`, from names to `DIRECTIONS`; empty where it is absent and, with a fault, for what is none."""
-    named = {} if value is None else value
-    if isinstance(named, dict) and all(better in DIRECTIONS for better in named.values()):
-        return dict(named)
-    rule = f"must be an object of names of scores and which values are better ({' or '.join(DIRECTIONS)})"
-    reader.fault(file, 0, "scores", shown(value), rule, 'Write it as {"helpful": "higher", "toxicity": "lower"}')
-    return {}
-
-
 def stated(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
     """What a data set says of its labels, as dataset.json writes it; null for what it leaves open."""
     return {"sampled": sampled or None, "pool": None if pool is None else pool.to_json()}

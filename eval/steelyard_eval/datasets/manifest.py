@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard_eval.datasets.fault_list import meant
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled, read_scores
+from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled
 from steelyard_eval.datasets.named import EMBEDDERS, RULE, Naming
 from steelyard_eval.datasets.starter import starter, workshop
 
@@ -48,7 +48,6 @@ class Manifest:
     sampled: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
-    scores: Mapping[str, str] = field(default_factory=dict)
     imported: bool = False
     """Whether an import wrote the set, and so knows of fields that only the store has."""
 
@@ -92,7 +91,6 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         sampled=sampled,
         pool=pool,
         provenance=read_provenance(reader, FILE, record.get("provenance")),
-        scores=read_scores(reader, FILE, record.get("scores")),
         imported=imported,
         **values,
     )

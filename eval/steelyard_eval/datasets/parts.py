@@ -78,7 +78,6 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         sampled=manifest.sampled,
         pool=manifest.pool,
         provenance=manifest.provenance,
-        scores=manifest.scores,
         entries=entries.items,
         queries=queries.items,
         qrels=parts.qrels,

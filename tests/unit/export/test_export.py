@@ -553,9 +553,9 @@ def test_vespas_normalizers_take_functions_and_its_recency_is_our_formula() -> N
     minmax = said("weighted_sum(0.8*vector, 0.2*importance, normalize=minmax)", "vespa")["profile"]
     decayed = said(MOLTNET, "vespa")["profile"]
 
-    assert "0.8 * normalize_linear(semantic)" in lines(minmax)
+    assert "expression: 0.8 * normalize_linear(semantic) + 0.2 * normalize_linear(importance)" in lines(minmax)
     # 69 h are 248400 s
-    assert "attribute(updated_at)) / 248400)" in lines(decayed)
+    assert "expression: exp(-log(2) * max(0, now - attribute(updated_at)) / 248400)" in lines(decayed)
     score = next(line for line in lines(decayed) if "0.3 * recency_248400s" in line)
     assert score.startswith("expression: 2 * (reciprocal_rank(semantic, 40) + if (keywords > 0,")
 

@@ -91,7 +91,7 @@ def everywhere(secret, at):
 
 
 def spans(secret, at):
-    """The same for exports: OTLP's attributes, Langfuse's and LangSmith's fields, UBI's."""
+    """The same for exports: OTLP's attributes, UBI's fields."""
     records = json.dumps([{"id": "m1", "score": 0.5, "content": secret}, {"id": secret}])
     has = {
         "gen_ai.operation.name": "search_memory",
@@ -103,20 +103,6 @@ def spans(secret, at):
     yield (
         "otel",
         {"name": secret, "context": {"trace_id": f"{at}{secret}", "span_id": secret}, **when, "attributes": has},
-    )
-    own = {
-        "id": f"{at}{secret}",
-        "trace_id": secret,
-        "session_id": secret,
-        "name": secret,
-        "input": secret,
-        **when,
-    }
-    yield "langfuse", {**own, "type": "RETRIEVER", "output": records}
-    documents = [{"page_content": secret, "metadata": {"id": name}} for name in ("m1", secret)]
-    yield (
-        "langsmith",
-        {**own, "run_type": "retriever", "inputs": {"query": secret}, "outputs": {"documents": documents}},
     )
     asked = {"query_id": f"{at}{secret}", "user_query": secret, "client_id": secret, "application": secret}
     yield "ubi", {**asked, "timestamp": when["start_time"], "query_response_hit_ids": ["m1", secret]}
@@ -145,7 +131,7 @@ def test_no_secret_of_a_transcript_is_written(small, tmp_path, keep):
     assert held([str(found), json.dumps(found.record)]) == []
 
 
-@pytest.mark.parametrize("kind", ["otel", "langfuse", "langsmith", "ubi"])
+@pytest.mark.parametrize("kind", ["otel", "ubi"])
 @pytest.mark.parametrize("keep", [False, True])
 def test_no_secret_of_an_export_is_written(small, tmp_path, kind, keep):
     path = tmp_path / "one.jsonl"

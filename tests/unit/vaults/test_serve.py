@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from steelyard.config.search_config import policy_of
+from steelyard.feedback.log import ACTIONS
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
@@ -124,6 +125,11 @@ def test_operations_of_soleri_are_those_of_the_real_server():
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]
+
+
+def test_our_own_face_takes_every_act_that_a_log_knows():
+    feedback = find_face(None).tools[-1]
+    assert feedback.schema["properties"]["action"]["enum"] == [*ACTIONS]
 
 
 SEARCHES = {

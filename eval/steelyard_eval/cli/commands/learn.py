@@ -26,7 +26,7 @@ CURRENT = (
     "What ranked the log, and is used today: a system, a strategy or a weights file. By default the policy that "
 )
 CURRENT += "ranked most of it, else the data set's system."
-FROM = "What is read first (transcripts, otel, openinference, langfuse, langsmith, ubi): a file or folder, else "
+FROM = "What is read first (transcripts, otel, openinference, ubi): a file or folder, else "
 FROM += "where its program keeps it."
 
 

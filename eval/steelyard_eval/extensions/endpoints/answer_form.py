@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extras import require
 from steelyard.extensions.network.endpoint import Response
 
@@ -139,6 +141,59 @@ def json_of(text: str) -> Any:  # noqa: ANN401 -- any JSON value
         return Response(200, {}, text).json(MOST_VALUES)
     except ValueError:
         return None
+
+
+def document_of(answer: object) -> object:
+    """The JSON value that a tool answered: structured, or in its texts, a value or one each; None for prose.
+
+    An answer is a text, the blocks of one, or what a tool of MCP returns.
+    """
+    if isinstance(answer, Mapping):
+        if answer.get("structuredContent") is not None:
+            return answer["structuredContent"]
+        return document_of(answer["content"]) if _texts(answer.get("content")) else dict(answer)
+    if isinstance(answer, list) and (texts := _texts(answer)):
+        values = [_json_in(text) for text in texts]
+        return None if None in values else values[0] if len(values) == 1 else values
+    return _json_in(answer) if isinstance(answer, str) else answer
+
+
+def text_in(answer: object) -> str:
+    """The text of an answer that is no JSON."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Mapping):
+        return text_in(answer.get("content") or answer.get("text") or answer.get("output") or "")
+    return "\n".join(filter(None, map(text_in, answer))) if isinstance(answer, list) else ""
+
+
+def _texts(blocks: object) -> list[str]:
+    """The texts in the blocks of an answer, each of which has a type; none where this is another list."""
+    if not isinstance(blocks, list) or not all(
+        isinstance(b, dict) and isinstance(b.get("type"), str) for b in blocks
+    ):
+        return []
+    return [block["text"] for block in blocks if block["type"] == "text" and isinstance(block.get("text"), str)]
+
+
+def _json_in(text: str) -> object:
+    """The object or list in a text, which some clients put words before; None where there is none."""
+    starts = [start for start in (text.find("["), text.find("{")) if start >= 0]
+    for start in dict.fromkeys((0, *([min(starts)] if starts else []))):
+        if isinstance(value := json_of(text[start:]), dict | list):
+            return value
+    return None
+
+
+def options_of(text: str, names: Sequence[str], place: str) -> list[str]:
+    """The values of options behind an address, as in ``ids=PATH&scores=PATH``; empty for those that are not there.
+
+    Raises ConfigError, which begins with `place`, for another name.
+    """
+    given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)}
+    if unknown := [name for name in given if name not in names]:
+        raise ConfigError(f"{place}: unknown {shown(unknown[0])}{nearest(unknown[0], names)}")
+    return [given.get(name, "") for name in names]
 
 
 def template_of(text: str, what: str) -> Any:  # noqa: ANN401 -- any JSON value

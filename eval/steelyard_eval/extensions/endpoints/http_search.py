@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cached_property, reduce
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, reduce
 from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
-from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, MachineError, shown
 from steelyard.base.secret import MASK, Secret
-from steelyard.extensions.network.endpoint import exposed
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, exposed
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.endpoints.answer_form import (
     MOST_VALUES,
@@ -18,16 +20,16 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     FormError,
     Results,
     filled,
+    options_of,
     template_of,
 )
-from steelyard_eval.extensions.endpoints.transport import exchange
 
-OPTIONS = ("ids", "scores", "body")
+OPTIONS = ("body", "ids", "scores")
 TIMEOUT = 10.0
 KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
 """What the name of a key holds, as a regular expression."""
-_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
-_KEYED = re.compile(rf"(?P<name>[?&;](?:{_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
+KEY_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
+_KEYED = re.compile(rf"(?P<name>[?&;](?:{KEY_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""
 _COUNTED = re.compile(r"[?&;]k=\d{1,5}(?=[&;#]|$)")
 """How many results are wanted: a name of keys, too."""
@@ -37,24 +39,14 @@ _COUNTED = re.compile(r"[?&;]k=\d{1,5}(?=[&;#]|$)")
 class HttpSearch:
     """An HTTP search endpoint.
 
-    Parameters
-    ----------
-    url : str
-        An http or https address. ``{query}`` is replaced by the text of the query, percent-encoded, and
-        ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark.
-    body : str
-        JSON that is sent with POST; left out, the request is a GET. The string ``"{limit}"`` is replaced by a
-        number, ``{query}`` inside any string by the text.
-    ids, scores : str
-        JMESPath expressions (a leading ``$.`` is allowed) for the ids of the answer, best first, and for their
-        scores. Without `ids` the first list that looks like results is read; scores may be left out.
-    timeout : float
-        Seconds that one exchange may take as a whole.
+    In `url`, an http or https address, ``{query}`` is replaced by the text of the query, percent-encoded, and
+    ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark. `body` is
+    JSON that is sent with POST, in which the string ``"{limit}"`` is replaced by a number and ``{query}`` inside
+    any string by the text; left out, the request is a GET. `ids` and `scores` are JMESPath expressions (a leading
+    ``$.`` is allowed) for the ids of the answer, best first, and for their scores: without `ids` the first list
+    that looks like results is read; scores may be left out. `timeout` is in seconds, of one exchange as a whole.
 
-    Raises
-    ------
-    ConfigError
-        For an invalid address, a template without the query, or a path that cannot be parsed.
+    Raises ConfigError for an invalid address, a template without the query, or a path that cannot be parsed.
     """
 
     url: str = field(repr=False)
@@ -87,14 +79,8 @@ class HttpSearch:
         'hits.hits[*]._id'
         """
         url, fragment = urldefrag(text)
-        pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
-        unknown = [name for name, _, _ in pairs if name not in OPTIONS]
-        if unknown:
-            raise ConfigError(
-                f"endpoint {shown(masked(url))}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}"
-            )
-        given = {name: unquote(value) for name, _, value in pairs}
-        return cls(url, given.get("body", ""), given.get("ids", ""), given.get("scores", ""))
+        body, ids, scores = options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
+        return cls(url, body, ids, scores)
 
     @property
     def label(self) -> str:
@@ -112,35 +98,27 @@ class HttpSearch:
         values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
         body = None if self._template is None else filled(self._template, query.text, limit)
         answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
-        if answer.status != 200:
-            raise self._failure(query, f"answered with status {answer.status}: {shown(answer.text, 200)}")
         try:
-            document = answer.json(MOST_VALUES)
-        except ValueError as error:
-            problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
-            raise self._failure(query, f"{problem}; ask for ids alone") from None
-        try:
+            if answer.status != 200:
+                raise FormError(f"answered with status {answer.status}: {shown(answer.text, 200)}")
+            try:
+                document = answer.json(MOST_VALUES)
+            except ValueError as error:
+                problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
+                raise FormError(f"{problem}; ask for ids alone") from None
             return self._form.results(document)
         except FormError as error:
-            raise self._failure(query, str(error)) from None
+            raise DataError(f"endpoint {self.label}, query {shown(query.id)}: {error}") from None
 
     def _hide(self, text: str) -> str:
         """The text without the keys of the address, however they are repeated."""
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
-
-    def _failure(self, query: Query, what: str) -> DataError:
-        return DataError(f"endpoint {self.label}, query {shown(query.id)}: {what}")
 
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:
         """The keys in the address."""
         keys = (unquote(match["value"]) for match in _KEYED.finditer(self.url) if "{" not in match["value"])
         return tuple(Secret(value, "a key in the address of the endpoint") for value in keys)
-
-
-def key_names() -> str:
-    """The names of what is a key, as a regular expression."""
-    return _NAMES
 
 
 def masked(url: str) -> str:
@@ -154,7 +132,7 @@ def masked(url: str) -> str:
 
 def holds_key(text: str) -> bool:
     """Whether the address, or the body after it, has a key by its name."""
-    return masked(text) != text or re.search(rf'"(?:{_NAMES})"\s*:', unquote(text), re.IGNORECASE) is not None
+    return masked(text) != text or re.search(rf'"(?:{KEY_NAMES})"\s*:', unquote(text), re.IGNORECASE) is not None
 
 
 def _check_address(url: str) -> None:
@@ -175,3 +153,30 @@ def _replaced(text: str, values: dict[str, str]) -> str:
     """Replace every placeholder in one pass, so that placeholders inside a query stay unchanged."""
     for_limit = [part.replace("{limit}", values["{limit}"]) for part in text.split("{query}")]
     return values["{query}"].join(for_limit)
+
+
+def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str]) -> Response:
+    """The answer, without what `hide` takes out of texts; GET where the body is None, else POST as JSON.
+
+    A search changes nothing, so it is asked once more, in what is left of the time, when the connection broke off:
+    servers close those that they kept without a word. Raises MachineError when there is no whole answer within the
+    time or the size, or when the extra `api` is not installed; ConfigError for an address that is none.
+    """
+    parts = urlsplit(url)
+    base, until = f"{parts.scheme}://{parts.netloc}", time.monotonic() + seconds
+    left, again = seconds, True
+    while True:
+        try:
+            answer = _endpoint(base).ask(url.removeprefix(base), body, timeout=left)
+            return replace(answer, text=hide(answer.text))
+        except EndpointError as error:
+            left = until - time.monotonic()
+            if not again or not error.again or left <= 0:
+                raise MachineError(f"the endpoint {shown(hide(url))} {hide(error.problem)}") from None
+            again = False
+
+
+@cache
+def _endpoint(base: str) -> Endpoint:
+    """Keeps connections alive from query to query, so that latencies are those of searching."""
+    return Endpoint(base)

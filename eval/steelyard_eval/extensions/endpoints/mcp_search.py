@@ -25,13 +25,15 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     AnswerForm,
     FormError,
     Results,
+    document_of,
     filled,
-    json_of,
+    options_of,
     place_of_ids,
     template_of,
+    text_in,
 )
 from steelyard_eval.extensions.endpoints.child import Child, started
-from steelyard_eval.extensions.endpoints.http_search import KEYS, holds_key, key_names, masked
+from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
 from steelyard_eval.extensions.endpoints.mcp_client import McpClient
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
 
@@ -46,36 +48,25 @@ QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords
 LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
 LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
 """What tools call the number of results."""
-_FLAG = re.compile(rf"--?(?:{key_names()})", re.IGNORECASE)
+_FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
-_ASSIGNED = re.compile(rf"(-{{0,2}}(?:{key_names()}))=(.+)", re.IGNORECASE | re.DOTALL)
+_ASSIGNED = re.compile(rf"(-{{0,2}}(?:{KEY_NAMES}))=(.+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class McpSearch:
     """A tool of an MCP server.
 
-    Parameters
-    ----------
-    command : str or sequence of str
-        The command that starts the server, as words or as a shell would take it; no shell runs it.
-    tool : str
-        The name of the tool that searches.
-    arguments : str
-        JSON with the arguments of the tool: the string ``"{limit}"`` is replaced by a number, ``{query}`` inside
-        any string by the text. Left out, they are guessed by the names in the tool's own schema, and told.
-    ids, scores : str
-        JMESPath expressions for the ids of the answer, best first, and for their scores. Without `ids` the first
-        list that looks like results is read, and of an answer that is prose the ids of entries that stand in it.
-    timeout : float
-        Seconds that one answer may take.
+    `command` starts the server, as words or as a shell would take it; no shell runs it. `tool` is the name of the
+    tool that searches. `arguments` are JSON, in which the string ``"{limit}"`` is replaced by a number and
+    ``{query}`` inside any string by the text; left out, they are guessed by the names in the tool's own schema,
+    and told. `ids` and `scores` are JMESPath expressions for the ids of the answer, best first, and for their
+    scores: without `ids` the first list that looks like results is read, and of an answer that is prose the ids
+    of entries that stand in it. `timeout` is in seconds, of one answer.
 
-    Raises
-    ------
-    ConfigError
-        For an empty command, arguments without the query, or a path that cannot be parsed.
+    Raises ConfigError for an empty command, arguments without the query, or a path that cannot be parsed.
     """
 
     command: str | Sequence[str] = field(repr=False)
@@ -109,11 +100,8 @@ class McpSearch:
         ('memory', 'serve')
         """
         command, _, rest = text.removeprefix(PREFIX).partition("#")
-        tool, *pairs = rest.split("&")
-        given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in pairs)}
-        if unknown := [name for name in given if name not in OPTIONS]:
-            raise ConfigError(f"{PREFIX}...#{tool}: unknown {shown(unknown[0])}{nearest(unknown[0], OPTIONS)}")
-        arguments, ids, scores = (given.get(name, "") for name in OPTIONS)
+        tool, _, options = rest.partition("&")
+        arguments, ids, scores = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
         return cls(command, unquote(tool), arguments, ids, scores)
 
     @cached_property
@@ -232,16 +220,15 @@ class McpSession:
     def _results(self, answer: object) -> Results:
         if not isinstance(answer, dict):
             raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
-        texts = _texts(answer)
         if answer.get("isError") is True:
-            raise FormError(f"failed: {self._search.told(' '.join(texts))}")
-        structured = answer.get("structuredContent")
-        document = _document(texts) if structured is None else structured
+            raise FormError(f"failed: {self._search.told(text_in(answer))}")
+        told = answer.get("structuredContent") is not None or text_in(answer.get("content"))
+        document = document_of(answer) if told else None
         if document is None and self._search.ids:
             raise FormError("answers with prose, which a path such as ids= cannot read; leave ids= out")
         if document is None:
             self._places["what its text mentions"] = 1
-            return self._names.in_text("\n".join(texts))
+            return self._names.in_text(text_in(answer))
         if not self._search.ids and (place := place_of_ids(document)):
             self._places[place] = 1
         return self._names.matched(self._search.form.results(document))
@@ -281,17 +268,3 @@ class McpSession:
                 f'#{self._search.tool}&arguments={{"{text or "query"}": "{{query}}", ...}}'
             )
         return {text: "{query}"} | ({limit: "{limit}"} if limit else {})
-
-
-def _texts(answer: Mapping[str, Any]) -> list[str]:
-    content = answer.get("content")
-    items = content if isinstance(content, list) else []
-    return [item["text"] for item in items if isinstance(item, dict) and isinstance(item.get("text"), str)]
-
-
-def _document(texts: Sequence[str]) -> object:
-    """The JSON that a tool answered as text: one value, or a value a text; None where it is something else."""
-    values = [json_of(text) for text in texts]
-    if not values or any(not isinstance(value, dict | list) for value in values):
-        return None
-    return values[0] if len(values) == 1 else values

@@ -41,9 +41,10 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """Every note with its whole text, and its observations and relations beside it."""
-    notes, told = read_notes(source)
+    notes, found = read_notes(source)
     known = Names(notes)
-    return Imported(entries=[_entry(note, known) for note in notes], recipe="{title}\n{text}", notes=told)
+    found.entries = [_entry(note, known) for note in notes]
+    return found
 
 
 def _entry(note: Note, known: Names) -> Record:

@@ -41,7 +41,7 @@ def matches(source: ForeignStore) -> bool:
 
 def read(source: ForeignStore) -> Imported:
     """Every note, and what an index holds beside its list of notes."""
-    notes, told = read_notes(source)
+    notes, found = read_notes(source)
     known = Names(notes)
     entries = [_entry(note, known) for note in notes]
     by_id = {entry["id"]: entry for entry in entries}
@@ -50,7 +50,8 @@ def read(source: ForeignStore) -> Imported:
             lines = (line for line in note.text.split("\n") if not _is_listed(line, note, known, by_id))
             entry["text"] = "\n".join(lines).strip()
             entry.pop("relations", None)
-    return Imported(entries=entries, recipe="{title}\n{text}", notes=told)
+    found.entries = entries
+    return found
 
 
 def _entry(note: Note, known: Names) -> Record:

@@ -15,10 +15,12 @@ from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.layers import id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, picked
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
+MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at last_accessed_at=last_accessed "
+MEMORY += "access_count confidence archived source_sessions"
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
 """How a remark of the program begins and ends, in the last line of a file."""
@@ -38,11 +40,6 @@ def homes(environ: Mapping[str, str]) -> Iterable[Path]:
         yield root
 
 
-def matches(source: ForeignStore) -> bool:
-    """A folder with a memory index or layer files below the dimensions, of one tenant or of several."""
-    return source.path.is_dir() and bool(_roots(source))
-
-
 def _roots(source: ForeignStore) -> list[str]:
     """The folders of tenants, each with a final /: those below `tenants`, or the source itself, which is empty."""
     if any((source.folder / name).is_dir() for name in DIMENSIONS):
@@ -54,12 +51,12 @@ def _roots(source: ForeignStore) -> list[str]:
 
 def read(source: ForeignStore) -> Imported:
     """Every memory, message and resource as an entry, and one for the layers of each directory."""
-    imported = Imported(system="cortex_mem", recipe="{title}\n{text}")
-    roots = _roots(source)
+    imported = Imported(system="cortex_mem")
     skipped: list[str] = []
-    for root in roots:
+    for root in _roots(source):
         entries: dict[str, Record] = {}
-        index, sessions = _index(source, root, skipped), _sessions(source, root, skipped)
+        index = _index(source, root, skipped)
+        sessions = {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION, skipped)}
         for name in source.files(".md"):
             if name.startswith(root):
                 try:
@@ -98,14 +95,12 @@ def _add(
     if layer is None and place.name.startswith("."):
         raise DataError(f"{shown(str(place))} is hidden")
     text = _without_footer(_without_footer(source.text(name)))
-    if layer:
-        uri = uri_of(place.parent)
-        entries.setdefault(uri, {"id": id_of(uri), "uri": uri, "category": place.parts[0]})[layer] = text
-        return
-    uri = uri_of(place)
+    uri = uri_of(place.parent if layer else place)
     entry: Record = {"id": id_of(uri), "uri": uri, "category": place.parts[0]}
-    message = _MESSAGE.match(text)
-    if message:
+    if layer:
+        entries.setdefault(uri, entry)[layer] = text
+        return
+    if message := _MESSAGE.match(text):
         session = place.parts[1]
         content, _, metadata = text[message.end() :].partition(_METADATA)
         entry |= {
@@ -115,10 +110,12 @@ def _add(
             "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
             "memory_id": message["id"],
             "project": session,
-            "participants": sessions.get(session, {}).get("participants") or [],
+            "participants": sessions.get(session, {}).get("participants"),
         }
     else:
-        entry |= {"text": text, "title": _heading(text), **index.get(uri, {})}
+        heading = text.lstrip().split("\n", 1)[0]
+        title = heading.lstrip("#").strip() if heading.startswith("#") else ""
+        entry |= {"text": text, "title": title, **index.get(uri, {})}
     entries[uri] = entry
 
 
@@ -130,11 +127,6 @@ def _metadata(text: str) -> object:
         return text
 
 
-def _heading(text: str) -> str:
-    first = text.lstrip().split("\n", 1)[0]
-    return first.lstrip("#").strip() if first.startswith("#") else ""
-
-
 def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
     """What the indexes of all scopes say of memories, by URI."""
     records: dict[str, Record] = {}
@@ -143,23 +135,10 @@ def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Rec
         folder = PurePosixPath(name.removeprefix(root)).parent
         for row in memories.values() if isinstance(memories, dict) else ():
             if isinstance(row, dict) and isinstance(row.get("file"), str):
-                records[uri_of(folder / row["file"])] = {
-                    "memory_id": row.get("id"),
-                    "memory_type_of_program": row.get("memory_type"),
-                    "created_at": _seconds(row.get("created_at")),
-                    "updated_at": _seconds(row.get("updated_at")),
-                    "last_accessed_at": _seconds(row.get("last_accessed")),
-                    "access_count": row.get("access_count", 0),
-                    "confidence": row.get("confidence"),
-                    "archived": row.get("archived", False),
-                    "source_sessions": row.get("source_sessions", []),
-                }
+                record = picked({"access_count": 0, "archived": False, **row}, MEMORY)
+                times = ("created_at", "updated_at", "last_accessed_at")
+                records[uri_of(folder / row["file"])] = record | {time: _seconds(record[time]) for time in times}
     return records
-
-
-def _sessions(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
-    """The description of every session by its folder."""
-    return {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION, skipped)}
 
 
 def _documents(
@@ -182,4 +161,10 @@ def _seconds(value: object) -> str | None:
     return re.sub(r"(\.\d{6})\d+", r"\1", value) if isinstance(value, str) else None
 
 
-IMPORTER = Importer("cortex_mem", "Cortex-Mem: the folder of a tenant, or of all", matches, read, homes)
+IMPORTER = Importer(
+    "cortex_mem",
+    "Cortex-Mem: the folder of a tenant, or of all",
+    lambda source: source.path.is_dir() and bool(_roots(source)),
+    read,
+    homes,
+)

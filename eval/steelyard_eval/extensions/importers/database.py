@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -98,17 +98,27 @@ class Database:
             vectors[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
         return vectors
 
-    def json_list(self, row: Mapping[str, object], column: str) -> list[Any]:
+    def picked(self, row: StoreRow, form: str) -> dict[str, object]:
+        """The fields of a row as `base.picked` has them; of FIELD=[COLUMN] or FIELD={COLUMN} the value is JSON."""
+        record: dict[str, object] = {}
+        for part in form.split():
+            name, _, column = part.partition("=")
+            if column[:1] == "[":
+                record[name] = self.json_list(row, column[1:-1])
+            elif column[:1] == "{":
+                value = self._json(row, column[1:-1], dict) or {}
+                record[name] = {key: one for key, one in value.items() if one not in (None, "", [])} or None
+            else:
+                record[name] = row[column or name]
+        return record
+
+    def json_list(self, row: StoreRow, column: str) -> list[Any]:
         """A list that a column holds as JSON; empty where none is given, and for what is no list."""
         return self._json(row, column, list) or []
 
-    def json_object(self, row: Mapping[str, object], column: str) -> dict[str, Any]:
-        """An object that a column holds as JSON; empty where none is given, and for what is no object."""
-        return self._json(row, column, dict) or {}
-
-    def _json(self, row: Mapping[str, object], column: str, kind: type[Json]) -> Json | None:
+    def _json(self, row: StoreRow, column: str, kind: type[Json]) -> Json | None:
         """A value of this type; another one is counted."""
-        value = row.get(column)
+        value = row[column]
         with suppress(ValueError, RecursionError):
             value = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
         if isinstance(value, kind):
@@ -139,16 +149,13 @@ class Database:
 
     def _columns(self) -> dict[str, list[str]]:
         """The columns of every ordinary table."""
-        tables = [name for (name,) in self._run("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        virtual = {
-            name
-            for (name, sql) in self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
-            if not isinstance(sql, str) or sql.lstrip().upper().startswith("CREATE VIRTUAL")
-        }
+        tables = list(self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+        columns = "SELECT name FROM pragma_table_info(?)"
         return {
-            name: [column for (column,) in self._run("SELECT name FROM pragma_table_info(?)", (name,))]
-            for name in tables
-            if isinstance(name, str) and name not in virtual
+            name: [column for (column,) in self._run(columns, (name,))]
+            for name, sql in tables
+            if isinstance(name, str) and isinstance(sql, str)
+            if not sql.lstrip().upper().startswith("CREATE VIRTUAL")
         }
 
     def _run(self, statement: str, values: tuple[object, ...] = ()) -> Iterator[Any]:

@@ -6,14 +6,14 @@ newest text, so the Markdown files are not read. A golden query that expects not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled
 from steelyard_eval.extensions.importers.columns import searched
 from steelyard_eval.extensions.importers.database import Database, StoreRow
 from steelyard_eval.extensions.importers.source import ForeignStore, read_yaml
@@ -24,22 +24,13 @@ COUNTERS = ("retrieved_count", "details_opened_count", "dismissed_count")
 GRADE = 1
 """Of an entry that a golden query expects: the file has no grades."""
 RECIPE = "{title}\n{text}\n{why}\n{impact}\n{tags}"
-OWN = """rowid file_path section_anchor updated_count status archived_at archive_reason confidence commit_sha
-    branch last_verified retrieved_count details_opened_count dismissed_count""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-"""Columns that no field of ours stands for; an entry keeps them."""
-
-
-def homes(environ: Mapping[str, str]) -> Iterable[Path]:
-    """MEMORY_HOME, else ~/.memory."""
-    yield Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")
-
-
-def matches(source: ForeignStore) -> bool:
-    """An index.db with EchoVault's tables."""
-    if not source.has(INDEX):
-        return False
-    with source.database(INDEX) as db:
-        return {"memories", "memory_details"} <= db.columns.keys() and "what" in db.columns["memories"]
+MEMORY = "id title text=what why impact details context category tags=[tags] project source created_at updated_at "
+MEMORY += "superseded_by valid_from valid_until last_accessed_at=last_used_at related_files=[related_files] "
+MEMORY += "links=[links] structured={structured_data} "
+MEMORY += (
+    "rowid file_path section_anchor updated_count status archived_at archive_reason confidence commit_sha branch"
+)
+MEMORY += " last_verified retrieved_count details_opened_count dismissed_count"
 
 
 def read(source: ForeignStore) -> Imported:
@@ -48,7 +39,12 @@ def read(source: ForeignStore) -> Imported:
     with source.database(INDEX) as db:
         details = {row["memory_id"]: row["body"] for row in db.rows("memory_details")}
         rows = list(db.rows("memories"))
-        imported.add(rows, lambda row: _entry(row, details, db))
+
+        def entry(row: StoreRow) -> Record:
+            body = details.get(row["id"])  # which the program opens and does not search; other searches do
+            return filled(searched(db.picked(row, MEMORY) | {"details": body, "context": body}))
+
+        imported.add(rows, entry)
         _vectors(imported, rows, db)
         imported.notes += db.notes()
     _counters(imported, rows)
@@ -58,39 +54,13 @@ def read(source: ForeignStore) -> Imported:
     return imported
 
 
-def _entry(row: StoreRow, details: Mapping[str, str], db: Database) -> Record:
-    known = {
-        "id": row["id"],
-        "title": row["title"],
-        "text": row["what"],
-        "why": row["why"],
-        "impact": row["impact"],
-        "details": details.get(row["id"]),
-        "context": details.get(row["id"]),  # which the program opens and does not search; other searches do
-        "category": row["category"],
-        "tags": db.json_list(row, "tags"),
-        "project": row["project"],
-        "source": row["source"],
-        "created_at": row["created_at"],
-        "updated_at": row["updated_at"],
-        "superseded_by": row.get("superseded_by"),
-        "valid_from": row.get("valid_from"),
-        "valid_until": row.get("valid_until"),
-        "last_accessed_at": row.get("last_used_at"),
-        "related_files": db.json_list(row, "related_files"),
-        "links": db.json_list(row, "links"),
-        "structured": filled(db.json_object(row, "structured_data")) or None,
-    }
-    return filled(searched(known | {name: row[name] for name in OWN if name in row}))
-
-
 def _vectors(imported: Imported, rows: Sequence[StoreRow], db: Database) -> None:
     """Vectors of the memories that are in the store; those of deleted memories are still in the file."""
     vectors = db.vectors("memories_vec")
-    meta = {row["key"]: row["value"] for row in db.rows("meta")}
-    model = identifier(str(meta.get("embedding_model") or "echovault"))
-    imported.vectors = {model: {row["id"]: vectors[row["rowid"]] for row in rows if row["rowid"] in vectors}}
-    if meta.get("embedding_model") is None:
+    model = {row["key"]: row["value"] for row in db.rows("meta")}.get("embedding_model")
+    for row in rows:
+        imported.vector(model or "echovault", row["id"], vectors.get(row["rowid"]))
+    if model is None:
         imported.notes.append(
             "the store does not name the model of its vectors, so queries cannot be embedded by it"
         )
@@ -119,22 +89,17 @@ def _golden(imported: Imported, document: object, rows: Sequence[StoreRow], plac
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
     missing, seen = 0, set[str]()
     for golden in queries:
-        expected = golden.get("expected") or []
-        expected = [expected] if isinstance(expected, str) else expected
-        project = golden.get("project")
-        id_ = _golden_id(golden["query"], project)
+        text, project, expected = golden["query"], golden.get("project"), golden.get("expected") or []
+        # By what it asks: its place changes when another is added before it.
+        id_ = "golden-" + sha256(canonical([text, project]).encode()).hexdigest()[:12]
         if id_ in seen:
-            imported.notes.append(f"the golden query {shown(golden['query'])} is there twice; the first counts")
+            imported.notes.append(f"the golden query {shown(text)} is there twice; the first counts")
             continue
         seen.add(id_)
-        record = {
-            "id": id_,
-            "text": golden["query"],
-            "filter": {"project": project} if project else None,
-            "answerable": None if expected else False,
-        }
-        imported.queries.append(filled(record))
-        entries = [named.get(str(name)) for name in expected]
+        filters = {"project": project} if project else None
+        query = {"id": id_, "text": text, "filter": filters, "answerable": None if expected else False}
+        imported.queries.append(filled(query))
+        entries = [named.get(str(name)) for name in ([expected] if isinstance(expected, str) else expected)]
         missing += entries.count(None)
         if labels := {entry: GRADE for entry in entries if entry}:
             imported.qrels[id_] = labels
@@ -145,9 +110,10 @@ def _golden(imported: Imported, document: object, rows: Sequence[StoreRow], plac
     imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 
-def _golden_id(text: str, project: object) -> str:
-    """The id of a golden query, by what it asks: its place changes when another is added before it."""
-    return "golden-" + sha256(canonical([text, project]).encode()).hexdigest()[:12]
-
-
-IMPORTER = Importer("echovault", "EchoVault: index.db, golden.yaml", matches, read, homes)
+IMPORTER = Importer(
+    "echovault",
+    "EchoVault: index.db, golden.yaml",
+    lambda source: source.holds(INDEX, memories=["what"], memory_details=[]),
+    read,
+    lambda environ: [Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")],
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 
 from steelyard.base.errors import DataError
 from steelyard_eval.extensions.importers.source import read_yaml
@@ -11,6 +11,8 @@ LARGEST_HEADER = 65_536
 """Characters of front matter."""
 WORDS_OF_A_KEY = 3
 """A line with more words before its colon is a sentence."""
+_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)", re.MULTILINE)
+"""A key that begins a line."""
 
 
 def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:
@@ -47,42 +49,23 @@ def _parted(text: str) -> tuple[str, str]:
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:
     """The values of the keys that stand at the beginning of a line, each read alone; None if none is first."""
+    keys = list(_KEY.finditer(header))
+    ends = [*(key.start() for key in keys[1:]), len(header)]
     front: dict[str, object] = {}
-    loose: list[str] = []
-    for key, lines in _blocks(header):
-        if key is None:
-            loose += [line for line in lines if line.strip() and not line.startswith("#")]
-            if loose and not front:
-                return None
-            continue
-        try:
-            front |= read_yaml("\n".join(lines), "", numbers)
-        except (DataError, TypeError):
-            front[key] = _as_written(lines)
-    return front | ({"unread": loose} if loose else {})
-
-
-def _blocks(header: str) -> Iterator[tuple[str | None, list[str]]]:
-    """The lines of each key, and those before the first with None for a key."""
-    key: str | None = None
-    lines: list[str] = []
-    for line in header.split("\n"):
-        name = _key(line)
-        inside = key is not None and line[:1] in ("", " ", "\t", "-", "]", "}")
-        if name is None and (inside or key is None):
-            lines.append(line)
-            continue
-        if lines:
-            yield key, lines
-        key, lines = name, [line]
-    yield key, lines
-
-
-def _key(line: str) -> str | None:
-    name, colon, rest = line.partition(":")
-    if not colon or rest[:1] not in ("", " ", "\t") or line[:1] in " \t#-[]{},":
+    loose = header[: keys[0].start() if keys else len(header)].split("\n")
+    if any(line.strip() and not line.startswith("#") for line in loose):
         return None
-    return name.strip().strip("\"'")
+    for key, end in zip(keys, ends, strict=True):
+        lines = header[key.start() : end].removesuffix("\n").split("\n")
+        inside = (i for i, line in enumerate(lines) if i and line[:1] not in ("", " ", "\t", "-", "]", "}"))
+        size = next(inside, len(lines))
+        loose += lines[size:]
+        try:
+            front |= read_yaml("\n".join(lines[:size]), "", numbers)
+        except (DataError, TypeError):
+            front[key[1].strip().strip("\"'")] = _as_written(lines[:size])
+    loose = [line for line in loose if line.strip() and not line.startswith("#")]
+    return front | ({"unread": loose} if loose else {})
 
 
 def _as_written(lines: list[str]) -> str | list[str]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
-from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.base.fields import END_OF_TIME, TIME_FIELDS, format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.base import Imported, Record, moment, time_of
+from steelyard_eval.common.times import seconds
+from steelyard_eval.extensions.importers.base import Imported, Record, moment
 
 NEEDED = frozenset(("id", "text"))
 """Fields without which an entry is none."""
@@ -24,6 +28,38 @@ SHOWN = 3
 """How many faults of one kind are named."""
 
 Labels = dict[tuple[str, str], int]
+LONGEST_TIME = 64
+"""Characters of a time."""
+_CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
+_YEARS = range(1900, 2101)
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?!\d)(.*)", re.DOTALL)
+_ZONE = re.compile(r"\s*(?:UTC|GMT)$|\s+(?=[+-]\d\d:?\d\d$)")
+
+
+def time_of(value: object) -> object:
+    """A time in a form that `parse_time` reads, if it can be read in one way only; else the value as it is.
+
+    A month stands for its first day. Numbers beyond the year 9999 are milliseconds, or still smaller parts.
+
+    >>> time_of("2026/3/1 10:00 UTC"), time_of(1772323200000), time_of("20260301"), time_of("01/03/2026")
+    ('2026-03-01 10:00+00:00', 1772323200.0, '2026-03-01T00:00:00', '01/03/2026')
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    text = str(value).strip()
+    if text.isascii() and text.isdigit() and (form := _CALENDAR.get(len(text))):
+        with suppress(ValueError):
+            day = datetime.strptime(text, form)
+            if day.year in _YEARS:
+                return day.isoformat()
+    if len(text) <= LONGEST_TIME and (dated := _DATE.fullmatch(text)):
+        year, month, day_, rest = dated.groups(default="1")
+        rest = _ZONE.sub(lambda match: "+00:00" if match[0].strip() else "", rest)
+        return f"{year}-{int(month):02}-{int(day_):02}{rest}"
+    if not isinstance(value, str) and abs(value) < END_OF_TIME:
+        return value
+    return seconds(value) or value
 
 
 def checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
@@ -77,17 +113,15 @@ def clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
     A date in the future is a slip of somebody's pen or clock. It counts only where no entry has another one: with
     a clock that far ahead all other entries would be equally old.
     """
-    dates = [(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None]
-    ahead = [(t, id_) for t, id_ in dates if t > now + DAY]  # a day: dates of other time zones
+    dates = {(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None}
+    ahead = {(t, id_) for t, id_ in dates if t > now + DAY}  # a day: dates of other time zones
     if not dates:
         return {}, []
-    as_of = format_time(max(set(dates) - set(ahead) or set(dates))[0])
-    dated: Record = {"as_of": as_of}
-    if not ahead:
-        return dated, []
+    as_of = format_time(max(dates - ahead or dates)[0])
     count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
     named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
-    return dated, [f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"]
+    note = f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"
+    return {"as_of": as_of}, [note] if ahead else []
 
 
 def arrays_of(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
@@ -126,31 +160,32 @@ def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
 
 def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
     """The queries that have an id and a text, without times that are none; and notes on the others."""
-    whole = [query for query in queries if query.get("id") and isinstance(query.get("text"), str)]
-    lacking, notes = len(queries) - len(whole), list[str]()
-    dated = [
-        {**query, "asked_at": time_of(asked)} if (asked := query.get("asked_at")) else query for query in whole
-    ]
-    odd = {place for place, query in enumerate(dated) if query.get("asked_at") and not moment(query["asked_at"])}
-    for place in odd:
-        given = whole[place]
-        dated[place] = {name: value for name, value in given.items() if name != "asked_at"}
-        dated[place]["as_written"] = {"asked_at": given["asked_at"]}
-    if odd:
-        notes.append(f"{counted(len(odd), 'query is', 'queries are')} read without asked_at, which is no time")
-    if lacking:
-        notes.append(f"{counted(lacking, 'query', 'queries')} without an id or a text left out")
-    return dated, notes
+    kept, odd = list[Record](), 0
+    for query in queries:
+        if not query.get("id") or not isinstance(query.get("text"), str):
+            continue
+        asked = query.get("asked_at")
+        if asked and not moment(time_of(asked)):
+            odd += 1
+            rest = {name: value for name, value in query.items() if name != "asked_at"}
+            kept.append(rest | {"as_written": {"asked_at": asked}})
+        else:
+            kept.append({**query, "asked_at": time_of(asked)} if asked else query)
+    lacking = len(queries) - len(kept)
+    notes = [f"{counted(odd, 'query is', 'queries are')} read without asked_at, which is no time"] if odd else []
+    notes += [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
+    return kept, notes
 
 
 def usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
     """The labels of queries that are there, with grades that are some, and notes on the others."""
     asked = {query["id"] for query in queries}
-    strays = {pair for pair in labels if pair[0] not in asked}
-    odd = {pair for pair, grade in labels.items() if grade not in GRADES} - strays
-    notes = [f"{counted(len(strays), 'label')} left out, whose query is not there"] if strays else []
-    notes += [f"{counted(len(odd), 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
-    return {pair: grade for pair, grade in labels.items() if pair not in strays | odd}, notes
+    known = {pair: grade for pair, grade in labels.items() if pair[0] in asked}
+    kept = {pair: grade for pair, grade in known.items() if grade in GRADES}
+    strays, odd = len(labels) - len(known), len(known) - len(kept)
+    notes = [f"{counted(strays, 'label')} left out, whose query is not there"] if strays else []
+    notes += [f"{counted(odd, 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
+    return kept, notes
 
 
 def line_of(record: Record) -> str:

@@ -6,57 +6,29 @@ A package of your own names its importer under the entry point `steelyard.import
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard_eval.extensions.importers import (
-    basic_memory,
-    benchmark,
-    claude,
-    conversations,
-    cortex_mem,
-    echovault,
-    langgraph,
-    markdown,
-    mcp_memory,
-    mem0,
-    moltnet,
-    soleri,
-    spec_kit,
-    steelyard,
-    table,
-)
 from steelyard_eval.extensions.importers.base import Importer
 
-OWN: tuple[Importer, ...] = (
-    echovault.IMPORTER,
-    soleri.IMPORTER,
-    spec_kit.IMPORTER,
-    moltnet.IMPORTER,
-    cortex_mem.IMPORTER,
-    claude.IMPORTER,
-    basic_memory.IMPORTER,
-    mem0.IMPORTER,
-    langgraph.IMPORTER,
-    mcp_memory.IMPORTER,
-    conversations.LOCOMO,
-    conversations.LONGMEMEVAL,
-    conversations.BEAM,
-    benchmark.BEIR,
-    benchmark.TREC,
-    benchmark.IRDS,
-    markdown.IMPORTER,
-    table.IMPORTER,
-    steelyard.IMPORTER,
-)
-"""In the order in which a source is tried."""
+MODULES = """
+    echovault soleri spec_kit moltnet cortex_mem
+    claude basic_memory mem0 langgraph mcp_memory
+    conversations benchmark markdown table steelyard
+"""
+"""In the order in which a source is tried; a module has one `IMPORTER`, or several `IMPORTERS`."""
 GROUP = "steelyard.importers"
 
 
 @cache
 def importers() -> dict[str, Importer]:
     """Every kind by name: ours, then those of installed packages."""
-    known = {importer.name: importer for importer in OWN}
+    known: dict[str, Importer] = {}
+    for name in MODULES.split():
+        module = import_module(f"steelyard_eval.extensions.importers.{name}")
+        own = getattr(module, "IMPORTERS", None) or [module.IMPORTER]
+        known |= {importer.name: importer for importer in own}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
         if importer.name in known:

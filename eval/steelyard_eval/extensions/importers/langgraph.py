@@ -6,27 +6,28 @@ so its text is looked for by name. Vectors of deleted items are still in an SQLi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.extensions.importers.base import Imported, Importer, LiveTables, Record, filled, identifier
+from steelyard_eval.extensions.importers.base import (
+    Imported,
+    Importer,
+    LiveTables,
+    Record,
+    Row,
+    filled,
+    identifier,
+)
 from steelyard_eval.extensions.importers.columns import named, searched
 from steelyard_eval.extensions.importers.postgres import LiveDatabase
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 MODEL = "langgraph"
-
-
-def matches(source: ForeignStore) -> bool:
-    """An SQLite file with the table `store`."""
-    if source.path.is_dir() or not source.is_database(source.path.name):
-        return False
-    with source.database(source.path.name) as db:
-        return "prefix" in db.columns.get("store", [])
 
 
 def read(source: ForeignStore) -> Imported:
@@ -47,32 +48,28 @@ def read_live(database: LiveDatabase) -> Imported:
 
 
 def _imported(
-    items: Iterable[Mapping[str, object]],
-    vectors: Iterable[Mapping[str, object]],
-    vector_of: Callable[[Any], NDArray[np.float32] | None],
+    items: Iterable[Row], vectors: Iterable[Row], vector_of: Callable[[Any], NDArray[np.float32] | None]
 ) -> Imported:
-    imported, kept = Imported(), dict[str, NDArray[np.float32]]()
+    imported = Imported(recipe="")
     imported.add(items, _entry)
     known = {entry["id"] for entry in imported.entries}
     for row in vectors:
-        id_ = _id(row)
-        if id_ not in known or row["field_name"] != "$" or row["embedding"] is None:
-            continue
-        if (vector := vector_of(row["embedding"])) is not None:
-            kept[id_] = vector
-    imported.vectors = {MODEL: kept} if kept else {}
+        if (id_ := _id(row)) in known and row["field_name"] == "$" and row["embedding"] is not None:
+            imported.vector(MODEL, id_, vector_of(row["embedding"]))
     return imported
 
 
-def _id(row: Mapping[str, Any]) -> str:
+def _id(row: Row) -> str:
     return identifier(f"{row['prefix']}/{row['key']}")
 
 
-def _entry(row: Mapping[str, Any]) -> Record:
-    raw = row["value"]
-    value = _value(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
-    prefix = row["prefix"]
-    entry = searched(named(value))
+def _entry(row: Row) -> Record:
+    raw, prefix = row["value"], row["prefix"]
+    value = STRICT_JSON.decode(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
+    value = value if isinstance(value, dict) else {"text": str(value)}
+    entry, minutes = searched(named(value)), None
+    with suppress(ValueError):
+        minutes = float(str(row.get("ttl_minutes")))
     return filled(
         {
             "id": _id(row),
@@ -81,36 +78,17 @@ def _entry(row: Mapping[str, Any]) -> Record:
             "project": prefix.rpartition(".")[2],
             "namespace": prefix.split("."),
             "item_key": row["key"],
-            "created_at": _time(row["created_at"]),
-            "updated_at": _time(row["updated_at"]),
-            "ttl_minutes": _number(row.get("ttl_minutes")),
+            **{name: f"{row[name] or ''}".replace(" ", "T") for name in ("created_at", "updated_at")},
+            "ttl_minutes": minutes,
             "value": value,
         }
     )
 
 
-def _number(value: object) -> float | None:
-    try:
-        return None if value in (None, "") else float(str(value))
-    except ValueError:
-        return None
-
-
-def _value(text: str) -> dict[str, object]:
-    """ValueError for what is no JSON."""
-    value = STRICT_JSON.decode(text)
-    return value if isinstance(value, dict) else {"text": str(value)}
-
-
-def _time(value: object) -> str | None:
-    """SQLite's own form of a time, in UTC, as ISO 8601."""
-    return f"{value}".replace(" ", "T") if value else None
-
-
 IMPORTER = Importer(
     "langgraph",
     "LangGraph: the SQLite file of a store, or postgresql://...",
-    matches,
+    lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]),
     read,
-    live=LiveTables(("store",), ("prefix", "key", "value"), read_live),
+    live=LiveTables({"store": ("prefix", "key", "value")}, read_live),
 )

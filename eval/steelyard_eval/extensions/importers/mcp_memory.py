@@ -9,14 +9,14 @@ line that is broken, as a process that was killed leaves it, costs what cannot b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, first, identifier
 from steelyard_eval.extensions.importers.columns import searched
 from steelyard_eval.extensions.importers.source import ForeignStore
 
@@ -29,21 +29,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     "updated_at": ("updatedAt", "updated_at", "lastUpdated"),
 }
 """Field -> what servers call it."""
-FROM, TO, KIND = (
-    ("from", "from_entity", "source"),
-    ("to", "to_entity", "target"),
-    ("relationType", "relation_type"),
-)
+FROM, TO = ("from", "from_entity", "source"), ("to", "to_entity", "target")
+KIND = ("relationType", "relation_type")
+KNOWN = frozenset(("type", "name", "observations", *(name for names in NAMES.values() for name in names)))
 _NEXT = re.compile(r"\S")
 TRIES = 8
 """How often the rest of a broken line is looked at for another object."""
 TEXTS = ("content", "contents", "text", "observation", "value")
 """Keys of an observation that is an object: the first that is a text is what was observed."""
-
-
-def homes(environ: Mapping[str, str]) -> Iterable[Path]:
-    """The file that MEMORY_FILE_PATH names, else one of the server's names here."""
-    yield from [Path(environ["MEMORY_FILE_PATH"])] if environ.get("MEMORY_FILE_PATH") else map(Path, FILES)
 
 
 def _file(source: ForeignStore) -> str:
@@ -65,44 +58,83 @@ def matches(source: ForeignStore) -> bool:
 
 
 def read(source: ForeignStore) -> Imported:
-    """Every entity as an entry: its observations are the text, its relations the relations."""
-    imported, graph = Imported(), _Graph()
-    broken: dict[int, None] = {}
+    """Every entity as an entry: its observations are the text, its relations the relations.
+
+    Lines of one name are put together, with the fields of the first.
+    """
+    imported, broken, again = Imported(recipe=""), set[int](), set[str]()
+    entities: dict[str, Record] = {}
+    observed: dict[str, dict[str, object]] = {}
+    relations: dict[str, list[Record]] = {}
     for number, record in _records(source, broken):
-        if not graph.add(record):
-            broken[number] = None
-    imported.entries = graph.entries()
-    if not imported.entries and broken:
+        kind, name = record.get("type"), record.get("name")
+        begin, end = first(record, *FROM), first(record, *TO)
+        if isinstance(name, str) and kind in (None, "entity"):
+            again |= {name} & entities.keys()
+            entities[name] = _entity(name, record) | entities.get(name, {})
+            seen = record.get("observations")
+            for one in seen if isinstance(seen, list) else [] if seen is None else [seen]:
+                broken |= set() if _text(one) else {number}
+                observed.setdefault(name, {}).setdefault(_text(one) or compact(one), one)
+        elif isinstance(begin, str) and isinstance(end, str) and kind in (None, "relation"):
+            relation: Record = {"type": str(first(record, *KIND) or "relates_to"), "target": identifier(end)}
+            relations.setdefault(begin, []).append(relation)
+        elif kind not in MARKERS:
+            broken.add(number)
+    if not entities and broken:
         raise DataError(f"{source} has neither entities nor relations that can be read; restore it")
+    for name, entity in entities.items():
+        own = observed.get(name, {})
+        entry = searched({**entity, "text": "\n".join(filter(None, map(_text, own.values())))})
+        more = {"observations": list(own.values()), "relations": relations.get(name, [])}
+        imported.entries.append(filled({**entry, **more}))
     if broken:
         lines = counted(len(broken), "line holds", "lines hold")
         listed = ", ".join(map(str, sorted(broken)))
         imported.notes.append(f"{lines} what is no entity and no relation, which is left out: line {listed}")
     rest = "there more than once; their observations are put together"
-    imported.note(len(graph.again), "entity is", rest, "entities are")
-    lost = sum(len(found) for name, found in graph.relations.items() if name not in graph.entities)
+    imported.note(len(again), "entity is", rest, "entities are")
+    lost = sum(len(found) for name, found in relations.items() if name not in entities)
     imported.note(lost, "relation", "left out, which begin at an entity that is not there")
     return imported
 
 
-def _records(source: ForeignStore, broken: dict[int, None]) -> Iterator[tuple[int, object]]:
-    """The records of a file, each with the number of its line; `broken` gets lines with something else."""
-    file = _file(source)
-    lines = list(source.lines(file))
-    if lines and not _values(lines[0][1].strip())[1]:  # perhaps one value on many lines
+def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, each with the number of its line; `broken` gets lines with something else."""
+    for number, value in _values(source, broken):
+        records = [value]
+        if isinstance(value, list):
+            records = value
+        elif isinstance(value, dict) and isinstance(value.get("entities"), list):
+            records = [
+                {"type": kind, **record} if isinstance(record, dict) else record
+                for kind, plural in (("entity", "entities"), ("relation", "relations"))
+                for record in value.get(plural) or []
+            ]
+        for record in records:
+            if isinstance(record, dict):
+                yield number, record
+            else:
+                broken.add(number)
+
+
+def _values(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, Any]]:
+    """The JSON values of a file: of each line, or one on many lines."""
+    lines = list(source.lines(_file(source)))
+    if lines and not _in_line(lines[0][1].strip())[1]:
         try:
-            yield from ((1, record) for record in _parts(source.json(file)))
+            yield 1, source.json(_file(source))
             return
         except DataError:
             pass
     for number, line in lines:
-        values, whole = _values(line.strip())
+        values, whole = _in_line(line.strip())
         if not whole:
-            broken[number] = None
-        yield from ((number, record) for value in values for record in _parts(value))
+            broken.add(number)
+        yield from ((number, value) for value in values)
 
 
-def _values(line: str) -> tuple[list[object], bool]:
+def _in_line(line: str) -> tuple[list[object], bool]:
     """The JSON values that stand one behind the other in a line, and whether there is nothing else in it."""
     values, at, tries = list[object](), 0, 0
     while 0 <= at < len(line):
@@ -119,96 +151,22 @@ def _values(line: str) -> tuple[list[object], bool]:
     return values, not tries
 
 
-def _parts(value: object) -> Iterator[object]:
-    """The records in a value: itself, or those of a list, or of the lists of a whole graph."""
-    if isinstance(value, list):
-        yield from value
-    elif isinstance(value, dict) and isinstance(value.get("entities"), list):
-        for kind, plural in (("entity", "entities"), ("relation", "relations")):
-            records = value.get(plural) or []
-            yield from ({"type": kind, **r} if isinstance(r, dict) else r for r in records)
-    else:
-        yield value
-
-
-@dataclass
-class _Entity:
-    """The fields of all lines of one name, the first line's first; its observations by what they say."""
-
-    record: Record = field(default_factory=dict)
-    observations: dict[str, object] = field(default_factory=dict)
-
-
-class _Graph:
-    """Entities by name, and the relations that begin at each."""
-
-    def __init__(self) -> None:
-        self.entities: dict[str, _Entity] = {}
-        self.relations: dict[str, list[Record]] = {}
-        self.again: set[str] = set()
-
-    def add(self, record: object) -> bool:
-        """Take a record; whether all of it is an entity, a relation or the marker of a fork."""
-        if not isinstance(record, dict):
-            return False
-        if record.get("type") in MARKERS:
-            return True
-        ends = [_first(record, names) for names in (FROM, TO)]
-        if isinstance(record.get("name"), str) and record.get("type", "entity") == "entity":
-            return self._entity(record)
-        if all(isinstance(end, str) and end for end in ends) and record.get("type", "relation") == "relation":
-            relation: Record = {
-                "type": str(_first(record, KIND) or "relates_to"),
-                "target": identifier(str(ends[1])),
-            }
-            self.relations.setdefault(str(ends[0]), []).append(relation)
-            return True
-        return False
-
-    def _entity(self, record: Record) -> bool:
-        name, seen = str(record["name"]), record.get("observations")
-        observations = seen if isinstance(seen, list) else [] if seen is None else [seen]
-        fields = {name: _first(record, names) for name, names in NAMES.items()}
-        known = {"type", "name", "observations", *(name for names in NAMES.values() for name in names)}
-        rest = {key: value for key, value in record.items() if key not in known}
-        if name in self.entities:
-            self.again.add(name)
-        entity = self.entities.setdefault(name, _Entity())
-        entity.record = filled({"id": identifier(name), "title": name, **rest, **fields}) | entity.record
-        whole = True
-        for observation in observations:
-            text = _text(observation)
-            whole = whole and bool(text)
-            entity.observations.setdefault(text or compact(observation), observation)
-        return whole
-
-    def entries(self) -> list[Record]:
-        """The entities as entries, in the order in which they first came."""
-        return [
-            filled(
-                {
-                    **searched(
-                        {
-                            **entity.record,
-                            "text": "\n".join(filter(None, map(_text, entity.observations.values()))),
-                        }
-                    ),
-                    "observations": list(entity.observations.values()),
-                    "relations": self.relations.get(name, []),
-                }
-            )
-            for name, entity in self.entities.items()
-        ]
-
-
-def _first(record: Mapping[str, object], names: Iterable[str]) -> object:
-    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
+def _entity(name: str, record: Record) -> Record:
+    fields = {field: first(record, *names) for field, names in NAMES.items()}
+    rest = {key: value for key, value in record.items() if key not in KNOWN}
+    return filled({"id": identifier(name), "title": name, **rest, **fields})
 
 
 def _text(observation: object) -> str:
     """What was observed; empty where that is no text."""
-    said = _first(observation, TEXTS) if isinstance(observation, dict) else observation
+    said = first(observation, *TEXTS) if isinstance(observation, dict) else observation
     return said if isinstance(said, str) else ""
 
 
-IMPORTER = Importer("mcp_memory", "MCP memory server: memory.jsonl", matches, read, homes)
+IMPORTER = Importer(
+    "mcp_memory",
+    "MCP memory server: memory.jsonl",
+    matches,
+    read,
+    lambda environ: [Path(environ["MEMORY_FILE_PATH"])] if environ.get("MEMORY_FILE_PATH") else map(Path, FILES),
+)

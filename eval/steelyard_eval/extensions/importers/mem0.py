@@ -6,54 +6,49 @@ unpickled. Of a memory that only the history has, the last event counts; who it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steelyard.base.errors import DataError, shown
-from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, Record, filled
+from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, Record, filled, picked
 from steelyard_eval.extensions.importers.columns import fitted
 from steelyard_eval.extensions.importers.database import Database
 from steelyard_eval.extensions.importers.pickled import PickleTooLargeError, Unpacking
-from steelyard_eval.extensions.importers.qdrant import is_server, scrolled
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
 MODEL = "mem0"
-RECIPE = "{text}"
 FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
 """Keys of a user's metadata that fields of ours stand for."""
 INTERNAL = frozenset(("data", "text_lemmatized", "hash"))
 
 
-def homes(environ: Mapping[str, str]) -> Iterable[Path]:
-    """MEM0_DIR, else ~/.mem0."""
-    yield Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")
-
-
 def matches(source: ForeignStore) -> bool:
     """A folder with mem0's history, or the folder of a local Qdrant alone, which mem0 keeps in /tmp by default."""
     if source.has(HISTORY):
-        with source.database(HISTORY) as db:
-            return "memory_id" in db.columns.get("history", [])
+        return source.holds(HISTORY, history=["memory_id"])
     return source.has(META) and next(source.files(STORAGE), None) is not None
 
 
 def read(source: ForeignStore) -> Imported:
     """The memories that are there now."""
-    if is_server(source.address):
-        return _points(scrolled(source.address))
-    imported = _points(_stored(source))
-    if not source.has(HISTORY):
-        return imported
-    known = {entry["id"] for entry in imported.entries}
-    with source.database(HISTORY) as db:
-        left = _last(db, known)
-    imported.entries += left
-    rest = f"taken from {HISTORY}, which has no user and no metadata"
-    imported.note(len(left), "memory is", rest, "memories are")
+    imported, unread = Imported(recipe="{text}"), 0
+    for point in _stored(source):
+        try:
+            _point(imported, point)
+        except BROKEN:
+            unread += 1
+    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
+    if source.has(HISTORY):
+        known = {entry["id"] for entry in imported.entries}
+        with source.database(HISTORY) as db:
+            left = _last(db, known)
+        imported.entries += left
+        rest = f"taken from {HISTORY}, which has no user and no metadata"
+        imported.note(len(left), "memory is", rest, "memories are")
     return imported
 
 
@@ -74,20 +69,8 @@ def _stored(source: ForeignStore) -> Iterator[object]:
                     ) from None
 
 
-def _points(points: Iterable[object]) -> Imported:
-    """The memories in points, and how many points hold none."""
-    imported, unread = Imported(recipe=RECIPE), 0
-    for point in points:
-        try:
-            _point(imported, point)
-        except BROKEN:
-            unread += 1
-    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
-    return imported
-
-
 def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
-    payload, vector = point.get("payload"), point.get("vector")
+    payload = point.get("payload")
     if not isinstance(payload, dict) or not isinstance(payload.get("data"), str):
         raise ValueError("no memory")
     if not isinstance(point["id"], str | int) or isinstance(point["id"], bool):
@@ -96,10 +79,11 @@ def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever 
     known = {name: fitted(name, payload[name]) for name in FIELDS if payload.get(name)}
     rest = {name: value for name, value in payload.items() if name not in INTERNAL and name not in FIELDS}
     imported.entries.append(filled({"id": id_, "text": payload["data"], **known, **rest}))
+    vector = point.get("vector")
     dense = vector.get("") if isinstance(vector, dict) else vector
     if isinstance(dense, list) and dense:
         with np.errstate(over="ignore"):
-            imported.vectors.setdefault(MODEL, {})[id_] = np.array(dense, dtype=np.float32)
+            imported.vector(MODEL, id_, np.array(dense, dtype=np.float32))
 
 
 def _last(db: Database, known: set[object]) -> list[Record]:
@@ -110,11 +94,15 @@ def _last(db: Database, known: set[object]) -> list[Record]:
         if row["event"] == "DELETE":
             entries.pop(id_, None)
         elif id_ not in known:
-            same = ("created_at", "updated_at", "role", "actor_id")
-            entries[id_] = filled({"id": id_, "text": row["new_memory"], **{name: row.get(name) for name in same}})
+            form = "id=memory_id text=new_memory created_at updated_at role actor_id"
+            entries[id_] = filled(picked(row, form))
     return list(entries.values())
 
 
 IMPORTER = Importer(
-    "mem0", "mem0: history.db and a local Qdrant folder, or qdrant://HOST:PORT/COLLECTION", matches, read, homes
+    "mem0",
+    "mem0: history.db and a local Qdrant folder",
+    matches,
+    read,
+    lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
 )

@@ -9,59 +9,56 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.extensions.importers.base import Imported, Importer, LiveTables, Record, filled
-from steelyard_eval.extensions.importers.copied import array_of, copied_rows
-from steelyard_eval.extensions.importers.postgres import LiveDatabase
+from steelyard_eval.extensions.importers.base import (
+    Imported,
+    Importer,
+    LiveTables,
+    Record,
+    Row,
+    filled,
+    grouped,
+    picked,
+)
+from steelyard_eval.extensions.importers.postgres import LiveDatabase, array_of, copied_rows
 from steelyard_eval.extensions.importers.source import ForeignStore
 
-TABLES = ("diaries", "diary_entries", "entry_relations")
 FILES = {
     "diaries": ("diaries.csv",),
     "diary_entries": ("diary_entries.csv", "entries.csv"),
     "entry_relations": ("entry_relations.csv", "relations.csv"),
 }
-"""Names that CSV files of the tables have."""
-MODEL = "e5-small-v2"
-"""The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
-RECIPE = "{title}\n{text}\ntag:{tag}"
+"""Its tables, and the names that CSV files of them have."""
 ORDERS = {
     "diaries": ("id",),
     "diary_entries": ("created_at", "id"),
     "entry_relations": ("source_id", "created_at", "id"),
 }
 """The columns that the rows of a running database are ordered by."""
-SUSPICIOUS = "suspicious"
-OWN = ("creator_agent_id", "creator_human_id", "content_hash", "content_signature", "signing_nonce")
-
-Tables = Mapping[str, list[Mapping[str, Any]]]
-
-
-def matches(source: ForeignStore) -> bool:
-    """A dump or a JSON export with the three tables, or a folder with a CSV file of the entries."""
-    return _reader(source) is not None
+MODEL = "e5-small-v2"
+"""The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
+ENTRY = "id title text=content tags type=entry_type category importance access_count created_at updated_at "
+ENTRY += "last_accessed_at vault=diary_id project tenant visibility relations injection_threats creator_agent_id "
+ENTRY += "creator_human_id content_hash content_signature signing_nonce"
+Tables = Mapping[str, list[Row]]
 
 
 def _reader(source: ForeignStore) -> Callable[[ForeignStore], Tables] | None:
     """How the source is read; None where it is something else."""
     name = source.path.name
     if source.path.is_dir():
-        csvs = any(source.has(file) and "diary_id" in _first_line(source, file) for file in FILES["diary_entries"])
+        files = (file for file in FILES["diary_entries"] if source.has(file))
+        csvs = any("diary_id" in next((line for _, line in source.lines(file)), "") for file in files)
         return _csv_tables if csvs else None
     if name.endswith(".sql"):
         return _dumped if any("COPY public.diary_entries (" in line for _, line in source.lines(name)) else None
     if name.endswith(".json"):
         return _exported if '"diary_entries"' in source.text(name, None) else None
     return None
-
-
-def _first_line(source: ForeignStore, name: str) -> str:
-    return next((line for _, line in source.lines(name)), "")
 
 
 def read(source: ForeignStore) -> Imported:
@@ -78,12 +75,10 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _imported(tables: Tables) -> Imported:
-    imported = Imported(system="moltnet", recipe=RECIPE)
+    imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
     diaries = {row["id"]: row for row in tables.get("diaries", [])}
-    relations: dict[str, list[Record]] = {}
-    for row in tables.get("entry_relations", []):
-        relation = {"type": row["relation"], "target": row["target_id"], "status": row["status"]}
-        relations.setdefault(row["source_id"], []).append(relation)
+    form = "type=relation target=target_id status"
+    relations = grouped(tables.get("entry_relations", []), "source_id", form)
     imported.add(
         tables["diary_entries"],
         lambda row: _entry(row, diaries.get(row["diary_id"], {}), relations.get(row["id"], [])),
@@ -91,35 +86,22 @@ def _imported(tables: Tables) -> Imported:
     for row in tables["diary_entries"]:
         if vector := row.get("embedding"):
             numbers = STRICT_JSON.decode(vector) if isinstance(vector, str) else vector
-            imported.vectors.setdefault(MODEL, {})[row["id"]] = np.array(numbers, dtype=np.float32)
+            imported.vector(MODEL, row["id"], np.array(numbers, dtype=np.float32))
     return imported
 
 
-def _entry(row: Mapping[str, Any], diary: Mapping[str, Any], relations: list[Record]) -> Record:
-    tags = row.get("tags")
-    threats = row.get("injection_threats")
-    return filled(
-        {
-            "id": row["id"],
-            "title": row["title"],
-            "text": row["content"],
-            "tags": [tag for tag in (array_of(tags) if isinstance(tags, str) else tags or []) if tag is not None],
-            "type": row["entry_type"],
-            "category": SUSPICIOUS if row["injection_risk"] in (True, "t", "true") else None,
-            "importance": _number(row["importance"]),
-            "access_count": _number(row["access_count"]),
-            "created_at": row["created_at"],
-            "updated_at": row["updated_at"],
-            "last_accessed_at": row["last_accessed_at"],
-            "vault": row["diary_id"],
-            "project": diary.get("name"),
-            "tenant": diary.get("team_id"),
-            "visibility": diary.get("visibility"),
-            "relations": relations,
-            "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
-            **{name: row.get(name) for name in OWN},
-        }
-    )
+def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
+    tags, threats = row.get("tags"), row.get("injection_threats")
+    more = {
+        "tags": [tag for tag in (array_of(tags) if isinstance(tags, str) else tags or []) if tag is not None],
+        "category": "suspicious" if row["injection_risk"] in (True, "t", "true") else None,
+        "importance": _number(row["importance"]),
+        "access_count": _number(row["access_count"]),
+        **picked(diary, "project=name tenant=team_id visibility"),
+        "relations": relations,
+        "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
+    }
+    return filled(picked(row, ENTRY) | more)
 
 
 def _number(value: object) -> float | None:
@@ -127,15 +109,15 @@ def _number(value: object) -> float | None:
 
 
 def _dumped(source: ForeignStore) -> Tables:
-    tables: dict[str, list[Mapping[str, object]]] = {}
-    for table, row in copied_rows(source.text(source.path.name, None).split("\n"), TABLES):
+    tables: dict[str, list[Row]] = {}
+    for table, row in copied_rows(source.text(source.path.name, None).split("\n"), FILES):
         tables.setdefault(table, []).append(row)
     return tables
 
 
 def _exported(source: ForeignStore) -> Tables:
     tables = source.json(source.path.name)
-    if not isinstance(tables, dict) or not all(isinstance(tables.get(name, []), list) for name in TABLES):
+    if not isinstance(tables, dict) or not all(isinstance(tables.get(name, []), list) for name in FILES):
         raise ValueError("it is no object of tables")
     return tables
 
@@ -152,13 +134,13 @@ def _csv_tables(source: ForeignStore) -> Tables:
 
 def read_live(database: LiveDatabase) -> Imported:
     """The same of the tables of a running database."""
-    return _imported({table: list(database.rows(table, ORDERS[table])) for table in TABLES})
+    return _imported({table: list(database.rows(table, order)) for table, order in ORDERS.items()})
 
 
 IMPORTER = Importer(
     "moltnet",
     "MoltNet: postgresql://..., a plain dump, a JSON export, CSV files of its tables",
-    matches,
+    lambda source: _reader(source) is not None,
     read,
-    live=LiveTables(("diary_entries", "diaries", "entry_relations"), ("diary_id", "content"), read_live),
+    live=LiveTables({"diary_entries": ("diary_id", "content"), "diaries": (), "entry_relations": ()}, read_live),
 )

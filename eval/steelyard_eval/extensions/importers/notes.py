@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from steelyard_eval.extensions.importers.base import Record, filled, identifier
+from steelyard_eval.extensions.importers.base import Record, filled, first, identifier
 from steelyard_eval.extensions.importers.columns import fitted, searched
 from steelyard_eval.extensions.importers.front_matter import read_front_matter
 from steelyard_eval.extensions.importers.source import ForeignStore
@@ -85,15 +85,22 @@ class Note:
     def _prose(self) -> str:
         return "\n".join(lines_of(self.text))
 
+    @cached_property
+    def names(self) -> tuple[Iterable[str], ...]:
+        """What links call it, the surest last: aliases, titles, the name of the file, its path."""
+        titles = filter(None, map(self.text_of, ("permalink", "id", "name", "title")))
+        return self.texts_of("aliases", "alias"), [*titles], [self.stem], [self.place]
+
     def text_of(self, *names: str) -> str:
         """The first of these keys of the front matter that has a value, as text."""
-        value = next((self.front[name] for name in names if self.front.get(name) not in (None, "")), "")
-        return value if isinstance(value, str) else str(value)
+        value = first(self.front, *names)
+        return "" if value is None else str(value)
 
     def texts_of(self, *names: str) -> list[str]:
         """The texts of the first of these keys, which may be a list, or a text with commas."""
-        value = next((self.front[name] for name in names if self.front.get(name) not in (None, "", [])), [])
-        return [text for text in fitted("tags", value.strip("[]") if isinstance(value, str) else value) if text]
+        value = first(self.front, *names)
+        texts: list[str] = fitted("tags", value.strip("[]") if isinstance(value, str) else value or [])
+        return texts
 
 
 def read_note(source: ForeignStore, name: str) -> Note:
@@ -142,9 +149,9 @@ class Names:
         by_name = sorted(notes, key=lambda note: note.name, reverse=True)
         far_first = sorted(by_name, key=lambda note: -note.name.count("/"))
         for fold in (True, False):
-            for names_of in (_aliases, _titles, lambda note: [note.stem], lambda note: [note.place]):
+            for rank in range(4):
                 for note in far_first:
-                    for name in names_of(note):
+                    for name in note.names[rank]:
                         self._ids[_key(name, fold)] = note.id
 
     def id_of(self, link: str, note: Note) -> str:
@@ -163,14 +170,6 @@ def _key(name: str, fold: bool) -> str:
     return f"/{normalize('NFC', composed.casefold())}" if fold else composed
 
 
-def _aliases(note: Note) -> list[str]:
-    return note.texts_of("aliases", "alias")
-
-
-def _titles(note: Note) -> list[str]:
-    return [name for key in ("permalink", "id", "name", "title") if (name := note.text_of(key))]
-
-
 def relations_of(note: Note, names: Names, typed: Sequence[tuple[str, str]] = ()) -> list[Record]:
     """The relations of a note: those with a type, as (type, link), then its other links."""
     known = [(kind, names.id_of(link, note)) for kind, link in typed]
@@ -182,8 +181,8 @@ def relations_of(note: Note, names: Names, typed: Sequence[tuple[str, str]] = ()
 def entry_of(note: Note, names: Names) -> Record:
     """The note as an entry; `names` has the entries that its links mean."""
     front = note.front
-    first, _, rest = note.text.partition("\n")
-    heading = heading_of(first)
+    line, _, rest = note.text.partition("\n")
+    heading = heading_of(line)
     named = next((text for key in ("title", "name") if (text := note.text_of(key))), "")
     title = ("" if _TEMPLATE.search(named) else named) or heading or note.stem
     kept = {"title"} if named and title != named else set()
@@ -199,8 +198,8 @@ def entry_of(note: Note, names: Names) -> Record:
                 "text": rest.lstrip("\n") if title == heading else note.text,  # the title is searched once
                 "context": "\n".join(dict.fromkeys(filter(None, described))),
                 "tags": list(dict.fromkeys([*filter(None, tags), *note.tags])),
-                "created_at": _first(front, "created", "created_at", "date"),
-                "updated_at": _first(front, "updated", "updated_at", "modified"),
+                "created_at": first(front, "created", "created_at", "date"),
+                "updated_at": first(front, "updated", "updated_at", "modified"),
                 "project": str(PurePosixPath(note.name).parent) if "/" in note.name else "",
                 "uri": note.name,
                 "type": note.text_of("type"),
@@ -245,10 +244,6 @@ def heading_of(line: str) -> str:
     match = _HEADING.match(line)
     title = match[1].rstrip() if match else ""
     return title.rstrip("#").rstrip() or title[:1]
-
-
-def _first(front: Mapping[str, object], *names: str) -> object:
-    return next((front[name] for name in names if front.get(name) not in (None, "")), None)
 
 
 def _plain(value: object) -> object:

@@ -25,6 +25,7 @@ _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")
 )
 _CONSTANTS: dict[str, Callable[[], object]] = {
+    "MARK": lambda: _MARK,
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -120,24 +121,16 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
         stack.append(argument)
     elif name in _CONSTANTS:
         stack.append(_CONSTANTS[name]())
-    elif name == "MARK":
-        stack.append(_MARK)
     elif name == "MEMOIZE":
         memo.append(stack[-1])
     elif name in ("BINGET", "LONG_BINGET"):
         stack.append(memo[argument])
-    elif name in ("APPENDS", "ADDITEMS"):
-        items = _popped(stack)
+    elif name in ("APPEND", "APPENDS", "ADDITEMS"):
+        items = [stack.pop()] if name == "APPEND" else _popped(stack)
         stack[-1].extend(items)
-    elif name == "APPEND":
-        item = stack.pop()
-        stack[-1].append(item)
-    elif name == "SETITEMS":
-        items = _popped(stack)
+    elif name in ("SETITEM", "SETITEMS"):
+        items = [stack.pop(), stack.pop()][::-1] if name == "SETITEM" else _popped(stack)
         stack[-1].update(zip(map(_key, items[::2]), items[1::2], strict=True))
-    elif name == "SETITEM":
-        value, key = stack.pop(), stack.pop()
-        stack[-1][_key(key)] = value
     elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
         size = int(name[-1])
         stack[-size:] = [stack[-size:]]
@@ -155,12 +148,8 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
 
 
 def _popped(stack: list[object]) -> list[object]:
-    """What lies above the last mark, taken off with it."""
-    mark = len(stack) - 1
-    while stack[mark] is not _MARK:
-        mark -= 1
-        if mark < 0:
-            raise IndexError("no mark")
-    items = stack[mark + 1 :]
-    del stack[mark:]
-    return items
+    """What lies above the last mark, taken off with it; IndexError without one."""
+    items: list[object] = []
+    while (item := stack.pop()) is not _MARK:
+        items.append(item)
+    return items[::-1]

@@ -1,25 +1,37 @@
-"""Stores that lie in a PostgreSQL database: its tables as they are at one moment, as COPY writes them.
+"""Rows of PostgreSQL: of a running database as they are at one moment, and of a plain dump, as COPY writes them.
 
-The password comes from PGPASSWORD or from .pgpass, as libpq looks for it, and is in no address. One transaction
-of repeatable read reads everything and can write nothing. Only ordinary tables are read, as the text that a plain
+Of a dump only the COPY blocks are read; no statement in it is looked at, and nothing is run. Of a database the
+password comes from PGPASSWORD or from .pgpass, as libpq looks for it, and is in no address. One transaction of
+repeatable read reads everything and can write nothing. Only ordinary tables are read, as the text that a plain
 dump has, so that one parser reads both. Nothing that the database holds is run with the rights of who reads it: no
 view, no policy of a table, no cast or operator of a type of its own, no table of another server that inherits.
+
+>>> array_of('{a,"needs, review",NULL,"NULL"}')
+['a', 'needs, review', None, 'NULL']
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.inputs import largest
 from steelyard.extensions.postgres.address import SECONDS, check_address
-from steelyard_eval.extensions.importers.copied import Row, copied_rows
 
 if TYPE_CHECKING:
     import psycopg
 
+Row = dict[str, str | None]
+
+_BEGIN = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^()]*)\) FROM stdin;')
+_END = "\\."
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
+_NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
+"""A quote that is never closed ends with the text: what stands in it is not read again from each of its places."""
 SETTINGS = (
     "search_path = ''",
     "row_security = off",
@@ -40,6 +52,51 @@ TABLES = """
 """
 
 
+def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[str, Row]]:
+    """Each row of these tables with the table's name; ValueError for a row with another number of columns."""
+    wanted = frozenset(tables)
+    table, columns = "", list[str]()
+    for number, line in enumerate(lines, 1):
+        line = line.removesuffix("\n")
+        if not columns:
+            begin = _BEGIN.fullmatch(line)
+            if begin:
+                table, columns = begin[1], [name.strip().strip('"') for name in begin[2].split(",")]
+        elif line == _END:
+            columns = []
+        elif table in wanted:
+            values = line.split("\t")
+            if len(values) != len(columns):
+                raise ValueError(f"line {number} has {len(values)} values for {len(columns)} columns of {table}")
+            yield table, dict(zip(columns, map(_value, values), strict=True))
+
+
+def _value(text: str) -> str | None:
+    return None if text == r"\N" else _ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if code[0] in "01234567":
+        return chr(int(code, 8))
+    if code[0] == "x" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    return _NAMED.get(code, code)
+
+
+def array_of(text: str | None) -> list[str | None]:
+    """A one-dimensional array of texts; ValueError for text that is none."""
+    if not text:
+        return []
+    inner = text.removeprefix("{").removesuffix("}")
+    if len(inner) != len(text) - 2:
+        raise ValueError(f"{text:.40} is no array")
+    return [
+        re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else None if match[2] == "NULL" else match[2]
+        for match in _ITEM.finditer(inner)
+    ]
+
+
 class LiveDatabase:
     """The tables of one moment: `columns` by table, and the rows of a table as texts."""
 
@@ -58,6 +115,10 @@ class LiveDatabase:
                 table not in self.columns or path.index(schema) < path.index(self._schemas[table])
             ):
                 self._schemas[table], self.columns[table] = schema, columns
+
+    def holds(self, needed: Mapping[str, Iterable[str]]) -> bool:
+        """Whether it has these tables with these columns."""
+        return all(table in self.columns and {*own} <= {*self.columns[table]} for table, own in needed.items())
 
     def rows(self, table: str, order: Sequence[str]) -> list[Row]:
         """Every row of a table, in the byte order of columns; none where there is no such table."""

@@ -7,18 +7,23 @@ Archived entries are in a table that the program does not search, so they are le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
-from steelyard.base.secret_texts import kept_text
-from steelyard.feedback.log import ACTIONS, SCHEMA_VERSION
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, identifier, moment
+from steelyard.feedback.log import ACTIONS
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, grouped, moment
 from steelyard_eval.extensions.importers.database import Database, StoreRow
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 VAULT = "vault.db"
-MEMORY = "memory"
-"""The kind of an entry that lies in Soleri's table of memories."""
-RECIPE = "{title}\n{text}"
+ENTRY = "id type domain title severity context why created_at updated_at text=description impact valid_from "
+ENTRY += "valid_until tags=[tags] vault=tier relations link_notes example counter_example applies_to=[applies_to] "
+ENTRY += "origin"
+MEMORY = (
+    "id text=summary context impact type kind tags=[topics] project=project_path created_at intent current_state "
+)
+MEMORY += "archived_at files_modified=[files_modified] tools_used=[tools_used] decisions=[decisions] "
+MEMORY += "next_steps=[next_steps] vault_entries_referenced=[vault_entries_referenced]"
 
 
 def homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -29,89 +34,45 @@ def homes(environ: Mapping[str, str]) -> Iterable[Path]:
     yield from sorted(path.parent for path in Path.home().glob(f".*/{VAULT}"))
 
 
-def matches(source: ForeignStore) -> bool:
-    """A vault.db with Soleri's entries."""
-    if not source.has(VAULT):
-        return False
-    with source.database(VAULT) as db:
-        return {"severity", "domain"} <= set(db.columns.get("entries", ()))
-
-
 def read(source: ForeignStore) -> Imported:
     """Entries and memories, links as relations, vectors, and feedback."""
-    imported = Imported(system="soleri", recipe=RECIPE)
+    imported = Imported(system="soleri")
     with source.database(VAULT) as db:
-        links: dict[str, list[Record]] = {}
-        for row in db.rows("vault_links"):
-            link = filled({"type": row["link_type"], "target": row["target_id"], "note": row["note"]})
-            links.setdefault(row["source_id"], []).append(link)
-        imported.add(db.rows("entries"), lambda row: _entry(row, links, db))
+        links = grouped(db.rows("vault_links"), "source_id", "type=link_type target=target_id note")
+        imported.add(db.rows("entries"), lambda row: _entry(row, links.get(row["id"], []), db))
         imported.add(db.rows("memories"), lambda row: _memory(row, db))
         known = {entry["id"] for entry in imported.entries}
-        _vectors(imported, known, db)
+        for row in db.rows("entry_vectors"):
+            if row["entry_id"] in known:
+                imported.vector(row["model"], row["entry_id"], db.floats(row["vector"]))
         _feedback(imported, known, db)
         imported.notes += db.notes()
-        left_out = {name: sum(1 for _ in db.rows(name)) for name in ("entries_archive", "transcript_sessions")}
-    for name, count in left_out.items():
-        imported.note(count, "row", f"of {name} left out: the program does not search them")
+        for name in ("entries_archive", "transcript_sessions"):
+            left_out = sum(1 for _ in db.rows(name))
+            imported.note(left_out, "row", f"of {name} left out: the program does not search them")
     return imported
 
 
-def _entry(row: StoreRow, links: Mapping[str, list[Record]], db: Database) -> Record:
-    relations = links.get(row["id"], [])
-    same = ("id", "type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
-    return filled(
-        {
-            **{name: row[name] for name in same},
-            "text": row["description"],
-            "impact": _joined(  # which no search of the program reads
-                row["example"], row["counter_example"], *(link.get("note") for link in relations)
-            ),
-            "valid_from": row.get("valid_from"),
-            "valid_until": row.get("valid_until"),
-            "tags": db.json_list(row, "tags"),
-            "vault": row.get("tier"),
-            "relations": [{name: link[name] for name in ("type", "target")} for link in relations],
-            "link_notes": [link for link in relations if "note" in link],
-            "example": row["example"],
-            "counter_example": row["counter_example"],
-            "applies_to": db.json_list(row, "applies_to"),
-            "origin": row.get("origin"),
-        }
-    )
+def _entry(row: StoreRow, links: list[Record], db: Database) -> Record:
+    said = (row["example"], row["counter_example"], *(link.get("note") for link in links))
+    more = {
+        "impact": _joined(*said),  # which no search of the program reads
+        "relations": [{name: link[name] for name in ("type", "target")} for link in links],
+        "link_notes": [link for link in links if "note" in link],
+    }
+    return filled(db.picked(row, ENTRY) | more)
 
 
 def _memory(row: StoreRow, db: Database) -> Record:
-    names = ("files_modified", "tools_used", "decisions", "next_steps", "vault_entries_referenced")
-    lists = {name: db.json_list(row, name) for name in names}
-    said = (row.get("intent"), row.get("current_state"), *lists["decisions"], *lists["next_steps"])
-    return filled(
-        {
-            "id": row["id"],
-            "text": row["summary"],
-            "context": row["context"],
-            "impact": _joined(*said),
-            "type": row["type"],
-            "kind": MEMORY,
-            "tags": db.json_list(row, "topics"),
-            "project": row["project_path"],
-            "created_at": row["created_at"],
-            "intent": row.get("intent"),
-            "current_state": row.get("current_state"),
-            "archived_at": row["archived_at"],
-            **lists,
-        }
-    )
+    """An entry of the kind `memory`, as those are called that lie in Soleri's table of them."""
+    record = db.picked(row, MEMORY)
+    lists = [value for name in ("decisions", "next_steps") if isinstance(value := record[name], list)]
+    said = _joined(record["intent"], record["current_state"], *chain.from_iterable(lists))
+    return filled(record | {"impact": said, "kind": "memory"})
 
 
 def _joined(*texts: object) -> str:
     return "\n".join(text for text in texts if isinstance(text, str) and text)
-
-
-def _vectors(imported: Imported, known: set[object], db: Database) -> None:
-    for row in db.rows("entry_vectors"):
-        if row["entry_id"] in known and (vector := db.floats(row["vector"])) is not None:
-            imported.vectors.setdefault(identifier(str(row["model"])), {})[row["entry_id"]] = vector
 
 
 def _feedback(imported: Imported, known: set[object], db: Database) -> None:
@@ -119,24 +80,15 @@ def _feedback(imported: Imported, known: set[object], db: Database) -> None:
     rows = list(db.rows("brain_feedback", "id"))
     timeless = 0
     for row in rows:
-        if row["action"] not in ACTIONS or row["entry_id"] not in known:
+        entry, action, time = row["entry_id"], row["action"], moment(row["created_at"])
+        if action not in ACTIONS or entry not in known:
             continue
-        timestamp = moment(row["created_at"])
-        if not timestamp:
+        if not time:
             timeless += 1
             continue
-        imported.feedback.append(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "timestamp": timestamp,
-                "query_id": f"brain-{row['id']}",
-                "client_id": f"brain-{row['id']}",  # an event of its own, which repeats no other
-                "user_query": kept_text(str(row["query"] or "")),
-                "policy": "soleri",
-                "hits": [{"object_id": row["entry_id"], "position": 1}],
-                "actions": [{"object_id": row["entry_id"], "action_name": row["action"]}],
-            }
-        )
+        act: Record = {"object_id": entry, "action_name": action}
+        name = f"brain-{row['id']}"  # and the client's, too: an event of its own, which repeats no other
+        imported.impression(time, name, name, row["query"], [entry], [act])
     imported.note(
         len(rows),
         "row",
@@ -146,4 +98,10 @@ def _feedback(imported: Imported, known: set[object], db: Database) -> None:
     imported.note(timeless, "row", "of feedback without a time left out")
 
 
-IMPORTER = Importer("soleri", "Soleri: vault.db", matches, read, homes)
+IMPORTER = Importer(
+    "soleri",
+    "Soleri: vault.db",
+    lambda source: source.holds(VAULT, entries=["severity", "domain"]),
+    read,
+    homes,
+)

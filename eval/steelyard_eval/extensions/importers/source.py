@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -34,18 +34,10 @@ _ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}
 class Options:
     """What the user says of a source that cannot be seen in it.
 
-    Attributes
-    ----------
-    columns : mapping
-        Field of an entry -> the column or key that stands for it.
-    sql : str
-        The query whose rows are the entries; empty for a whole table.
-    headings : bool
-        Whether the sections of a note are entries of their own.
-    unit : str
-        Of conversations: turns or sessions are entries.
-    corrections : str
-        A file with the corrected evidence of a benchmark.
+    `columns` maps fields of an entry to the columns or keys that stand for them. `sql` is the query whose rows
+    are the entries; empty for a whole table. With `headings` the sections of a note are entries of their own, and
+    of conversations the `unit`, turns or sessions. `corrections` is a file with the corrected evidence of a
+    benchmark.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -86,12 +78,21 @@ class ForeignStore:
         path = self._place(name)
         return path.is_file() and not path.is_symlink()
 
-    def is_database(self, name: str) -> bool:
-        """Whether there is an SQLite file of this name."""
-        if not self.has(name):
+    def is_database(self, name: str = "") -> bool:
+        """Whether there is an SQLite file of this name, or this is one."""
+        if not self.has(name or self.path.name):
             return False
-        with open_regular(self._place(name)) as stream:
+        with open_regular(self._place(name or self.path.name)) as stream:
             return stream.read(len(MAGIC)) == MAGIC
+
+    def holds(self, name: str, **tables: Iterable[str]) -> bool:
+        """Whether there is an SQLite file of this name with tables that have these columns."""
+        if not self.is_database(name):
+            return False
+        with self.database(name) as db:
+            return all(
+                table in db.columns and {*columns} <= {*db.columns[table]} for table, columns in tables.items()
+            )
 
     def content(self, name: str, most: int | None = None) -> bytes:
         """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""

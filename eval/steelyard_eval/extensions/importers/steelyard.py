@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from steelyard.embedders.lsa import MODEL
-from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.opened import open_vault
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record
+from steelyard_eval.extensions.importers.base import Imported, Importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 
 def read(place: ForeignStore) -> Imported:
     """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
     with open_vault(place.address) as vault, vault.snapshot():
-        imported = Imported(entries=list(map(_record, vault.entries())))
+        records = (entry.to_json() for entry in vault.entries())
+        imported = Imported(entries=[{**record.pop("extra", {}), **record} for record in records], recipe="")
         kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
         for space in kept[:1]:
             imported.recipe = space.recipe
             imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
         return imported
-
-
-def _record(entry: Entry) -> Record:
-    record = entry.to_json()
-    return {**record.pop("extra", {}), **record}
 
 
 IMPORTER = Importer(

@@ -10,20 +10,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain, islice
 from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extras import require
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import budget
 from steelyard.memory.entry import FIELDS
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, identifier
 from steelyard_eval.extensions.importers.columns import (
     CONTAINERS,
     VECTORS,
@@ -40,7 +37,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = Iterator[Mapping[str, object]]
+Rows = Iterator[Row]
 MODEL = "imported"
 """What the model of a column of vectors is called, which no table names."""
 WRAPPERS = frozenset("collection data get hits points response result results vectors".split())  # noqa: SIM905 -- a list literal of so many words reads worse
@@ -55,12 +52,6 @@ LONGEST_CELL = 16 * 2**20
 """Characters."""
 
 
-def matches(source: ForeignStore) -> bool:
-    """A file with the ending of a table, or an SQLite file."""
-    name = source.path.name
-    return source.path.is_file() and (_reader(name) is not None or source.is_database(name))
-
-
 def read(source: ForeignStore) -> Imported:
     """Every row as an entry."""
     name = source.path.name
@@ -72,38 +63,31 @@ def read(source: ForeignStore) -> Imported:
     names = list(dict.fromkeys(column for row in first for column in names_of(row)))
     vectors = _vectors(names, first)
     columns = _columns([name for name in names if name != vectors and not name.startswith(f"{vectors}.")], source)
-    imported, kept = Imported(recipe="{title}\n{text}"), dict[str, NDArray[np.float32]]()
+    imported = Imported()
     for row in chain(first, rows):
         vector = vector_of(value_at(row, vectors)) if vectors else None
         entry = _entry(row, columns, "" if vector is None else vectors)
         imported.entries.append(entry)
-        if vector is not None:
-            kept.setdefault(str(entry["id"]), vector)
-    imported.vectors = {MODEL: kept} if kept else {}
+        if str(entry["id"]) not in imported.vectors.get(MODEL, {}):
+            imported.vector(MODEL, str(entry["id"]), vector)
     told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
     if told:
         imported.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
-    imported.note(
-        len(kept), "vector", f"taken from the column {shown(vectors, 40)}, as those of the model {MODEL}"
-    )
+    rest = f"taken from the column {shown(vectors, 40)}, as those of the model {MODEL}"
+    imported.note(len(imported.vectors.get(MODEL, ())), "vector", rest)
     if "id" not in columns:
         imported.notes.append("no column is an id, so ids are hashes of the rows")
     return imported
 
 
-def _vectors(names: Iterable[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """The column of vectors; empty where there is none."""
-    rows = list(rows)
-    tops = dict.fromkeys(VECTORS) | dict.fromkeys(f"{outer}.{name}" for outer in CONTAINERS for name in VECTORS)
-    there = {name.lower(): name for full in names for name in _stems(full)}
+def _vectors(names: Iterable[str], rows: Sequence[Row]) -> str:
+    """The column of vectors, or the container of several; empty where there is none."""
+    tops = [*VECTORS, *(f"{outer}.{name}" for outer in CONTAINERS for name in VECTORS)]
+    parts = (name.split(".") for name in names)
+    stems = (".".join(part[:length]) for part in parts for length in range(1, len(part) + 1))
+    there = {stem.lower(): stem for stem in stems}
     found = (there[name] for name in tops if name in there)
     return next((name for name in found if any(vector_of(value_at(row, name)) is not None for row in rows)), "")
-
-
-def _stems(name: str) -> Iterator[str]:
-    """A column, and the containers that it is in."""
-    parts = name.split(".")
-    return (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
 def rows_of(source: ForeignStore, name: str) -> Rows:
@@ -175,16 +159,14 @@ def _cell(name: str, text: str) -> object:
 
 
 def _lines(source: ForeignStore, name: str) -> Rows:
-    for number, line in source.lines(name):
-        yield _object(decoded(line, f"{source}: line {number}"), source)
+    rows = (decoded(line, f"{source}: line {number}") for number, line in source.lines(name))
+    return _objects(rows, source)
 
 
 def _json(source: ForeignStore, name: str) -> Rows:
     """A list of objects; an object with one list of objects in it, or in what wraps it; a column a key."""
     rows = _rows_in(source.json(name))
-    if rows is None:
-        raise DataError(f"{source} is no list of objects; write one object for each entry")
-    yield from (_object(row, source) for row in rows)
+    return _objects([None] if rows is None else rows, source)
 
 
 def _rows_in(document: object) -> list[object] | None:
@@ -208,10 +190,11 @@ def _singular(name: str) -> str:
     return name if name.endswith("data") else name.removesuffix("s")
 
 
-def _object(row: object, source: ForeignStore) -> dict[str, object]:
-    if not isinstance(row, dict):
-        raise DataError(f"{source}: {shown(row, 40)} is no object; write one object for each entry")
-    return row
+def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
+    for row in rows:
+        if not isinstance(row, dict):
+            raise DataError(f"{source}: {shown(str(row), 40)} is no object; write one object for each entry")
+        yield row
 
 
 def _parquet(source: ForeignStore, name: str) -> Rows:
@@ -252,15 +235,7 @@ def _parquet(source: ForeignStore, name: str) -> Rows:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 def _has_text(kind: pa.DataType) -> bool:
@@ -291,4 +266,11 @@ READERS: dict[str, Callable[[ForeignStore, str], Rows]] = {
 }
 """Ending of a file -> how its rows are read; compressed files end in ``.gz`` after it."""
 
-IMPORTER = Importer("table", "a table: CSV, TSV, JSON, JSON Lines, Parquet, SQLite with --sql", matches, read)
+IMPORTER = Importer(
+    "table",
+    "a table: CSV, TSV, JSON, JSON Lines, Parquet, SQLite with --sql",
+    lambda source: (
+        source.path.is_file() and bool(_reader(source.path.name) or source.is_database(source.path.name))
+    ),
+    read,
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,13 +68,9 @@ def files_of(
     queries, faults = whole(imported.queries)
     labels, unusable = usable(labels, queries)
     notes += faults + unusable
-    counts = {
-        "entries": len(entries),
-        "queries": len(queries),
-        "labels": len(labels),
-        "runs": len(imported.runs),
-        "impressions": len(imported.feedback),
-    }
+    found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
+    found |= {"runs": imported.runs, "impressions": imported.feedback}
+    counts = {name: len(some) for name, some in found.items() if some}
     feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         before = _old_labels(old)
@@ -94,18 +90,19 @@ def files_of(
         ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
         notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
     arrays, left_out = arrays_of(imported, entries)
+    own = {"system": imported.system} if imported.system else {}  # the user's own choice stays
+    managed = {"text_for_embedding": imported.recipe} if imported.recipe else {}
     as_of, ahead = clock(entries, now)
     texts = {
         CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
         QRELS: _qrels(present),
-        ABOUT: canonical(manifest | _managed(imported, manifest) | as_of),
+        ABOUT: canonical(own | manifest | managed | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
         **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
-    there = {name: count for name, count in counts.items() if count}
-    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], there)
+    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)
 
 
 def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
@@ -148,12 +145,6 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     return True
 
 
-def _managed(imported: Imported, manifest: Record) -> Record:
-    """What the store says of itself for dataset.json; the user's own choice of a system stays."""
-    made: Record = {"system": imported.system} if imported.system and "system" not in manifest else {}
-    return made | ({"text_for_embedding": imported.recipe} if imported.recipe else {})
-
-
 def _old_labels(old: ForeignStore) -> Labels:
     labels: Labels = {}
     for name in (QRELS, LOST):
@@ -174,8 +165,8 @@ def _records(old: ForeignStore, name: str) -> list[Record]:
 
 def _joined(old: list[Record], new: list[Record]) -> list[Record]:
     """The old lines, then the new ones that are not among them."""
-    known = {line_of(record) for record in old}
-    return old + [record for record in new if line_of(record) not in known]
+    known = {canonical(record) for record in old}
+    return old + [record for record in new if canonical(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LoggedSearch:
-    """What a search found; `query_id` is empty where it was not logged."""
+    """What a search found, its hits best first; `query_id` is empty where it was not logged."""
 
     result: SearchResult
     searcher: Searcher
@@ -118,7 +118,7 @@ class Caller:
     def opened(self, entries: Sequence[Entry]) -> None:
         """Log that entries were opened, where a list showed them."""
         if self.log is not None:
-            pairs = ((self.recent.opened(entry.id), entry.id) for entry in entries)
+            pairs = ((self.recent.newest(entry.id, once="opened"), entry.id) for entry in entries)
             self._infer([(query_id, name) for query_id, name in pairs if query_id], "opened")
 
     def act(self, query_id: str, entry_id: str, action: str) -> None:
@@ -131,7 +131,7 @@ class Caller:
     def act_on(self, entry_id: str, action: str, text: str | None = None) -> str:
         """Log an act on the newest list that showed an entry; the list, or ConfigError where there is none."""
         self._kept()
-        query_id = self.recent.with_entry(entry_id, text)
+        query_id = self.recent.newest(entry_id, text)
         if not query_id:
             of = "" if text is None else f" for {shown(text)}"
             raise ConfigError(f"no list of this client showed {shown(entry_id)}{of} lately; search first")

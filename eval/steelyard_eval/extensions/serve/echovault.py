@@ -9,7 +9,15 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import (
+    Arguments,
+    Face,
+    Json,
+    declared,
+    number_of_results,
+    passing,
+    told,
+)
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -24,25 +32,15 @@ def context(caller: Caller, given: Arguments) -> Json:
     """The newest memories of a project, by default that of the working directory."""
     project = given.get("project") or Path.cwd().name
     hits, total = caller.recent_entries(passing(project=project), number_of_results(given["limit"]) or 1)
-    return {
-        "total": total,
-        "showing": len(hits),
-        "memories": [
-            {
-                "id": hit.entry.id,
-                "title": hit.entry.title or "Untitled",
-                "category": hit.entry.category or None,
-                "tags": list(hit.entry.tags),
-                "date": _day(hit.entry),
-            }
-            for hit in hits
-        ],
-        "message": "memory_search finds more by topic; this server reads only.",
-    }
+    memories = [told(hit.entry, "id title category=category? tags") | _dated(hit.entry) for hit in hits]
+    message = "memory_search finds more by topic; this server reads only."
+    return {"total": total, "showing": len(hits), "memories": memories, "message": message}
 
 
-def _day(entry: Entry) -> str:
-    return "" if entry.created_at is None else f"{datetime.fromtimestamp(entry.created_at, UTC):%b %d}"
+def _dated(entry: Entry) -> dict[str, Json]:
+    created = entry.created_at
+    date = "" if created is None else f"{datetime.fromtimestamp(created, UTC):%b %d}"
+    return {"title": entry.title or "Untitled", "date": date}
 
 
 FACE = Face(

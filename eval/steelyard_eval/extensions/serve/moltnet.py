@@ -8,12 +8,23 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import (
+    Arguments,
+    Face,
+    Json,
+    declared,
+    number_of_results,
+    passing,
+    told,
+)
 
 TYPES = ("episodic", "semantic", "procedural", "reflection")
 WEIGHTS = ("w_relevance", "w_recency", "w_importance")
 FARTHEST = 3
 """Hops of relations that the program follows; an entry of ours names the first."""
+ENTRY = "id diaryId=vault title=title? content=text tags=tags? injectionRisk=+injection_risk importance "
+ENTRY += "accessCount=access_count lastAccessedAt=@last_accessed_at? entryType=type contentHash=+content_hash? "
+ENTRY += "contentSignature=+content_signature? createdAt=@created_at updatedAt=@updated_at"
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -50,45 +61,37 @@ def list_(caller: Caller, given: Arguments) -> Json:
     else:
         entries = caller.listed(filters)
     limit, offset = number_of_results(given.get("limit"), 20) or 20, max(0, int(given.get("offset") or 0))
-    page = entries[offset : offset + limit]
-    return {"items": [_entry(entry) for entry in page], "total": len(entries), "limit": limit, "offset": offset}
+    items = list(map(_entry, entries[offset : offset + limit]))
+    return {"items": items, "total": len(entries), "limit": limit, "offset": offset}
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def _entry(entry: Entry) -> dict[str, Json]:
     """A diary entry; what a vault does not have is what the program writes for a new one."""
-    return {
-        "id": entry.id,
-        "diaryId": entry.vault,
-        "title": entry.title or None,
-        "content": entry.text,
-        "tags": list(entry.tags) or None,
-        "injectionRisk": bool(entry.extra.get("injection_risk")),
+    said = told(entry, ENTRY)
+    return said | {
+        "injectionRisk": bool(said["injectionRisk"]),
         "importance": 5 if entry.importance is None else entry.importance,
         "accessCount": entry.access_count or 0,
-        "lastAccessedAt": format_time(entry.last_accessed_at) or None,
         "entryType": entry.type if entry.type in TYPES else "semantic",
-        "contentHash": entry.extra.get("content_hash") or None,
-        "contentSignature": entry.extra.get("content_signature") or None,
-        "createdAt": format_time(entry.created_at),
-        "updatedAt": format_time(entry.updated_at if entry.updated_at is not None else entry.created_at),
+        "updatedAt": said["updatedAt"] or said["createdAt"],
     }
 
 
 def _relation(entry: Entry, place: int) -> dict[str, object]:
-    relation = entry.relations[place]
-    made = format_time(entry.created_at)
+    relation, made = entry.relations[place], format_time(entry.created_at)
     return {
         "id": f"{entry.id}:{place}",
         "sourceId": entry.id,
         "targetId": relation.target,
         "relation": relation.type,
         "status": relation.status or "accepted",
-        **dict.fromkeys(("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence")),
+        **dict.fromkeys(
+            ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence", "parentRelationId")
+        ),
         "similarity": relation.strength,
         "createdAt": made,
         "updatedAt": made,
         "depth": 1,
-        "parentRelationId": None,
     }
 
 

@@ -49,32 +49,24 @@ class Recent:
         with self._turn:
             return any(listed.query_id == query_id for listed in self._lists)
 
-    def with_entry(self, entry_id: str, text: str | None = None) -> str:
-        """The newest list that showed an entry, of a query where one is given; empty where there is none."""
-        with self._turn:
-            listed = self._newest(entry_id, MOST, text)
-        return listed.query_id if listed is not None else ""
+    def newest(self, entry_id: str, text: str | None = None, once: str = "", most: int = MOST) -> str:
+        """The newest list that showed an entry, of a query where one is given; empty where there is none.
 
-    def opened(self, entry_id: str) -> str:
-        """The list that an entry was opened from; empty where none showed it, or it was opened already."""
-        return self._used(entry_id, "opened", MOST)
+        Of an act that counts `once` it is empty, too, where that was asked for before.
+        """
+        with self._turn:
+            for listed in islice(self._lists, most):
+                if entry_id in listed.ids and text in (None, listed.text):
+                    if once and (entry_id, once) in listed.used:
+                        return ""
+                    listed.used |= {(entry_id, once)} if once else set()
+                    return listed.query_id
+        return ""
 
     def quoted(self, text: str) -> list[tuple[str, str]]:
         """The lists and entries whose ids stand in the next query, each once."""
         words = _WORD.findall(text)
         names = {word for word in (*words, *(word.strip(".:!?#") for word in words)) if len(word) >= SHORTEST}
-        pairs = ((self._used(name, "cited", QUOTED), name) for name in sorted(names) if not name.isalpha())
+        ids = [name for name in sorted(names) if not name.isalpha()]
+        pairs = ((self.newest(name, once="cited", most=QUOTED), name) for name in ids)
         return [(query_id, name) for query_id, name in pairs if query_id]
-
-    def _used(self, entry_id: str, action: str, most: int) -> str:
-        """The newest of some lists that showed an entry, where this is its first act of the kind there."""
-        with self._turn:
-            listed = self._newest(entry_id, most)
-            if listed is None or (entry_id, action) in listed.used:
-                return ""
-            listed.used.add((entry_id, action))
-            return listed.query_id
-
-    def _newest(self, entry_id: str, most: int, text: str | None = None) -> ShownList | None:
-        wanted = (listed for listed in islice(self._lists, most) if entry_id in listed.ids)
-        return next((listed for listed in wanted if text is None or listed.text == text), None)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 
 from mcp.server.context import ServerRequestContext
@@ -30,29 +29,16 @@ _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
 
 
-@dataclass(frozen=True)
-class _Client:
-    """A session: its name for the log, and what it was shown."""
-
-    name: str
-    recent: Recent
-
-
 class MemoryServer:
-    """A face over a memory.
+    """A face over a memory, with a log of searches and acts where there is one.
 
-    Parameters
-    ----------
-    memory, face, log : Memory, Face, ServerLog or None
-        What is served, how it looks, and where searches and acts are logged.
-    client : str
-        What the log calls whoever asks; by default the name that the client gives itself.
+    `client` is what the log calls whoever asks; by default the name that the client gives itself.
     """
 
     def __init__(self, memory: Memory, face: Face, log: ServerLog | None = None, client: str = "") -> None:
         self._memory, self._face, self._log, self._client = memory, face, log, client
         self._tools = {tool.name: tool for tool in face.tools if log is not None or not tool.logs}
-        self._clients: OrderedDict[str, _Client] = OrderedDict()
+        self._shown: OrderedDict[str, Recent] = OrderedDict()
         self._keeper = ThreadPoolExecutor(1, thread_name_prefix="steelyard-renewing")
         self._renewing = asyncio.Lock()
         self.protocol = Server("steelyard", version=__version__, on_list_tools=self._list, on_call_tool=self._call)
@@ -81,20 +67,16 @@ class MemoryServer:
         if tool is None:
             known = ", ".join(self._tools)
             return self._failed(f"there is no tool {shown(params.name)} here; this server reads only: {known}", "")
-        client = self._client_of(context)
         if self._memory.changed():
             await self._renew()
         now = self._memory.now
-        work = partial(self._answer, now.vault, tool, client, dict(params.arguments or {}))
+        work = partial(self._answer, self._caller(context, now.vault), tool, dict(params.arguments or {}))
         return await asyncio.get_running_loop().run_in_executor(now.pool, work)
 
-    def _answer(
-        self, vault: OpenVault, tool: Tool, client: _Client, arguments: dict[str, object]
-    ) -> CallToolResult:
+    def _answer(self, caller: Caller, tool: Tool, arguments: dict[str, object]) -> CallToolResult:
         """One call, in a thread that searches."""
         try:
             given = tool.checked(arguments)
-            caller = Caller(client.name, client.recent, vault, self._log)
             value = tool.answer(caller, given)
             text = self._face.text(value)
         except SteelyardError as error:
@@ -109,17 +91,17 @@ class MemoryServer:
         text = self._face.text(self._face.fault(message, tool))
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
-    def _client_of(self, context: Context) -> _Client:
+    def _caller(self, context: Context, vault: OpenVault) -> Caller:
+        """Who asks, with what this session was shown lately."""
         params = context.session.client_params
         name = self._client or (params.client_info.name[:LONGEST_NAME] if params is not None else "")
         headers = getattr(context.request, "headers", None)
         session = headers.get("mcp-session-id", "") if headers is not None else ""
         key = f"{session}\n{name}"
-        client = self._clients.pop(key, None) or _Client(name, Recent())
-        self._clients[key] = client
-        if len(self._clients) > MOST_CLIENTS:
-            self._clients.popitem(last=False)
-        return client
+        recent = self._shown[key] = self._shown.pop(key, Recent())
+        if len(self._shown) > MOST_CLIENTS:
+            self._shown.popitem(last=False)
+        return Caller(name, recent, vault, self._log)
 
     async def _renew(self) -> None:
         """Open what changed, once, whoever asks first."""

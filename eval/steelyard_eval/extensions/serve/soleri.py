@@ -11,9 +11,21 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import Caller, LoggedSearch
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, Tool, declared, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import (
+    Arguments,
+    Face,
+    Json,
+    Tool,
+    declared,
+    number_of_results,
+    passing,
+    told,
+)
 
 SEARCHED = 10
+ENTRY = "id type domain title severity description=text context=context- example=+example- "
+ENTRY += "counterExample=+counter_example- why=why- appliesTo=+applies_to- tier=+tier- origin=+origin- "
+ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
 SCANNED, WHOLE = 10, 20
 """Results where no number is asked for: of `search`, and of `search_intelligent` in its two modes."""
 
@@ -67,26 +79,8 @@ def brain_feedback(caller: Caller, given: Arguments) -> Json:
 
 def entry_of(entry: Entry) -> dict[str, object]:
     """An entry in the program's words; what is empty is left out, but for what every entry has."""
-    always = {
-        "id": entry.id,
-        "type": entry.type or "pattern",
-        "domain": entry.domain,
-        "title": entry.title,
-        "severity": entry.severity or "suggestion",
-        "description": entry.text,
-    }
-    optional = {
-        "context": entry.context,
-        "example": entry.extra.get("example"),
-        "counterExample": entry.extra.get("counter_example"),
-        "why": entry.why,
-        "appliesTo": entry.extra.get("applies_to"),
-        "tier": entry.extra.get("tier"),
-        "origin": entry.extra.get("origin"),
-        "validFrom": entry.valid_from,
-        "validUntil": entry.valid_until,
-    }
-    return {**always, **{name: value for name, value in optional.items() if value}, "tags": list(entry.tags)}
+    usual = {"type": entry.type or "pattern", "severity": entry.severity or "suggestion"}
+    return told(entry, ENTRY) | usual
 
 
 def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool = True) -> LoggedSearch:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.fields import format_time
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
+from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing, told
 
 CONSTITUTIONAL = "constitutional"
 TOKEN = 4
@@ -67,12 +66,8 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
     known = caller.memory.searcher(limit).knows(intent)
     logged = caller.search(Query(text, filters=filters, intent=intent if known else ""), limit)
     rows = [_row(hit, content) for hit in logged.hits]
-    data = {
-        "searchType": "hybrid",
-        "count": len(rows),
-        "constitutionalCount": sum(row["isConstitutional"] for row in rows),
-        "results": rows,
-    }
+    always = sum(row["isConstitutional"] for row in rows)
+    data = {"searchType": "hybrid", "count": len(rows), "constitutionalCount": always, "results": rows}
     summary = f"Found {len(rows)} memories" if rows else "Nothing found"
     if logged.query_id:
         data["queryId"] = logged.query_id
@@ -81,20 +76,14 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
 
 def _row(hit: Hit, content: bool) -> dict[str, Any]:
     """A result; `similarity` is the cosine in per cent, `score` that of the ranking."""
-    entry = hit.entry
-    cosine = hit.signals.get("vector", hit.signals.get("cosine"))
-    row = {
+    entry, cosine = hit.entry, hit.signals.get("vector", hit.signals.get("cosine"))
+    row = told(entry, "id specFolder=project filePath=uri title=title?") | {
         "id": int(entry.id) if entry.id.isascii() and entry.id.isdecimal() else entry.id,
-        "specFolder": entry.project,
-        "filePath": entry.uri,
-        "title": entry.title or None,
         "similarity": None if cosine is None else 100 * cosine,
         "score": hit.score,
         "isConstitutional": entry.importance_tier == CONSTITUTIONAL,
-        "importanceTier": entry.importance_tier or None,
-        "triggerPhrases": list(entry.tags),
-        "createdAt": format_time(entry.created_at) or None,
     }
+    row |= told(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
     return row | ({"content": entry.text} if content else {})
 
 

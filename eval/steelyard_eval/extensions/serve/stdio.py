@@ -43,45 +43,33 @@ async def streams() -> AsyncIterator[tuple[Any, Any]]:
     wire = os.dup(1)
     os.dup2(2, 1)
     try:
-        incoming, outgoing = await _Incoming.opened(), _Outgoing(wire)
-        asked = cast("anyio.AsyncFile[str]", incoming), cast("anyio.AsyncFile[str]", outgoing)
-        async with stdio_server(*asked) as both:
+        incoming, outgoing = cast("anyio.AsyncFile[str]", _lines()), cast("anyio.AsyncFile[str]", _Outgoing(wire))
+        async with stdio_server(incoming, outgoing) as both:
             yield both
     finally:
         os.dup2(wire, 1)
         os.close(wire)
 
 
-class _Incoming:
+async def _lines() -> AsyncIterator[str]:
     """Lines of the standard input, as the SDK iterates over them."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    @classmethod
-    async def opened(cls) -> _Incoming:
-        reader = asyncio.StreamReader(limit=LARGEST)
-        pipe = os.fdopen(os.dup(0), "rb", buffering=0)
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-        return cls(reader)
-
-    def __aiter__(self) -> _Incoming:
-        return self
-
-    async def __anext__(self) -> str:
+    reader = asyncio.StreamReader(limit=LARGEST)
+    pipe = os.fdopen(os.dup(0), "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    head = b""
+    while True:
+        try:
+            line = await reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            if not error.partial:
+                return
+            line = error.partial
+        except asyncio.LimitOverrunError as error:
+            dropped = await reader.readexactly(error.consumed)
+            head = head or dropped[:HEAD]
+            continue
+        yield unreadable(head.decode("utf-8", "replace")) if head else readable(line)
         head = b""
-        while True:
-            try:
-                line = await self._reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError as error:
-                if not error.partial:
-                    raise StopAsyncIteration from None
-                line = error.partial
-            except asyncio.LimitOverrunError as error:
-                dropped = await self._reader.readexactly(error.consumed)
-                head = head or dropped[:HEAD]
-                continue
-            return unreadable(head.decode("utf-8", "replace")) if head else readable(line)
 
 
 def readable(line: bytes) -> str:

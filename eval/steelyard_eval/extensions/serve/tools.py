@@ -17,7 +17,9 @@ from typing import Any
 import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, shown
+from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
+from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard_eval.extensions.serve.caller import Caller
 
@@ -29,19 +31,10 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool.
+    """One tool: what clients call it by, what it tells them, and the JSON Schema of its arguments.
 
-    Attributes
-    ----------
-    name, about : str
-        What clients call it by, and what it tells them, in our words.
-    schema : dict
-        The JSON Schema of its arguments.
-    answer : callable
-        From the caller and the arguments, which are valid, to a JSON value; ConfigError and DataError are told to
-        the client.
-    logs : bool
-        Whether it does nothing but write to the log, so that it is offered where there is one.
+    `answer` makes a JSON value of the caller and the arguments, which are valid; ConfigError and DataError are
+    told to the client. One that `logs` does nothing else, so that it is offered where there is a log.
     """
 
     name: str
@@ -69,20 +62,10 @@ class Tool:
 class Face:
     """How a server looks to its clients.
 
-    Attributes
-    ----------
-    name, system : str
-        What `--mimic` calls it, and the system that ranks unless the command line says otherwise.
-    tools : sequence of Tool
-        In the order in which they are listed.
-    source : str
-        The repository and the commit that names, schemas and forms are of.
-    structured : bool
-        Whether answers are also given as structured content.
-    indent : int or None
-        Of the JSON text.
-    fault : callable
-        From a message and the name of the tool to the answer of a call that failed.
+    `name` is what `--mimic` calls it, `system` what ranks unless the command line says otherwise, `tools` are in
+    the order in which they are listed. `source` is the repository and the commit that names, schemas and forms
+    are of. `structured` is whether answers are also given as structured content, `indent` that of the JSON text.
+    `fault` makes the answer of a call that failed, from a message and the name of the tool.
     """
 
     name: str
@@ -108,6 +91,27 @@ def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple
         Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
         for one in STRICT_JSON.decode(text)
     )
+
+
+def told(entry: Entry, form: str) -> dict[str, Json]:
+    """An entry in a program's words, by a form: their name, and with `=` the field of ours.
+
+    ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and
+    ``-`` nothing.
+
+    >>> told(Entry("a", text="Keys."), "id content=text title=title? tier=+tier- tags")
+    {'id': 'a', 'content': 'Keys.', 'title': None, 'tags': []}
+    """
+    said: dict[str, Json] = {}
+    for theirs, _, ours in (part.partition("=") for part in form.split()):
+        name = (ours or theirs).strip("+@?-")
+        value = entry.extra.get(name) if ours[:1] == "+" else getattr(entry, name)
+        value = format_time(value) if ours[:1] == "@" else list(value) if isinstance(value, tuple) else value
+        if value or ours[-1:] not in ("?", "-"):
+            said[theirs] = value
+        elif ours[-1:] == "?":
+            said[theirs] = None
+    return said
 
 
 def passing(**wanted: Json) -> Filters:

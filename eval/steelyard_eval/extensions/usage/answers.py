@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 from steelyard_eval.datasets.logs import MOST_HITS
-from steelyard_eval.extensions.endpoints.answer_form import is_id, json_of, place_of_ids
+from steelyard_eval.extensions.endpoints.answer_form import document_of, is_id, place_of_ids
 from steelyard_eval.extensions.usage.session import ShownHit
 
 SCORES = ("score", "similarity", "averageSimilarity", "relevance_score", "relevance", "rank_score")
@@ -20,14 +19,12 @@ LONGEST = 20_000
 def hits_of(answer: object) -> tuple[ShownHit, ...] | None:
     """The results in an answer, best first; None where it holds none that can be read.
 
-    An answer is a text, the blocks of one, or what a tool of MCP returns. A result without an id is left out.
+    A result without an id is left out.
     """
-    document = _document(answer)
-    if not isinstance(document, dict | list):
-        return None
+    document = document_of(answer)
     if document == []:
         return ()
-    place = place_of_ids(document)
+    place = place_of_ids(document) if isinstance(document, dict | list) else None
     if place is None:
         return None
     head, listed, inner = place.partition("[*]")
@@ -37,49 +34,6 @@ def hits_of(answer: object) -> tuple[ShownHit, ...] | None:
     return tuple(
         hit for item in (items if isinstance(items, list) else [])[:MOST_HITS] if (hit := _hit(item, inner[1:]))
     )
-
-
-def text_in(answer: object) -> str:
-    """The text of an answer that is no JSON."""
-    if isinstance(answer, str):
-        return answer
-    if isinstance(answer, Mapping):
-        return text_in(answer.get("content") or answer.get("text") or answer.get("output") or "")
-    return "\n".join(filter(None, map(text_in, answer))) if isinstance(answer, list) else ""
-
-
-def _document(answer: object) -> object:
-    """The JSON value of an answer; None for prose."""
-    if isinstance(answer, Mapping):
-        if isinstance(answer.get("structuredContent"), dict):
-            return answer["structuredContent"]
-        blocks = answer.get("content")
-        return _document(blocks) if isinstance(blocks, list) and _are_blocks(blocks) else dict(answer)
-    if isinstance(answer, list):
-        if not _are_blocks(answer):
-            return answer
-        values = [_json(block["text"]) for block in answer]
-        if any(value is None for value in values):
-            return None
-        return values[0] if len(values) == 1 else values
-    return _json(answer) if isinstance(answer, str) else None
-
-
-def _are_blocks(blocks: list[object]) -> bool:
-    """Whether these are the text blocks of an answer."""
-    return bool(blocks) and all(
-        isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-        for block in blocks
-    )
-
-
-def _json(text: str) -> object:
-    """The JSON value in a text, which some clients put words before; None where there is none."""
-    starts = [start for start in (text.find("["), text.find("{")) if start >= 0]
-    for start in dict.fromkeys((0, *([min(starts)] if starts else []))):
-        if (value := json_of(text[start:])) is not None:
-            return value
-    return None
 
 
 def _walked(value: object, path: str) -> object:

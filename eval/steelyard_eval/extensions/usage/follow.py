@@ -7,7 +7,7 @@ for more use: what is doubtful counts as nothing. So no act is inferred from
 - the title of an entry in what repeats the question, or in a list of what was found;
 - a sentence that says an entry is of no use;
 - a title of one or two words, unless it stands in quotes or emphasis;
-- an edited file that the person named, that was edited before the search, or that belongs to many entries.
+- an edited file that the person named, of whose name one was touched before, or that belongs to many entries.
 """
 
 from __future__ import annotations
@@ -15,20 +15,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.session import (
-    AgentSaid,
-    EntriesChanged,
-    EntriesOpened,
-    Event,
-    Kept,
-    PersonAsked,
-    Rated,
-    Searched,
-    Wrote,
-)
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Event, Said, Searched, Wrote
 from steelyard_eval.extensions.usage.wording import (
     FENCED,
     GOES_ON,
@@ -36,11 +27,9 @@ from steelyard_eval.extensions.usage.wording import (
     Sentence,
     content_words,
     file_name,
-    has_id,
-    has_title,
-    is_inside,
+    is_named,
     is_same_file,
-    is_untold,
+    marks_of,
     persons_words,
     plain_words,
     runs_of,
@@ -58,13 +47,13 @@ LISTED = 0.5
 LOOKED_AT = 100
 """Entries of a list of which somebody may speak; nobody reads more."""
 MOST_LOOKS = 100_000
-"""Pairs of a sentence and an entry that it may name, of what is said at once and one list."""
+"""Pairs of a sentence and a title that it may have, of what is said at once and one list."""
 LONGEST_SAID = 200_000
 """Characters of what is said, asked, kept or written at once that are looked at; a model says less at once."""
 MOST_RUNS = 50_000
 """Runs of words of one list by which its entries are recognised, shared by them."""
 MOST_PATHS = 100
-"""Files of one edit, and files of one name that were touched, that are looked at."""
+"""Files of one edit that are looked at."""
 SAME = 2
 """Words of one question in the next, from which on it is the same one, asked again."""
 STRENGTH = {"cited": "strong", "used": "strong", "opened": "strong", "modified": "strong", "none_useful": "medium"}
@@ -86,24 +75,89 @@ class Followed:
     useless: bool = False
 
 
-@dataclass
 class _Open(Followed):
-    turn: int = 0
-    said_before: str = ""
-    asked: str = ""
-    """The plain words of `said_before`."""
-    touched: int = 0
-    """How many files had been touched before."""
-    places: dict[str, str] = field(default_factory=dict)
-    """Id of the corpus -> the name of the hit."""
-    helped: bool = False
-    """Whether an entry of this list was asked for by its title, or used when a later list showed it again."""
-    titles: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Id -> the title and its plain words, of what somebody may speak of."""
-    runs: dict[str, str] | None = None
-    """Run of words -> the id whose own it is; empty for one of several entries."""
-    files: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """Name of a file -> the paths that it has, and the entries that they belong to."""
+    """A search that later events may belong to, with what its entries are recognised by."""
+
+    def __init__(self, search: Searched, corpus: Corpus, turn: int, asked: str, touches: int) -> None:
+        super().__init__(search)
+        self._corpus, self.turn, self.touches = corpus, turn, touches
+        self.said_before = f"{asked}\n{search.query[:LONGEST_SAID]}"
+        self.asked = plain_words(self.said_before)
+        self.helped = False
+        """Whether an entry was asked for by its title, or used when a later list showed it again."""
+        self.places: dict[str, str] = {}
+        """Id of the corpus -> the name of the hit."""
+        for hit in search.hits or ():
+            if (id_ := corpus.names.named(hit.name)) is not None:
+                self.places.setdefault(id_, hit.name)
+        shown = {hit.name: hit.title for hit in search.hits or ()}
+        some = islice(self.places.items(), LOOKED_AT)
+        self.titles = {id_: shown.get(name) or corpus.title(id_) for id_, name in some}
+        self.plain = {id_: plain_words(title) for id_, title in self.titles.items()}
+        self.times = Counter(self.plain.values())
+        """How many entries have a title of these plain words."""
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        """What may stand for an id in prose -> the id; empty where several begin so."""
+        marks: dict[str, str] = {}
+        for id_ in self.titles:
+            for mark in {*marks_of(id_), *marks_of(self.places[id_])}:
+                marks[mark] = id_ if marks.get(mark, id_) == id_ else ""
+        return marks
+
+    @cached_property
+    def runs(self) -> dict[str, str]:
+        """Run of words -> the id whose own it is; empty for one of several entries."""
+        shown = {hit.name: hit.text for hit in self.search.hits or ()}
+        most = MOST_RUNS // max(len(self.titles), 1)
+        runs: dict[str, str] = {}
+        for id_ in self.titles:
+            texts = (shown.get(self.places[id_], ""), *self._corpus.texts(id_))
+            for run in islice((run for text in texts for run in runs_of(text)), most):
+                runs[run] = id_ if runs.get(run, id_) == id_ else ""
+        return runs
+
+    @cached_property
+    def files(self) -> dict[str, list[tuple[str, str]]]:
+        """Name of a file -> the paths that it has, and the entries that they belong to."""
+        files: dict[str, list[tuple[str, str]]] = {}
+        for id_ in self.titles:
+            for path in self._corpus.files(id_):
+                files.setdefault(file_name(path), []).append((path, id_))
+        return files
+
+    def cited(self, parts: Sequence[Sentence], whole: str, asked: str) -> tuple[set[str], set[str], int]:
+        """Which entries the sentences of a whole cite, which they turn down, and how many they name.
+
+        What stands in `asked` was known before.
+        """
+        cited: set[str] = set()
+        refused: set[str] = set()
+        # Even a title of common words is named: a text that has most titles only lists what was found.
+        named = [id_ for id_, name in self.plain.items() if name and f" {name} " in whole]
+        own = [id_ for id_ in named if self.times[self.plain[id_]] == 1 and f" {self.plain[id_]} " not in asked]
+        most = MOST_LOOKS // max(len(own), 1)
+        for i, sentence in enumerate(parts):
+            mentions = {id_: run for run in sentence.runs if (id_ := self.runs.get(run)) and run not in asked}
+            for id_ in own if i < most else ():
+                name = f" {self.plain[id_]} "
+                if name in sentence.plain and is_named(self.titles[id_], name.strip(), sentence):
+                    mentions[id_] = name
+            mentions |= {id_: "" for token in sentence.tokens if (id_ := self.marks.get(token))}
+            after = parts[i + 1].text if i + 1 < len(parts) else ""
+            for id_, name in mentions.items():
+                if name and any(name != other and name in other for other in mentions.values()):
+                    continue  # part of a longer title that stands there
+                about = sentence.text.casefold().replace(self.titles[id_].casefold(), " ")
+                about = f"{about} {after}" if GOES_ON.match(after) else about
+                (refused if USELESS.search(about) else cited).add(id_)
+        return cited, refused, len({*cited, *refused, *named})
+
+    def settled(self) -> Followed:
+        """What nothing follows any more: asked again counts where nothing of the list was of use later."""
+        useless = self.useless or (self.asked_again and not self.helped)
+        return Followed(self.search, self.acts, self.asked_again, useless and not self.acts)
 
 
 def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
@@ -119,11 +173,9 @@ class _Session:
         self._corpus = corpus
         self._open: list[_Open] = []
         self._turn = 0
-        self._asked = ""
-        self._told = ""
-        self._kept = ""
-        self._touched: dict[str, dict[str, int]] = {}
-        self._touches = 0
+        self._asked = self._told = self._kept = ""
+        self._touched: dict[str, int] = {}
+        """Name of a file -> how many had been touched before."""
         self._blind = -1
 
     def take(self, event: Event) -> Iterator[Followed]:
@@ -131,70 +183,42 @@ class _Session:
         match event:
             case Searched():
                 yield from self._search(event)
-            case PersonAsked():
-                if words := persons_words(event.text[:LONGEST_SAID]):
-                    self._turn += 1
-                    self._asked = words
-                    self._told = plain_words(words)
-            case AgentSaid():
-                self._said(FENCED.sub("\n", event.text[:LONGEST_SAID]), "cited")
-            case Kept():
-                self._kept = f"{self._kept} {plain_words(event.text[:LONGEST_SAID])}"[-LONGEST_SAID:]
-            case EntriesOpened():
-                self._named(event.names, "opened")
-                self._touch(event.names if len(event.names) == 1 else ())
-            case EntriesChanged():
-                self._named(event.names, "modified")
-            case Rated():
-                self._rated(event)
+            case Acted():
+                self._acted(event)
             case Wrote():
                 self._wrote(event)
+            case Said():
+                text = event.text[:LONGEST_SAID]
+                if event.who == AGENT:
+                    self._said(FENCED.sub("\n", text), "cited")
+                elif event.who == MEMORY:
+                    self._kept = f"{self._kept} {plain_words(text)}"[-LONGEST_SAID:]
+                elif words := persons_words(text):
+                    self._turn, self._asked, self._told = self._turn + 1, words, plain_words(words)
 
-    def rest(self) -> Iterator[Followed]:
+    def rest(self) -> Iterable[Followed]:
         """What is still open."""
-        yield from map(_settled, self._open)
+        return [call.settled() for call in self._open]
 
     def _search(self, search: Searched) -> Iterator[Followed]:
-        places: dict[str, str] = {}
-        for hit in search.hits or ():
-            if (id_ := self._corpus.names.named(hit.name)) is not None:
-                places.setdefault(id_, hit.name)
-        call = _Open(search, turn=self._turn, places=places, touched=self._touches)
-        call.said_before = f"{self._asked}\n{search.query[:LONGEST_SAID]}"
-        call.asked = plain_words(call.said_before)
-        shown = {hit.name: hit.title for hit in search.hits or () if hit.title}
-        for id_ in islice(places, LOOKED_AT):
-            title = shown.get(places[id_]) or self._corpus.title(id_)
-            call.titles[id_] = title, plain_words(title)
-            for path in self._corpus.files(id_):
-                call.files.setdefault(file_name(path), []).append((path, id_))
-        if (before := self._last()) is not None and self._again(before, search):
+        before = self._open[-1] if self._open and self._open[-1].turn == self._turn else None
+        if before is not None and not before.acts and _is_again(before.search, search):
             before.asked_again = True
             wanted = plain_words(search.query)
             before.helped = any(plain_words(self._corpus.title(id_)) == wanted for id_ in before.places)
-        self._open.append(call)
+        self._open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
         if search.hits is None:
             self._blind = len(self._open) - 1  # what is opened now may be of a list that nobody recorded
         if len(self._open) > OPEN:
             self._blind -= 1
-            yield _settled(self._open.pop(0))
+            yield self._open.pop(0).settled()
 
-    def _last(self) -> _Open | None:
-        """The search before, of the same turn."""
-        return self._open[-1] if self._open and self._open[-1].turn == self._turn else None
+    def _recent(self) -> list[_Open]:
+        """The searches since one whose list nobody recorded, the last first."""
+        return self._open[: self._blind : -1] if self._blind >= 0 else self._open[::-1]
 
-    def _again(self, before: _Open, search: Searched) -> bool:
-        """Whether a search asks the same once more: words of the question before, and nothing used of its list."""
-        if before.acts or before.search.hits is None:
-            return False
-        old, new = content_words(before.search.query), content_words(search.query)
-        shared = len(old & new)
-        same = plain_words(before.search.query) == plain_words(search.query)
-        return not same and (shared >= SAME or (shared > 0 and shared * 2 >= min(len(old), len(new))))
-
-    def _holding(self, id_: str) -> _Open | None:
-        """The last search that showed an entry."""
-        return next((call for call in reversed(self._open[self._blind + 1 :]) if id_ in call.places), None)
+    def _current(self) -> list[_Open]:
+        return [call for call in self._recent() if self._turn - call.turn <= TURNS]
 
     def _act(self, call: _Open, id_: str, action: str) -> None:
         name = call.places[id_]
@@ -204,42 +228,42 @@ class _Session:
         for other in self._open:
             other.helped |= id_ in other.places
 
-    def _named(self, names: Sequence[str], action: str) -> None:
-        """Entries that a tool was given; all of a list at once tell none of them from the others."""
-        calls: dict[int, tuple[_Open, list[str]]] = {}
-        for name in names:
-            id_ = self._corpus.names.named(name)
-            call = self._holding(id_) if id_ is not None else None
-            if call is not None and id_ is not None:
-                calls.setdefault(id(call), (call, []))[1].append(id_)
-        for call, ids in calls.values():
-            if not _is_listing(len(set(ids)), len(call.places)):
-                for id_ in ids:
-                    self._act(call, id_, action)
-
-    def _rated(self, event: Rated) -> None:
-        if not event.name:
-            for call in reversed(self._open):
-                if event.search in ("", call.search.key):
-                    call.useless = True
-                    return
+    def _acted(self, event: Acted) -> None:
+        """Acts on entries of the last lists that showed them; all of a list at once tell none from the others."""
+        if event.reported:
+            self._reported(event)
             return
-        id_ = self._corpus.names.named(event.name)
+        calls: dict[int, tuple[_Open, set[str]]] = {}
+        for id_ in filter(None, map(self._corpus.names.named, event.names)):
+            call = next((call for call in self._recent() if id_ in call.places), None)
+            if call is not None:
+                calls.setdefault(id(call), (call, set()))[1].add(id_)
+        for call, ids in calls.values():
+            if not _is_listing(len(ids), call):
+                for id_ in sorted(ids):
+                    self._act(call, id_, event.action)
+        if event.action == "opened" and len(event.names) == 1:
+            self._touch(event.names)
+
+    def _reported(self, event: Acted) -> None:
+        """What somebody said of an entry that a list showed, or of the whole list."""
+        ids = [self._corpus.names.named(name) for name in event.names]
         for call in reversed(self._open):
-            if id_ in call.places and event.search in ("", call.search.key):
-                call.acts[call.places[str(id_)]] = event.action
+            if event.search in ("", call.search.key) and all(id_ in call.places for id_ in ids):
+                call.acts |= {call.places[id_]: event.action for id_ in ids if id_ is not None}
+                call.useless |= not ids
                 return
 
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""
         for path in event.paths[:MOST_PATHS]:
             name = file_name(path)
-            for call in self._recent():
-                about = [id_ for other, id_ in call.files.get(name, ()) if is_same_file(path, other)]
-                ids = list(dict.fromkeys(about))
-                if ids and len(ids) < MANY_FILES and not self._known(path, call) and name not in call.said_before:
+            for call in self._current():
+                about = {id_ for other, id_ in call.files.get(name, ()) if is_same_file(path, other)}
+                known = self._touched.get(name, call.touches) < call.touches
+                if about and len(about) < MANY_FILES and not known and name not in call.said_before:
                     if name not in self._asked:
-                        for id_ in ids:
+                        for id_ in sorted(about):
                             self._act(call, id_, "used")
                     break
         self._touch(event.paths)
@@ -248,87 +272,29 @@ class _Session:
 
     def _touch(self, paths: Sequence[str]) -> None:
         for path in paths[:MOST_PATHS]:
-            alike = self._touched.setdefault(file_name(path), {})
-            if len(alike) < MOST_PATHS:
-                alike.setdefault(path, self._touches)
-            self._touches += 1
-
-    def _known(self, path: str, call: _Open) -> bool:
-        """Whether a file had been touched before a search."""
-        alike = self._touched.get(file_name(path), {})
-        before = [other for other, touch in alike.items() if touch < call.touched]
-        return any(is_same_file(path, other) or is_same_file(other, path) for other in before)
-
-    def _recent(self) -> list[_Open]:
-        return [call for call in reversed(self._open[self._blind + 1 :]) if self._turn - call.turn <= TURNS]
+            self._touched.setdefault(file_name(path), len(self._touched))
 
     def _said(self, text: str, action: str) -> None:
         """Entries that a text cites: by id, by title, or by their own words."""
-        parts = sentences(text)
-        whole = Sentence.around(text, parts)
-        seen: set[str] = set()
-        for call in self._recent():
-            cited, refused = self._cited(call, parts, whole)
-            # Even a title of common words counts here: a text that has most titles only lists what was found.
-            mentioned = {id_ for id_, (_, name) in call.titles.items() if name and f" {name} " in whole.plain}
-            if not _is_listing(len(cited | refused | mentioned), len(call.places)):
+        parts, whole, seen = sentences(text), f" {plain_words(text)} ", set[str]()
+        for call in self._current():
+            cited, refused, named = call.cited(parts, whole, f" {call.asked} {self._told} {self._kept} ")
+            if not _is_listing(named, call):
                 for id_ in sorted(cited - seen):
                     self._act(call, id_, action)
             for id_ in refused - cited:
                 if call.acts.get(call.places[id_]) == "opened":
                     del call.acts[call.places[id_]]
-            seen |= set(call.places)
-
-    def _cited(self, call: _Open, parts: Sequence[Sentence], whole: Sentence) -> tuple[set[str], set[str]]:
-        """Which entries of a list the parts of the `whole` cite, and which they turn down."""
-        asked = f" {call.asked} {self._told} {self._kept} "
-        cited: set[str] = set()
-        refused: set[str] = set()
-        if call.runs is None:
-            call.runs = self._runs(call)
-        repeated = Counter(name for _, name in call.titles.values())
-        untold = {id_: is_untold(title, name, asked) for id_, (title, name) in call.titles.items()}
-        named = [
-            (id_, call.places[id_], title, name)
-            for id_, (title, name) in call.titles.items()
-            if (name and name in whole.plain) or has_id(whole, id_) or has_id(whole, call.places[id_])
-        ]
-        most = MOST_LOOKS // max(len(named), 1)
-        for i, sentence in enumerate(parts):
-            mentions: dict[str, str] = {}
-            for run in sentence.runs:
-                if (id_ := call.runs.get(run, "")) and run not in asked:
-                    mentions.setdefault(id_, run)
-            for id_, place, title, name in named if i < most else ():
-                if has_id(sentence, id_) or has_id(sentence, place):
-                    mentions[id_] = ""
-                elif untold[id_] and repeated[name] == 1 and has_title(sentence, title, name):
-                    mentions[id_] = name
-            longest = [id_ for id_, name in mentions.items() if not is_inside(name, mentions.values())]
-            for id_ in longest:
-                after = parts[i + 1].text if i + 1 < len(parts) else ""
-                about = sentence.text.casefold().replace(call.titles[id_][0].casefold(), " ")
-                about = f"{about} {after}" if GOES_ON.match(after) else about
-                (refused if USELESS.search(about) else cited).add(id_)
-        return cited, refused
-
-    def _runs(self, call: _Open) -> dict[str, str]:
-        """Of each entry the runs of words that are its own, and in no other entry of the list."""
-        shown = {hit.name: hit.text for hit in call.search.hits or ()}
-        most = MOST_RUNS // max(len(call.titles), 1)
-        runs: dict[str, str] = {}
-        for id_ in call.titles:
-            texts = (shown.get(call.places[id_], ""), *self._corpus.texts(id_))
-            for run in islice((run for text in texts for run in runs_of(text)), most):
-                runs[run] = id_ if runs.get(run, id_) == id_ else ""
-        return runs
+            seen |= call.places.keys()
 
 
-def _settled(call: _Open) -> Followed:
-    """A search that nothing follows any more: asked again counts where nothing of the list was of use later."""
-    useless = call.useless or (call.asked_again and not call.helped)
-    return Followed(call.search, call.acts, call.asked_again, useless and not call.acts)
+def _is_again(before: Searched, search: Searched) -> bool:
+    """Whether a search asks the same once more, in other words: it shares words with the question before."""
+    old, new = content_words(before.query), content_words(search.query)
+    shared = len(old & new)
+    other = before.hits is not None and plain_words(before.query) != plain_words(search.query)
+    return other and (shared >= SAME or (shared > 0 and shared * 2 >= min(len(old), len(new))))
 
 
-def _is_listing(named: int, shown: int) -> bool:
-    return named > 2 and named > LISTED * shown
+def _is_listing(named: int, call: _Open) -> bool:
+    return named > 2 and named > LISTED * len(call.places)

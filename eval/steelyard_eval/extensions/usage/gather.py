@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.follow import STRENGTH, followed
-from steelyard_eval.extensions.usage.impressions import ASIDE, Impression, Line, Writer, own_key
+from steelyard_eval.extensions.usage.follow import followed
+from steelyard_eval.extensions.usage.impressions import ASIDE, Line, Writer, own_key
 from steelyard_eval.extensions.usage.kinds import KINDS, UseKind
 from steelyard_eval.extensions.usage.records import files_of
 
@@ -27,20 +27,11 @@ MOST_SEARCHES = 1_000_000
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was read of the logs of other programs.
+    """What was read of the logs of other programs: a `record` of what was found, as plain JSON values.
 
-    Attributes
-    ----------
-    record : dict
-        What was found, as plain JSON values.
-    lines : tuple of str
-        The log: that of earlier runs with what is new.
-    held : HeldLog
-        The same with the texts of queries, as far as they are known: never written.
-    path : Path
-        Where the log belongs.
-    changed : bool
-        Whether the log differs from the file.
+    `lines` are the log: that of earlier runs with what is new; `held` has the same with the texts of queries, as
+    far as they are known: never written. `path` is where the log belongs; `changed` whether it differs from the
+    file.
     """
 
     record: dict[str, object]
@@ -72,31 +63,21 @@ def gather(
 ) -> Gathered:
     """Read logs of other programs as impressions and acts on the entries of a data set.
 
-    Parameters
-    ----------
-    source : str
-        ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where the
-        programs keep their logs.
-    log : str or Path
-        Our log, `feedback.KIND.jsonl` in the folder of the data set by default. What it holds of earlier runs
-        stays: programs remove their logs after some weeks.
-    keep_queries : bool
-        Whether texts of queries are written, but for those that may hold a secret.
+    `source` is ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where
+    the program keeps its logs. `log` is ours, `feedback.KIND.jsonl` in the folder of the data set by default:
+    what it holds of earlier runs stays, as programs remove their logs after some weeks. With `keep_queries` the
+    texts of queries are written, but for those that may hold a secret.
 
-    Raises
-    ------
-    ConfigError
-        For an unknown kind, or where there is nothing to read.
-    DataError
-        For a file that cannot be read.
+    Raises ConfigError for an unknown kind, or where there is nothing to read, DataError for a file that cannot be
+    read.
     """
     kind, files = _found(source, environ)
-    corpus = Corpus(dataset.entries, dataset.scores)
+    corpus = Corpus(dataset.entries)
     writer = Writer(dataset, corpus, kind.name, own_key(environ), keep_queries)
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     system = dataset.system.partition(":")[0]
-    impressions: dict[str, Impression] = {}
+    fresh: dict[str, Line] = {}
     for session in kind.read(files, corpus, system, notes):
         for call in followed(session.events, corpus):
             counts["calls"] += 1
@@ -105,19 +86,31 @@ def gather(
             if isinstance(made, str):
                 counts[made] += 1
                 continue
-            mark = made.line["search"]
-            impressions[mark] = _joined(impressions[mark], made) if mark in impressions else made
-            if len(impressions) > MOST_SEARCHES:
+            mark = made["search"]
+            fresh[mark] = _joined(fresh[mark], made) if mark in fresh else made
+            if len(fresh) > MOST_SEARCHES:
                 raise DataError(f"more than {MOST_SEARCHES:,} searches; read a folder inside this one")
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
-    lines = _merged(before, writer.policies.values(), [made.line for made in impressions.values()])
-    texts = {made.line["query_key"]: made.query for made in impressions.values()}
-    for query in dataset.queries:
-        texts |= {writer.query_key(query.text, filters): query.text for filters in (query.filters, None)}
-    held = HeldLog(str(path), tuple(_with_text(line, texts) for line in lines))
-    record = _record(kind, files, [made.line for made in impressions.values()], lines, held, counts, notes)
+    lines = _merged(before, writer.policies.values(), fresh.values())
+    held = HeldLog(str(path), tuple(_with_text(line, writer.texts) for line in lines))
     packed = tuple(map(written, lines))
+    searches = [line for line in lines if "configuration" not in line]
+    record: dict[str, object] = {
+        "kind": kind.name,
+        "files": len(files),
+        "calls": counts["calls"],
+        "aside": {name: counts[name] for name in ASIDE if counts[name]},
+        "searches": len(searches),
+        "clients": len({line.get("client_id") for line in searches}),
+        "queries": len({line.get("query_key") or line["search"] for line in searches}),
+        "without_text": len(searches) - sum(b'"user_query":"' in line for line in held.lines),
+        "asked_again": counts["asked again"],
+        "acts": dict(
+            sorted(Counter(act["action_name"] for line in searches for act in line.get("actions") or ()).items())
+        ),
+        "notes": dict(sorted(notes.items())),
+    }
     return Gathered(record, packed, held, path, [written(line) for line in before] != list(packed))
 
 
@@ -129,32 +122,22 @@ def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]
             f"there is no kind of log {shown(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
         )
     kind = KINDS[name]
-    if given:
-        path = Path(place).expanduser()
-        if not path.exists():
-            raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
-        return kind, files_of(path, kind.suffixes)
-    homes = list(kind.homes(environ))
-    files = [file for home in homes if home.is_dir() for file in _below(home, kind)]
+    places = [Path(place).expanduser()] if given else list(kind.homes(environ))
+    if given and not places[0].exists():
+        raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
+    files = [file for path in places for file in files_of(path, kind.suffixes)]
     if not files:
-        looked = f" (looked at {', '.join(map(str, homes))})" if homes else ""
+        looked = f" (looked at {', '.join(map(str, places))}, for {', '.join(kind.suffixes)})" if places else ""
         raise ConfigError(f"no {kind.about} are found{looked}; name a file or a folder: {name}:PATH")
     return kind, files
 
 
-def _below(home: Path, kind: UseKind) -> list[Path]:
-    try:
-        return files_of(home, kind.suffixes)
-    except DataError:  # an empty folder of one program, where another may have some
-        return []
-
-
-def _joined(old: Impression, new: Impression) -> Impression:
+def _joined(old: Line, new: Line) -> Line:
     """A search that stands in two files, because a session was resumed: with what followed in either."""
-    acts = {act.get("object_id", ""): act for act in (*old.line["actions"], *new.line["actions"])}
+    acts = {act.get("object_id", ""): act for act in (*old["actions"], *new["actions"])}
     if len(acts) > 1:
         acts.pop("", None)  # something was of use after all
-    return replace(old, line={**old.line, "actions": [acts[name] for name in sorted(acts)]})
+    return {**old, "actions": [acts[name] for name in sorted(acts)]}
 
 
 def _earlier(path: Path) -> list[Line]:
@@ -191,48 +174,14 @@ def _with_text(line: Line, texts: Mapping[str, str]) -> bytes:
     return written({**line, "user_query": text} if text else line).encode(errors="replace")
 
 
-def _record(
-    kind: UseKind,
-    files: list[Path],
-    fresh: list[Line],
-    lines: list[Line],
-    held: HeldLog,
-    counts: Counter[str],
-    notes: Counter[str],
-) -> dict[str, object]:
-    searches = [line for line in lines if "configuration" not in line]
-    acts = Counter(act["action_name"] for line in searches for act in line.get("actions") or ())
-    known = sum(b'"user_query":"' in line for line in held.lines)
-    return {
-        "kind": kind.name,
-        "tried": kind.tried,
-        "files": len(files),
-        "calls": counts["calls"],
-        "aside": {name: counts[name] for name in ASIDE if counts[name]},
-        "read": len(fresh),
-        "searches": len(searches),
-        "clients": len({line.get("client_id") for line in searches}),
-        "queries": len({line.get("query_key") or line["search"] for line in searches}),
-        "without_text": len(searches) - known,
-        "asked_again": counts["asked again"],
-        "acts": dict(sorted(acts.items())),
-        "strengths": dict(
-            sorted(Counter(STRENGTH.get(name, "strong") for name in acts.elements()).items(), reverse=True)
-        ),
-        "policies": sorted({str(line.get("policy")) for line in searches}),
-        "notes": dict(sorted(notes.items())),
-    }
-
-
 def summary(record: Mapping[str, Any]) -> str:
     """What was found, in a few lines."""
     acts = ", ".join(f"{count} {name}" for name, count in record["acts"].items()) or "none"
-    tiers = ", ".join(f"{count} {name}" for name, count in record["strengths"].items())
     lines = [
         f"read:     {counted(record['files'], 'file')} of {record['kind']}, {record['calls']:,} calls of searches",
         f"log:      {record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
         f"{record['clients']:,} sessions",
-        f"acts:     {acts}" + (f" ({tiers})" if tiers else ""),
+        f"acts:     {acts}",
     ]
     if aside := record["aside"]:
         lines.append(f"aside:    {', '.join(f'{count} {name}' for name, count in aside.items())}")
@@ -241,6 +190,4 @@ def summary(record: Mapping[str, Any]) -> str:
             f"silent:   {record['without_text']} searches whose text is neither kept nor a query of the data set"
         )
     lines += [f"note:     {count} {name}" for name, count in record["notes"].items()]
-    if not record["tried"]:
-        lines.append(f"note:     {record['kind']} is read by its documentation; there was no sample to try it on")
     return "\n".join(lines)

@@ -10,7 +10,6 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -42,16 +41,12 @@ ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = (
 Line = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Impression:
-    """A search as a line, and the text of its query, which is not in it."""
-
-    line: Line
-    query: str
-
-
 class Writer:
-    """Makes lines of a data set's searches; `policies` are the records of the configurations that they name."""
+    """Makes lines of a data set's searches.
+
+    `policies` are the records of the configurations that they name, `texts` those of queries by their keys, which
+    stay in memory.
+    """
 
     def __init__(self, dataset: Dataset, corpus: Corpus, kind: str, key: bytes, keep: bool) -> None:
         self._corpus, self._kind, self._key, self._keep = corpus, kind, key, keep
@@ -66,9 +61,11 @@ class Writer:
             for name in ("project", "tags", "type", "domain", "severity", "importance_tier", "context_type")
         }
         self.policies: dict[str, Line] = {}
+        filtered = ((query.text, filters) for query in dataset.queries for filters in (query.filters, None))
+        self.texts = {self.query_key(text, filters): text for text, filters in filtered}
         self._engines: dict[tuple[str, int | None], str] = {}
 
-    def impression(self, call: Followed, client: str, simulated: bool = False) -> Impression | str:
+    def impression(self, call: Followed, client: str, simulated: bool = False) -> Line | str:
         """The line of a search, or in words why it has none: `ASIDE` lists them."""
         search = call.search
         if search.hits is None:
@@ -83,7 +80,7 @@ class Writer:
             return TIMELESS
         filters = None if search.narrowed is None else Filters.of(narrowed)
         mark = self.hashed("search", search.key)
-        line = {
+        line: Line = {
             "schema_version": SCHEMA_VERSION,
             "timestamp": format_time(search.time),
             "query_id": self._queries.get((search.query, filters)) or f"use-{mark}",
@@ -98,7 +95,8 @@ class Writer:
         }
         if self._keep and not holds_secret(search.query):
             line["user_query"] = search.query[:LONGEST_TEXT]
-        return Impression(line, search.query)
+        self.texts[line["query_key"]] = search.query
+        return line
 
     def hashed(self, *parts: str) -> str:
         """A keyed hash of some texts, 16 hexadecimal digits."""

@@ -8,62 +8,40 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from steelyard_eval.extensions.usage import langfuse, langsmith, openinference, otel, transcripts, ubi
+from steelyard_eval.extensions.usage import openinference, traces, transcripts, ubi
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.session import UseSession
-from steelyard_eval.extensions.usage.spans import sessions
 
 Read = Callable[[list[Path], Corpus, str, Counter[str]], Iterator[UseSession]]
-JSON = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
 
 @dataclass(frozen=True)
 class UseKind:
-    """A kind of log.
+    """A kind of log: what the command line calls it, what it is, how it is read.
 
-    Attributes
-    ----------
-    name, about : str
-        What the command line calls it, and what it is.
-    read : callable
-        The sessions in some files; the data set's corpus, its system, and a counter of faults are given.
-    suffixes : tuple of str
-        How its files are called.
-    homes : callable
-        Where the programs keep their logs, from the environment.
-    tried : bool
-        Whether there was a sample to try it on.
+    `read` gives the sessions in some files; it gets the data set's corpus, its system, and a counter of faults.
+    `suffixes` are how its files end, `homes` where the program keeps them, from the environment.
     """
 
     name: str
     about: str
     read: Read
-    suffixes: tuple[str, ...] = JSON
+    suffixes: tuple[str, ...]
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
-    tried: bool = False
 
 
+LINES = (".jsonl", ".jsonl.gz")
 KINDS = {
     kind.name: kind
     for kind in (
+        UseKind("transcripts", "sessions of Claude Code", transcripts.read, LINES, transcripts.homes),
+        UseKind("otel", "OpenTelemetry GenAI spans", traces.read, (*LINES, ".json", ".json.gz")),
         UseKind(
-            "transcripts",
-            "sessions of Claude Code, and of Codex (untried)",
-            transcripts.read,
-            (".jsonl", ".jsonl.gz"),
-            transcripts.homes,
-            tried=True,
+            "openinference",
+            "OpenInference spans, of Phoenix",
+            partial(traces.read, spans_of=openinference.spans),
+            (*LINES, ".json", ".json.gz"),
         ),
-        UseKind("otel", "OpenTelemetry GenAI spans", partial(sessions, otel.spans), tried=True),
-        UseKind("openinference", "OpenInference spans, of Phoenix", partial(sessions, openinference.spans)),
-        UseKind("langfuse", "exported observations and scores of Langfuse", partial(sessions, langfuse.spans)),
-        UseKind("langsmith", "exported runs and feedback of LangSmith", partial(sessions, langsmith.spans)),
-        UseKind(
-            "ubi",
-            "ubi_queries and ubi_events of OpenSearch",
-            ubi.read,
-            (".jsonl", ".ndjson", ".jsonl.gz"),
-            tried=True,
-        ),
+        UseKind("ubi", "ubi_queries and ubi_events of OpenSearch", ubi.read, (*LINES, ".ndjson")),
     )
 }

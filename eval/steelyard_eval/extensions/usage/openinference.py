@@ -7,11 +7,10 @@ tree of objects, or columns of a table with `attributes.` before them; spans com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
-from steelyard_eval.extensions.usage.otel import ids_of, raw_spans, times_of
 from steelyard_eval.extensions.usage.records import Record, loaded
-from steelyard_eval.extensions.usage.spans import ANSWER, SEARCH, TOOL, TraceSpan
+from steelyard_eval.extensions.usage.traces import ANSWER, SEARCH, TOOL, TraceSpan, placed, raw_spans
 
 LONGEST_NAME = 300
 """Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
@@ -20,27 +19,26 @@ DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_do
 _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
 
 
-def spans(record: Record) -> Iterable[TraceSpan]:
+KINDS = {**dict.fromkeys(DOCUMENTS, SEARCH), "TOOL": TOOL, **dict.fromkeys(("LLM", "AGENT", "CHAIN"), ANSWER)}
+
+
+def spans(record: Record) -> Iterator[TraceSpan]:
     """The steps of a trace in a record."""
-    for span, attributes in list(raw_spans(record)) or [(record, record)]:
+    for span, attributes in [*raw_spans(record)] or [(record, record)]:
         has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
-        kind = str(has.get(KIND) or span.get("span_kind") or "").upper()
-        key, trace, parent = ids_of(span)
-        begun, ended = times_of(span)
+        named = str(has.get(KIND) or span.get("span_kind") or "").upper()
+        kind = KINDS.get(named, "")
+        key, trace, parent, begun, ended = placed(span)
+        asked, given = has.get("input.value"), loaded(has.get("output.value"))
+        if kind == SEARCH:
+            asked, given = has.get("reranker.query") or asked, _documents(has, DOCUMENTS[named])
+        elif kind == ANSWER and parent:
+            asked = None
+        if not (kind or trace):
+            continue
+        name = str(has.get("tool.name") or "") if kind == TOOL else ""
         conversation = str(has.get("session.id") or "")
-        asked, given = has.get("input.value"), has.get("output.value")
-        if kind in DOCUMENTS:
-            asked = has.get("reranker.query") or asked
-            given = _documents(has, DOCUMENTS[kind])
-            yield TraceSpan(key, trace, SEARCH, conversation, begun, ended, "", asked, given, parent)
-        elif kind == "TOOL":
-            name = str(has.get("tool.name") or "")
-            yield TraceSpan(key, trace, TOOL, conversation, begun, ended, name, asked, given, parent)
-        elif kind in ("LLM", "AGENT", "CHAIN"):
-            asked = None if parent else asked
-            yield TraceSpan(key, trace, ANSWER, conversation, begun, ended, "", asked, given, parent)
-        elif trace:
-            yield TraceSpan(key, trace, "", conversation)
+        yield TraceSpan(key, trace, parent, conversation, begun, ended, kind, name, asked, given)
 
 
 def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:

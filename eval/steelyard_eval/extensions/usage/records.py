@@ -20,13 +20,11 @@ WHOLE = 512 * 2**20
 MOST_FILES = 100_000
 DEEPEST = 12
 """Folders inside one another that are looked into."""
-LISTS = ("data", "runs", "observations", "traces", "spans", "feedback", "scores", "items")
-"""Keys under which exports keep their records."""
 Record = dict[str, object]
 
 
 def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """The file, or the files below a folder, sorted; links are not followed. DataError where there is none."""
+    """The file, or the files below a folder, sorted; links are not followed. DataError for too many."""
     if place.is_file():
         return [place]
     files: list[Path] = []
@@ -38,8 +36,6 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
         files += (path for path in paths if path.is_file() and not path.is_symlink())
         if len(files) > MOST_FILES:
             raise DataError(f"{_named(place)} holds more than {MOST_FILES:,} logs; name a folder inside it")
-    if not files:
-        raise DataError(f"{_named(place)} holds no {' or '.join(suffixes)} file; name the file or folder")
     return files
 
 
@@ -103,11 +99,9 @@ def _decoded(raw: bytes, most: int = LONGEST) -> object:
 
 def _is_document(path: Path) -> bool:
     """Whether the file is one JSON value, by its name and its first line."""
-    if path.name.removesuffix(".gz").endswith(".json"):
-        first = next(lines(path, LONGEST), (0, b""))[1]
-        document = _decoded(first)
-        return not isinstance(document, dict) or any(isinstance(document.get(key), list) for key in LISTS)
-    return False
+    if not path.name.removesuffix(".gz").endswith(".json"):
+        return False
+    return not isinstance(_decoded(next(lines(path, LONGEST), (0, b""))[1]), dict)
 
 
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
@@ -117,11 +111,7 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
         document = _decoded(stream.read(), WHOLE)
     if document is None:
         faults["files that are no JSON, or nested too deep"] += 1
-        return
-    if isinstance(document, dict):
-        inner = next((document[key] for key in LISTS if isinstance(document.get(key), list)), None)
-        document = [document] if inner is None else inner
-    yield from objects(document)
+    yield from objects(document if isinstance(document, list) else [document])
 
 
 def _named(path: Path) -> str:

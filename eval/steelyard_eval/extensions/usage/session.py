@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+AGENT, PERSON, MEMORY = "agent", "person", "memory"
+"""Who said something: the agent its answer, a person a question; what is saved into the memory cites nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownHit:
@@ -37,33 +40,16 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class EntriesOpened:
-    """Entries, or files, that were read whole."""
+class Acted:
+    """An act on entries, or on files, by their names: `opened`, `modified`, or what somebody `reported`.
+
+    A report may be of one `search` alone; without a name it is on the whole list.
+    """
 
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EntriesChanged:
-    """Entries that were updated."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """An act that somebody reported: on an entry, without a name on a whole list; of one search, where named."""
-
-    name: str
     action: str
+    reported: bool = False
     search: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What was saved into the memory: its words are the agent's own, and cite nothing."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +61,14 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSaid:
-    """What the agent answered."""
+class Said:
+    """A text, and who said it."""
 
+    who: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PersonAsked:
-    """What a person asked."""
-
-    text: str
-
-
-Event = Searched | EntriesOpened | EntriesChanged | Rated | Kept | Wrote | AgentSaid | PersonAsked
+Event = Searched | Acted | Wrote | Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,117 +13,103 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.feedback.log import ACTIONS
+from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
-from steelyard_eval.extensions.usage.answers import hits_of, text_in
+from steelyard_eval.extensions.usage.answers import hits_of
 from steelyard_eval.extensions.usage.records import loaded, object_of, objects
-from steelyard_eval.extensions.usage.session import (
-    EntriesChanged,
-    EntriesOpened,
-    Event,
-    Kept,
-    Rated,
-    Searched,
-    ShownHit,
-    Wrote,
-)
+from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Said, Searched, ShownHit, Wrote
 
 MANY = 100
 """Results that a search may ask for; more is a mistake, and the system's own number is taken."""
 WAITING = 1_000
 """Calls of a session whose answers are waited for; the oldest go first."""
+Arguments = Mapping[str, object]
+OPENS, CHANGES, KEEPS, RATES = "opened", "modified", "kept", "rated"
 
 
 @dataclass(frozen=True)
 class MemoryTools:
     """The tools of one system.
 
-    Attributes
-    ----------
-    search : mapping
-        Tool -> the argument that has the query.
-    opens, changes, keeps : tuple of str
-        Tools that read entries whole, update them, and save new ones.
-    rates : tuple of str
-        Tools that say what an entry was worth.
-    narrows : mapping
-        Argument of a search -> the field of entries that it filters by.
-    server : str
-        What the name of the server holds: needed for tools whose names are words that others use too.
+    `does` has what each tool does: one of the constants above, or for a search the argument with the query.
+    `narrows` maps arguments of a search to the fields of entries that they filter by. `server` is what the name of
+    the server holds: needed for tools whose names are words that others use too.
     """
 
     system: str
-    search: Mapping[str, str]
-    opens: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
-    rates: tuple[str, ...] = ()
+    server: str
+    does: Mapping[str, str]
     narrows: Mapping[str, str] = field(default_factory=dict)
-    server: str = ""
+
+    def named(self, tool: str) -> str:
+        """The name that a tool goes by: the same, or of several words behind a prefix of an agent."""
+        return next(
+            (name for name in self.does if tool == name or ("_" in name and tool.endswith(f"_{name}"))), ""
+        )
 
 
+def _tools(search: str, opens: str = "", changes: str = "", keeps: str = "", rates: str = "") -> dict[str, str]:
+    groups = ((search, "query"), (opens, OPENS), (changes, CHANGES), (keeps, KEEPS), (rates, RATES))
+    return {tool: does for tools, does in groups for tool in tools.split()}
+
+
+SPEC_KIT = _tools("memory_search memory_quick_search", "", "memory_update", "memory_save", "memory_validate")
 SYSTEMS = (
+    MemoryTools("", "steelyard", _tools("memory_search", "memory_get", rates="memory_feedback")),
     MemoryTools(
         "echovault",
-        {"memory_search": "query"},
-        opens=("memory_details", "memory_get"),
-        keeps=("memory_save",),
-        narrows={"project": "project"},
-        server="echovault",
+        "echovault",
+        _tools("memory_search", "memory_details memory_get", keeps="memory_save"),
+        {"project": "project"},
     ),
     MemoryTools(
         "spec_kit",
-        {"memory_search": "query", "memory_quick_search": "query", "memory_context": "input"},
-        changes=("memory_update",),
-        keeps=("memory_save",),
-        rates=("memory_validate",),
-        narrows={"specFolder": "project", "tier": "importance_tier", "contextType": "context_type"},
-        server="spec",
+        "spec",
+        {**SPEC_KIT, "memory_context": "input"},
+        {"specFolder": "project", "tier": "importance_tier", "contextType": "context_type"},
     ),
     MemoryTools(
         "moltnet",
-        {"entries_search": "query"},
-        opens=("entries_get",),
-        changes=("entries_update",),
-        keeps=("entries_create",),
-        narrows={"tags": "tags", "entry_types": "type"},
-        server="moltnet",
+        "moltnet",
+        _tools("entries_search", "entries_get", "entries_update", "entries_create"),
+        {"tags": "tags", "entry_types": "type"},
     ),
     MemoryTools(
         "soleri",
-        dict.fromkeys(("search", "search_intelligent", "vault_search", "vault_search_intelligent"), "query"),
-        opens=("load_entries", "vault_get", "get"),
-        changes=("update", "vault_update"),
-        keeps=("capture_enriched", "capture_knowledge", "capture_quick", "vault_capture"),
-        rates=("record_feedback", "brain_feedback"),
-        narrows={name: name for name in ("domain", "type", "severity", "tags")},
-        server="vault",
+        "vault",
+        _tools(
+            "search search_intelligent vault_search vault_search_intelligent",
+            "load_entries vault_get get",
+            "update vault_update",
+            "capture_enriched capture_knowledge capture_quick vault_capture",
+            "record_feedback brain_feedback",
+        ),
+        {name: name for name in ("domain", "type", "severity", "tags")},
     ),
     MemoryTools(
         "cortex_mem",
-        {"search": "query", "recall": "query", "query_memory": "query"},
-        opens=("content", "overview", "abstract", "get_memory", "get_overview", "get_abstract"),
-        keeps=("store", "store_memory"),
-        server="cortex",
+        "cortex",
+        _tools(
+            "search recall query_memory",
+            "content overview abstract get_memory get_overview get_abstract",
+            keeps="store store_memory",
+        ),
     ),
 )
-"""Every system whose searches are recognised; of those that share a name, the data set's own counts first."""
-STEELYARD = MemoryTools(
-    "", {"memory_search": "query"}, opens=("memory_get",), rates=("memory_feedback",), server="steelyard"
-)
-"""Our own server: what ranked is in its log, so no system is named here."""
+"""Every system whose searches are recognised; of those that share a name, the data set's own counts first.
+
+The first is our own server: what ranked is in its log, so no system is named here.
+"""
 NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
     memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Arguments that name entries."""
-EDITORS = """Edit Write MultiEdit NotebookEdit apply_patch str_replace_editor edit_file write_file create_file
-    str_replace_based_edit_tool""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-READERS = ("Read", "read_file", "NotebookRead", "view")
-SHELLS = ("Bash", "shell", "exec_command", "local_shell", "container.exec", "run_terminal_cmd")
-PATHS = ("file_path", "path", "notebook_path", "filePath", "filename")
-WRITTEN = ("new_string", "content", "new_source", "file_text", "new_str", "insert_text")
+EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_file")
+READERS = ("Read", "NotebookRead", "read_file")
+PATHS = ("file_path", "path", "notebook_path")
+WRITTEN = ("new_string", "content", "new_source")
 _READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
 _COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
 """EchoVault's own command, by which agents open what they found."""
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
 
 class Calls:
@@ -136,30 +122,26 @@ class Calls:
     def __init__(self, prefers: str, names: Mentioned) -> None:
         self._prefers, self._names = prefers, names
         self._waiting: dict[str, tuple[MemoryTools, str, Mapping[str, object], float | None]] = {}
-        self._known: set[str] = set()
-
-    def knows(self, key: str) -> bool:
-        """Whether a call under this key was made."""
-        return key in self._known
 
     def made(self, key: str, name: str, arguments: object, time: float | None) -> Iterator[Event]:
         """What a call says by itself; a search waits for its answer under the key."""
-        self._known.add(key)
         given = loaded(arguments)
-        args = given if isinstance(given, Mapping) else {"input": given}
-        server, tool, args, facade = _split(name, args)
-        for tools in self._candidates(server, tool, facade):
-            matched = _matching(tool, (*tools.search, *tools.opens, *tools.changes, *tools.keeps, *tools.rates))
-            if matched in tools.search:
-                query = args.get(tools.search[matched])
-                if isinstance(query, str) and query.strip():
-                    self._waiting[key] = (tools, query, args, time)
-                    if len(self._waiting) > WAITING:
-                        del self._waiting[next(iter(self._waiting))]
-            else:
-                yield from _event(tools, matched, args)
-            return
-        yield from _other(server, tool, args)
+        tools, tool, args = self._found(name, given if isinstance(given, Mapping) else {})
+        does = tools.does[tool] if tools else ""
+        if tools is None:
+            yield from _other(tool, args)
+        elif does in (OPENS, CHANGES):
+            if named := _named(args):
+                yield Acted(named, does)
+        elif does == KEEPS:
+            yield Said(MEMORY, "\n".join(value for value in args.values() if isinstance(value, str)))
+        elif does == RATES:
+            if (action := _rating(args)) and len(named := _named(args)) == 1:
+                yield Acted(named, action, reported=True)
+        elif isinstance(query := args.get(does), str) and query.strip():
+            self._waiting[key] = tools, query, args, time
+            if len(self._waiting) > WAITING:
+                del self._waiting[next(iter(self._waiting))]
 
     def answered(self, key: str, answer: object, time: float | None, failed: bool = False) -> Iterator[Event]:
         """The search whose answer this is; nothing for the answers of other calls."""
@@ -176,52 +158,32 @@ class Calls:
 
     def asks(self, name: str, arguments: object) -> str:
         """The query of a call that searches a memory; empty for other calls."""
-        server, tool, args, facade = _split(name, object_of(arguments))
-        for tools in self._candidates(server, tool, facade):
-            if matched := _matching(tool, tuple(tools.search)):
-                return str(args.get(tools.search[matched]) or "")
-        return ""
+        tools, tool, args = self._found(name, object_of(arguments))
+        return str(args.get(tools.does[tool]) or "") if tools else ""
 
-    def _candidates(self, server: str, tool: str, facade: bool) -> Iterator[MemoryTools]:
-        """The systems that have such a tool: first whose server it is, then the data set's, then any."""
+    def _found(
+        self, name: str, args: Mapping[str, object]
+    ) -> tuple[MemoryTools | None, str, Mapping[str, object]]:
+        """The system, the tool and its arguments; a facade's operation is its tool.
+
+        First counts whose server it is, then the data set's own system, then any.
+        """
+        server, _, tool = name.removeprefix("mcp__").rpartition("__")
+        operation, inner = args.get("op"), args.get("params")
+        facade = isinstance(operation, str) and isinstance(inner, dict | str)
+        if facade:
+            server, tool, args = tool, str(operation), object_of(inner)
         candidates = [
             tools
-            for tools in (STEELYARD, *SYSTEMS)
-            if _matching(tool, (*tools.search, *tools.opens, *tools.changes, *tools.keeps, *tools.rates))
+            for tools in SYSTEMS
+            if tools.named(tool)
             and ("_" in tool or facade or tools.server in server.casefold())
             and (not facade or tools.system == "soleri")
-            and (tools is not STEELYARD or tools.server in server.casefold())
+            and (tools.system or tools.server in server.casefold())
         ]
         named = [tools for tools in candidates if server and tools.server in server.casefold()]
-        yield from sorted(named or candidates, key=lambda tools: tools.system != self._prefers)
-
-
-def _split(name: str, args: Mapping[str, object]) -> tuple[str, str, Mapping[str, object], bool]:
-    """The server, the tool and its arguments; a facade's operation is its tool."""
-    server, _, tool = name.removeprefix("mcp__").rpartition("__")
-    operation, inner = args.get("op"), args.get("params")
-    if isinstance(operation, str) and isinstance(inner, dict | str):
-        return tool, operation, object_of(inner), True
-    return server, tool, args, False
-
-
-def _matching(tool: str, names: tuple[str, ...]) -> str:
-    """The name that a tool goes by: the same, or of several words behind an agent's own prefix; empty for none."""
-    return next((name for name in names if tool == name or ("_" in name and tool.endswith(f"_{name}"))), "")
-
-
-def _event(tools: MemoryTools, tool: str, args: Mapping[str, object]) -> Iterator[Event]:
-    named = _named(args)
-    if tool in tools.opens and named:
-        yield EntriesOpened(named)
-    elif tool in tools.changes and named:
-        yield EntriesChanged(named)
-    elif tool in tools.keeps:
-        yield Kept("\n".join(value for value in args.values() if isinstance(value, str)))
-    elif tool in tools.rates:
-        action = _rating(args)
-        if action and len(named) == 1:
-            yield Rated(named[0], action)
+        best = min(named or candidates, key=lambda tools: tools.system != self._prefers, default=None)
+        return best, best.named(tool) if best else tool, args
 
 
 def _rating(args: Mapping[str, object]) -> str:
@@ -232,27 +194,20 @@ def _rating(args: Mapping[str, object]) -> str:
     return action if isinstance(action, str) and action in ACTIONS and action != "none_useful" else ""
 
 
-def _other(server: str, tool: str, args: Mapping[str, object]) -> Iterator[Event]:
+def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:
     """Calls of tools of no memory that we know: editors, readers, a shell, getters of other servers."""
     paths = tuple(str(args[name]) for name in PATHS if isinstance(args.get(name), str))
     if tool in EDITORS:
-        texts = [args[name] for name in WRITTEN if isinstance(args.get(name), str)]
-        texts += [edit.get("new_string", "") for edit in objects(args.get("edits"))]
-        patch = args.get("input") or args.get("patch")
-        if isinstance(patch, str):
-            paths, texts = (*paths, *_PATCHED.findall(patch)), [*texts, patch]
+        texts = [args.get(name) for name in WRITTEN]
+        texts += [edit.get("new_string") for edit in objects(args.get("edits"))]
         yield Wrote(paths, "\n".join(text for text in texts if isinstance(text, str)))
     elif tool in READERS and paths:
-        yield EntriesOpened(paths)
-    elif tool in SHELLS:
-        command = args.get("command") or args.get("cmd") or args.get("input")
-        words = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
-        if patched := tuple(_PATCHED.findall(words)):
-            yield Wrote(patched, words)
-        if opened := tuple(_COMMAND.findall(words)):
-            yield EntriesOpened(opened)
+        yield Acted(paths, OPENS)
+    elif tool == "Bash":
+        if opened := tuple(_COMMAND.findall(str(args.get("command") or ""))):
+            yield Acted(opened, OPENS)
     elif _READS.search(tool) and (named := _named(args)):
-        yield EntriesOpened(named)
+        yield Acted(named, OPENS)
 
 
 def _named(args: Mapping[str, object]) -> tuple[str, ...]:

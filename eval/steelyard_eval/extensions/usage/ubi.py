@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import LogLine, decode
 from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.session import Event, Rated, Searched, ShownHit, UseSession
+from steelyard_eval.extensions.usage.session import Acted, Event, Searched, ShownHit, UseSession
 from steelyard_eval.learn.log_formats import from_ubi
 
 
@@ -32,4 +32,5 @@ def _events(lines: list[LogLine]) -> Iterator[Event]:
         hits = tuple(ShownHit(hit.object_id) for hit in line.hits)
         yield Searched(line.query_id, seconds(line.seconds), line.user_query, hits, line.policy)
         for act in line.actions or ():
-            yield Rated(act.object_id, act.action_name, line.query_id)
+            names = (act.object_id,) if act.object_id else ()
+            yield Acted(names, act.action_name, reported=True, search=line.query_id)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePosixPath
 
 from steelyard_eval.extensions.endpoints.mentioned import SHORTEST
 
-RUN, RUN_CHARACTERS = 8, 16
-"""Words, or characters of scripts without blanks, that are no chance when an answer repeats them."""
+RUN = 8
+"""Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
 TITLE_WORDS, TITLE_CHARACTERS = 3, 12
 """A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
-LEAST_ID, LEAST_TITLE = 6, 5
-"""Characters of an id in prose, and of a title in quotes."""
+LEAST_ID, LONGEST_ID = 6, 100
+"""Characters of an id in prose, and of the beginning of one."""
+LEAST_TITLE = 5
+"""Characters of a title in quotes."""
 LONGEST_SENTENCE = 2000
 """Characters that are looked at as one sentence."""
-_WORD = re.compile(r"\w+")
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts without blanks, each of whose characters counts as a word."""
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WITHOUT_BLANKS = re.compile(rf"[{_UNSPACED}]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _QUOTES = [
     *(('"', '"'), ("\u00ab", "\u00bb"), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u300c", "\u300d")),
     ("\u2018", "\u2019"),
@@ -32,8 +35,9 @@ _EMPHASIS = [*_QUOTES, ("'", "'"), ("`", "`"), ("*", "*"), ("_", "_"), ("[", "]"
 _NOT = r"(?:not|never|hardly|barely|\w+n['\u2019]t|cannot|neither|nor)"
 _ABOUT = (
     r"(?:relevan|relat|help|appl|useful|match|answer|fit|cover|address|mention|concern|about|explain|solv|touch"
+    r"|what we|what i|what you|the same|usable|need|use it|trust|rely|bear)"
 )
-_ABOUT += r"|what we|what i|what you|the same|usable|need|use it|trust|rely|bear)"
+_THINGS = r"(?:issue|problem|topic|matter|project|service|team|thing|bug|story|system)"
 USELESS = re.compile(
     rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}"
     r"|\b(?:unrelated|irrelevant|outdated|out of date|obsolete|stale|superseded|misleading|unhelpful|useless)\b"
@@ -42,8 +46,7 @@ USELESS = re.compile(
     r"|\bfalse (?:lead|positive)\b"
     r"|\b(?:ignor(?:e|ed|ing)|skip(?:ped|ping)?|discard\w*|set aside|rul(?:e|ed|ing) out|dismiss\w*)\b"
     r"|\b(?:some|any)(?:thing|where) else\b|\b(?:an?|some) (?:other|different|older|unrelated)\b"
-    r"|\banother (?:issue|problem|topic|matter|project|service|team|thing|bug|story|system)\b"
-    r"|\bdifferent (?:issue|problem|topic|matter|project|service|team|thing|bug|story|system|one|from)\b"
+    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b"
     r"|\b(?:nichts|unpassend|hilft nicht|veraltet|irrelevant|betrifft nicht)\b",
     re.IGNORECASE,
 )
@@ -58,7 +61,7 @@ _PROGRAM = re.compile(
     r"|<(?:environment|permissions|turn|apps|user|persisted|conversation)[-_ ]\w|<(?:INSTRUCTIONS|skill)>"
     r"|\[(?:Request interrupted|SYSTEM NOTIFICATION|ASYNC TASK)"
     r"|Caveat: The messages below|# AGENTS\.md instructions|API Error:"
-    r"|This (?:session|conversation) is being continued from a previous|Another language model started to"
+    r"|This (?:session|conversation) is being continued from a previous"
     r"|(?:[\w:]+ )?(?:\w+ )?hook (?:feedback|success|error|blocking|stopped|additional|callback)",
     re.IGNORECASE,
 )
@@ -73,6 +76,22 @@ _COMMON = frozenset(
     your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """Words that questions share whatever they ask."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, its plain words with a blank at either end, the words that may be an id, and its runs."""
+
+    text: str
+    plain: str
+    tokens: frozenset[str]
+    runs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Sentence:
+        """A sentence."""
+        tokens = (token.strip(".:!?#") for token in _TOKEN.findall(text))
+        return cls(text, f" {plain_words(text)} ", frozenset(tokens), tuple(runs_of(text)))
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -104,51 +123,16 @@ def content_words(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON and len(word) > 1}
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence with its plain words, its `tokens`, those of them that may begin an id, and its runs of words."""
-
-    text: str
-    plain: str
-    tokens: frozenset[str]
-    heads: frozenset[str]
-    runs: tuple[str, ...]
-
-    @classmethod
-    def of(cls, text: str) -> Sentence:
-        """A sentence."""
-        tokens = frozenset(token.strip(".:!?#") for token in TOKEN.findall(text))
-        heads = (token for token in tokens if len(token) >= SHORTEST and any(map(str.isdigit, token)))
-        return cls(text, f" {plain_words(text)} ", tokens, frozenset(heads), tuple(runs_of(text)))
-
-    @classmethod
-    def around(cls, text: str, parts: Sequence[Sentence]) -> Sentence:
-        """A text as if it were one sentence: what it does not name, none of its sentences names."""
-        tokens = frozenset[str]().union(*(part.tokens for part in parts))
-        heads = frozenset[str]().union(*(part.heads for part in parts))
-        return cls(text, f" {plain_words(text)} ", tokens, heads, ())
-
-
-def has_id(sentence: Sentence, id_: str) -> bool:
-    """Whether an id, or eight characters and more of its beginning with a digit, stands among the words."""
+def marks_of(id_: str) -> list[str]:
+    """What stands for an id in prose: itself, and eight characters and more of its beginning with a digit."""
     if len(id_) < LEAST_ID or id_.isalpha() or id_.isdigit():
-        return False  # a word or a number stands in any text
-    if id_ in sentence.tokens:
-        return True
-    return bool(sentence.heads) and any(id_[:size] in sentence.heads for size in range(SHORTEST, len(id_)))
+        return []  # a word or a number stands in any text
+    begins = (id_[:size] for size in range(SHORTEST, min(len(id_), LONGEST_ID)))
+    return [id_, *(begin for begin in begins if any(map(str.isdigit, begin)))]
 
 
-def is_untold(title: str, name: str, asked: str) -> bool:
-    """Whether a title, whose plain words are `name`, is not in the plain words of what was asked."""
-    return bool(name) and (name if _UNSPACED.search(title) else f" {name} ") not in asked
-
-
-def has_title(sentence: Sentence, title: str, name: str) -> bool:
-    """Whether a sentence names a title, whose plain words are `name`."""
-    if _UNSPACED.search(title):
-        return len(name) >= TITLE_WORDS + 2 and name in sentence.plain
-    if f" {name} " not in sentence.plain:
-        return False
+def is_named(title: str, name: str, sentence: Sentence) -> bool:
+    """Whether a sentence that has the plain words of a title, `name`, means the title by them."""
     if len(name.split()) >= TITLE_WORDS and len(name) >= TITLE_CHARACTERS:
         return True
     held, wanted = sentence.text.casefold(), title.casefold()
@@ -159,16 +143,9 @@ def has_title(sentence: Sentence, title: str, name: str) -> bool:
 def runs_of(text: str) -> Iterator[str]:
     """Every run of so many words of a text."""
     words = _WORD.findall(text.casefold())
-    for i in range(len(words) - RUN + 1):
-        yield f" {' '.join(words[i : i + RUN])} "
-    for word in words:
-        if _UNSPACED.search(word) and len(word) >= RUN_CHARACTERS:
-            yield from (word[i : i + RUN_CHARACTERS] for i in range(len(word) - RUN_CHARACTERS + 1))
-
-
-def is_inside(name: str, others: Iterable[str]) -> bool:
-    """Whether a title is part of a longer one that stands there."""
-    return bool(name) and any(name != other and f" {name.strip()} " in f" {other.strip()} " for other in others)
+    size = 2 * RUN if _WITHOUT_BLANKS.search(text) else RUN
+    for i in range(len(words) - size + 1):
+        yield f" {' '.join(words[i : i + size])} "
 
 
 def file_name(path: str) -> str:
@@ -176,13 +153,8 @@ def file_name(path: str) -> str:
     return PurePosixPath(path.replace("\\", "/")).name
 
 
-@lru_cache(maxsize=10_000)  # a session names the same files over and over
-def _parts(path: str) -> tuple[str, ...]:
-    return PurePosixPath(path.replace("\\", "/")).parts
-
-
 def is_same_file(path: str, related: str) -> bool:
     """Whether a path ends with the other one, folder by folder; a bare name is not enough."""
-    long = _parts(path)
-    short = tuple(part for part in _parts(related) if part not in (".", "/"))
+    long, other = (PurePosixPath(name.replace("\\", "/")).parts for name in (path, related))
+    short = tuple(part for part in other if part not in (".", "/"))
     return len(short) > 1 and long[-len(short) :] == short

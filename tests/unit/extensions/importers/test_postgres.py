@@ -21,8 +21,7 @@ from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.extras import installing
 from steelyard.extensions.postgres.address import is_address
 from steelyard_eval.extensions.importers import import_store, load_store, refresh
-from steelyard_eval.extensions.importers.base import LiveTables
-from steelyard_eval.extensions.importers.postgres import connected
+from steelyard_eval.extensions.importers.postgres import LiveDatabase, connected
 
 SERVER = os.environ.get("STEELYARD_POSTGRES", "")
 HERE = find_spec("psycopg") is not None
@@ -230,6 +229,6 @@ def test_a_kind_that_has_no_tables_there_is_refused(tmp_path):
         ({"notes": ["id", "text"]}, False),
     ],
 )
-def test_a_kind_is_known_by_its_tables_and_the_columns_of_the_first(have, matched):
-    kind = LiveTables(("notes", "tags"), ("id", "text"), read=None)
-    assert kind.matches(SimpleNamespace(columns=have)) is matched
+def test_a_kind_is_known_by_its_tables_and_columns(have, matched):
+    needed = {"notes": ("id", "text"), "tags": ()}
+    assert LiveDatabase.holds(SimpleNamespace(columns=have), needed) is matched
