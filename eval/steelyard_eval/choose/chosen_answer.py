@@ -43,6 +43,11 @@ class ChosenAnswer(Answered):
     interrupted: bool = False
     aside: tuple[Said, ...] = ()
 
+    @property
+    def verdict(self) -> str:
+        """ship, try or keep."""
+        return self.result.decision.verdict if self.result.decision else "keep"
+
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
 
@@ -57,11 +62,10 @@ class ChosenAnswer(Answered):
         `dataset` is the one whose kept runs have what earlier runs wrote there.
         """
         target, files = Path(path), _files(path, self.config, self.attempt)
-        verdict = self.result.decision.verdict if self.result.decision else "keep"
         same = {one for one, config in files.items() if config and contains_config(one, config.to_json())}
         before = write_weights(files, dataset)
-        content = "file_chosen" if verdict == "ship" else "file_today"
-        other = "file_attempt" if verdict == "try" else "file_allowed"
+        content = "file_chosen" if self.verdict == "ship" else "file_today"
+        other = "file_attempt" if self.verdict == "try" else "file_allowed"
         lines = [
             say(Said(other if one == beside(target) else content, {"file": str(one), "same": one in same}))
             for one, config in files.items()

@@ -51,7 +51,7 @@ class Begun:
             "imported": self.imported.to_json(),
             "current": self.current,
             "why_current": self.said,
-            "verdict": answer.record["decision"]["verdict"],
+            "verdict": answer.verdict,
             "sentence": answer.sentence,
             "queries": self.queries,
             "files": list(self.files),
@@ -108,7 +108,7 @@ def begin(
     used, said = (current, "as you say") if current is not None else _current(dataset.system)
     answer = recommend(dataset, used, embedder=embedder, timed=False)
     files: list[str] = []
-    if answer.record["verdict"] != "keep":
+    if answer.verdict != "keep":
         answer, files = answer.saved(WEIGHTS, dataset)
     return Begun(imported, str(used), said, answer, len(dataset.queries), tuple(files))
 

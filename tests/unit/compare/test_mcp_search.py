@@ -93,7 +93,7 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
 def test_a_server_may_be_what_is_used_today(dataset, server):
     found = recommend(dataset, current=f"today={server('plain')}", embedder="none", metric="nDCG@10")
 
-    assert found.record["current"]["label"] == "today"
+    assert found.result.provenance.baseline == "today"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_commands_print_which(folder):
     for words, printed in (((), "intents classified"), (("--intents", "given"), "intents given")):
         assert printed in run("compare", folder, "spec_kit", BY_INTENT, "--metrics", "nDCG@10", *words).stdout
         tuned = run("tune", folder, "spec_kit", "--weights-only", "--out", folder / "w.json", *words).stdout
-        assert printed.replace(" ", ": ") in tuned
+        assert printed in tuned
     assert run("record", folder, folder / "r", "--systems", "fts").stdout.endswith("rows, intents classified\n")
     shown = run("explain", folder, "q0", "--system", "spec_kit").stdout
     assert "intents: classified" in " ".join(shown.split())

@@ -184,11 +184,11 @@ class TestTheFirstPlaces:
     def test_it_is_what_is_used_today_in_a_recommendation(self, space, stub, monkeypatch):
         for name, value in RERANKING.items():
             monkeypatch.setenv(name, value)
-        found = recommend(space.dataset, "spec_kit", workspace=space, timed=False).record
+        found = recommend(space.dataset, "spec_kit", workspace=space, timed=False).result
         own = replay(record(space, space.dataset.queries, [config(space, limit=10)]), config(space, limit=10))
-        assert found["current"]["label"] == "spec_kit"
+        assert found.provenance.baseline == "spec_kit"
         expected = np.mean([v.mean() for v in own.ranked.metrics(space.dataset.qrels, _measures()).values()])
-        assert found["current"]["in_sample"]["value"] == pytest.approx(expected)
+        assert found.row("spec_kit").means["nDCG@10"].mean == pytest.approx(expected)
 
 
 def _measures():
