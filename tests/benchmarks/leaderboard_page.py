@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from steelyard_eval.views.report.parts import Section, TableBlock, Texts
 from steelyard_eval.views.report.write import rendered
-from steelyard_eval.views.sheets import Column, Sheet
+from steelyard_eval.views.sheets import Sheet, SheetColumn
 
 MEANS = ("R@5", "R@10", "any@5", "MRR")
 COSTS = ("embedded", "MB", "ms")
@@ -36,7 +36,7 @@ def html(text, order, titles, found):
 def _table(title, about, rows, verdicts=()):
     """A table of rows by heading, whose verdicts are coloured."""
     names = list(rows[0])
-    columns = tuple(Column(name, key=name) for name in names)
+    columns = tuple(SheetColumn(name, key=name) for name in names)
     cells = tuple(tuple(row[name] for name in names) for row in rows)
     return TableBlock(Sheet(title, title, columns, cells, about, tuple(verdicts)))
 

@@ -18,7 +18,7 @@ Columns = Mapping[str, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     """A heading, and whether its cells are numbers, which stand on the right; the glossary knows its `key`."""
 
     name: str
@@ -35,7 +35,7 @@ class Sheet:
 
     key: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[SheetColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     legend: str = ""
     words: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ def _sheet(
     known = {**facts_of(result), **(facts or {})}
     columns = {name: cells for at, (name, cells) in enumerate(columns.items()) if not at or _some(cells)}
     heads = tuple(
-        Column(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
+        SheetColumn(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
         for name, cells in columns.items()
     )
     texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
