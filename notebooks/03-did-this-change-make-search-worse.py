@@ -39,7 +39,7 @@ baseline = Path(tempfile.mkdtemp()) / "baseline.json"
 # %%
 today = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
 data.update_baseline({"search": today}, because="what we run today", baseline=baseline)
-data.gate(baseline=baseline).to_frame()[["label", "verdict", "check", "text"]]
+data.gate(baseline=baseline).to_frame()[["label", "verdict", "check", "finding"]]
 
 # %% [markdown]
 # Nothing changed, so every list and every score has to be the same to the last bit. No statistics are needed.
@@ -51,8 +51,8 @@ data.gate(baseline=baseline).to_frame()[["label", "verdict", "check", "text"]]
 # tells how often it cries wolf.
 
 # %%
-power = data.gate(baseline=baseline).record["contenders"][0]["power"]
-print(f"caught {power['caught']:.0%}, false alarms {power['false_alarms']:.0%} at most, asleep: {power['asleep']}")
+(power,) = data.gate(baseline=baseline).result.table("gate_check")
+print(f"caught {power['detection_rate']:.0%}, false alarms {power['false_alarms']:.0%} at most")
 
 # %% [markdown]
 # ## A change that passes
@@ -72,7 +72,7 @@ print(passed)
 # %%
 failed = data.gate({"search": "bm25"}, baseline=baseline)
 print(failed.sentence)
-failed.worst()[["id", "text", "before", "now"]].head(5).round(3)
+failed.worst()[["query", "text", "before", "now"]].round(3)
 
 # %% [markdown]
 # ## A change that these labels cannot judge
@@ -87,7 +87,7 @@ print(unclear.sentence)
 # %%
 changes = {"passed": passed, "failed": failed, "unclear": unclear}
 pd.concat({name: found.to_frame() for name, found in changes.items()})[
-    ["verdict", "delta", "low", "high", "p_worse", "touched"]
+    ["verdict", "delta", "low", "high", "p_worse", "top10_changed"]
 ].round(3).droplevel(1)
 
 # %% [markdown]
@@ -97,7 +97,7 @@ pd.concat({name: found.to_frame() for name, found in changes.items()})[
 # baseline that moves only when search got significantly better.
 
 # %%
-pd.DataFrame(unclear.record["contenders"][0]["against"])[["name", "verdict", "delta", "p_worse", "upper"]].round(3)
+pd.DataFrame(unclear.result.table("gate_rule"))[["side", "verdict", "composite", "p_worse", "upper"]].round(3)
 
 # %% [markdown]
 # ## Take it away

@@ -42,12 +42,12 @@ learned.to_frame().round(4)
 # kind of act is worth is learned from the log: a lift of 1 says nothing, below 1 it speaks against an entry.
 
 # %%
-learned.plot()
+learned.plot(what="places")
 
 # %%
 import pandas as pd
 
-pd.DataFrame(learned.record["acts"]["kinds"]).round(2)
+pd.DataFrame(learned.result.table("acts")).round(2)
 
 # %% [markdown]
 # ## Is it true?
@@ -55,9 +55,9 @@ pd.DataFrame(learned.record["acts"]["kinds"]).round(2)
 # The acts were simulated from labels, so labels can check what was learned without them.
 
 # %%
-current = learned.record["current"]["strategy"]
-checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False).record
-pd.DataFrame(checked["comparisons"])[["challenger", "delta", "low", "high", "p"]].round(4)
+current = learned.result.rows[0].strategy
+checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False)
+checked.tests()[["challenger", "delta", "low", "high", "p"]].round(4)
 
 # %% [markdown]
 # ## Labels decide, acts sharpen
@@ -75,10 +75,10 @@ third = {query.id for query in data.dataset.queries[::3]}
 labels = {query: grades for query, grades in data.dataset.qrels.items() if query in third}
 decided = learn(replace(data.dataset, qrels=labels))
 print(decided.sentence)
-pd.Series(decided.record["labels"]).round(4)
+decided.to_frame().head(2).round(4)
 
 # %% [markdown]
 # Which signal do acts follow, besides the label?
 
 # %%
-decided.plot("follows")
+decided.plot(what="follows")

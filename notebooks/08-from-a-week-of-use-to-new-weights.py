@@ -85,8 +85,10 @@ rows = []
 for day in days[::3]:  # each takes as long as one `steelyard learn`
     until = tuple(raw for raw, time in zip(use.held.lines, times, strict=True) if time[:10] <= day)
     learned = data.learn(HeldLog(day, until), current=today, labels=False)
-    view = next((row for row in learned.record["views"] if row["imputed"] == 0.5), {"gain": 0.0, "error": 0.0})
-    rows.append({"day": day, "queries": learned.record["log"]["queries"], **view})
+    gains = [row for row in learned.result.table("gains") if row["imputed"] == 0.5]
+    view = {"gain": gains[0]["gain_by"], "error": gains[0]["error"]} if gains else {"gain": 0.0, "error": 0.0}
+    log = next(said.facts for said in learned.result.notices if said.key == "learn_log")
+    rows.append({"day": day, "queries": log["distinct"], **view})
 evidence = pd.DataFrame(rows)
 
 # %%

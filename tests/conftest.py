@@ -81,10 +81,11 @@ def pytest_collection():
 @pytest.fixture(scope="session", autouse=True)
 def few_timed_searches():
     """Three searches a row: no test asserts on a duration."""
+    from steelyard_eval.candidates import restriction
+    from steelyard_eval.choose import costs
     from steelyard_eval.compare import latency
-    from steelyard_eval.tune import cost, restriction
 
-    for module in (latency, cost, restriction):
+    for module in (latency, costs, restriction):
         module.TIMED = 3
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import steelyard_eval.show  # noqa: F401 -- it registers how results are drawn and reported
 from steelyard.base.errors import (
     ConfigError,
     DataError,

@@ -4,9 +4,9 @@ It takes some fifteen seconds, and the machine code is kept in the package's fol
 that cannot be written. Without it the first recommendation takes that much longer.
 """
 
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.tune.recommendation import recommend
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.first_ten import PLACES
+from steelyard_eval.learn.top10 import PLACES
 
 POSITIONS = np.arange(1, PLACES + 1)
 AGENT = np.array([1, 0.95, 0.9, 0.8, 0.7, 0.6, 0.55, 0.55, 0.6, 0.65])

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from pools import CHOSEN, POOL, TWINS
 
-from steelyard_eval.decide.duel import Duels, fitted
-from steelyard_eval.decide.public import DEFAULT, features, reciprocal
+from steelyard_eval.choose.pair_selection import PairSelection, fitted
+from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 
 AT = POOL.index(DEFAULT)
 
@@ -54,7 +54,7 @@ class Pairs:
         rows = np.concatenate([np.arange(self.ends[q], self.ends[q + 1]) for q in queries])
         number = np.repeat(np.arange(len(queries)), [self.ends[q + 1] - self.ends[q] for q in queries])
         gains = self.gains[rows] / max(1.0, self.gains[rows].max())
-        return Duels(self.worth[:, rows], number, self.features[rows], prior, known), gains
+        return PairSelection(self.worth[:, rows], number, self.features[rows], prior, known), gains
 
 
 def learned(pairs):

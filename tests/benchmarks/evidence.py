@@ -42,7 +42,7 @@ from evidence_odds import odds_row, odds_table
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, repeats_row, rule_row
 from evidence_tables import chosen_table, recommend_table, repeats_table, rule_table
 
-from steelyard_eval.tune.families import PRESETS
+from steelyard_eval.candidates.families import PRESETS
 
 SIZES = (15, 25, 40, 60, 100, 200, 400)
 FEWER = (15, 25, 40, 100, 400)

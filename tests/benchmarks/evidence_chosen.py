@@ -13,18 +13,19 @@ import numpy as np
 from evidence_matrices import METRIC
 from evidence_rows import LOSS, Differences, priors_of
 
+from steelyard_eval.candidates.candidates import LabelledRecording, build_candidates
+from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.choose.blockers import Side, refusal
+from steelyard_eval.choose.gain_prior import gain_prior_over
+from steelyard_eval.choose.priors import PriorGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, decide
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.priors import PriorGains, key_of
-from steelyard_eval.decide.promise import usual_over
-from steelyard_eval.decide.refusal import Side, refusal
-from steelyard_eval.decide.rule import ALL_FAMILIES, ONE_STRATEGY, Evidence, doubt
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.workspace import judged
-from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import Measured, lay_out
-from steelyard_eval.tune.source import Live
 
 MOST, LABELLED, PLACES = 400, 30, 10
 ONE = {"bm25": "vector", "vector": "bm25"}
@@ -40,7 +41,7 @@ CASES = {
 """Case -> how it is labelled, what is used, and what the set would say of it."""
 
 
-class Labelled(Live):
+class Labelled(LiveSource):
     """A collection under other labels; recorded once for all of them."""
 
     def __init__(self, space, dataset, recordings):
@@ -80,7 +81,7 @@ class Labelling:
 
     def side(self, label, config, at):
         """What a configuration shows on some queries."""
-        key = key_of(config)
+        key = config_key(config)
         if key not in self.sides:
             known = self.layout.recorded(config)
             self.sides[key] = Side.replayed(label, config, known.table, known.judgments, METRIC)
@@ -90,9 +91,9 @@ class Labelling:
 
     def around(self, config):
         """int64[c]: the settings of a configuration's own strategy; none where it is a retriever alone."""
-        own = [at for at, start in enumerate(self.layout.starts) if key_of(start.config) == key_of(config)]
+        own = [at for at, start in enumerate(self.layout.starts) if config_key(start.config) == config_key(config)]
         several = len(config.effective.retrievers()) > 1
-        return np.flatnonzero(np.isin(self.layout.owner, own if several else []))
+        return np.flatnonzero(np.isin(self.layout.start_index, own if several else []))
 
     def differences(self, config, at):
         """float32[C, n] of metric and composite, against a configuration."""
@@ -119,7 +120,7 @@ class Relabelled:
         if name not in self.made:
             source = Labelled(self.space, replace(self.space.dataset, qrels=self._qrels(name)), self.recordings)
             tried = starts(source, self.queries, PLACES)
-            self.made[name] = Labelling(source, lay_out(source, self.queries, tried, METRIC))
+            self.made[name] = Labelling(source, build_candidates(source, self.queries, tried, METRIC))
         return self.made[name]
 
     def positives(self, name):
@@ -131,7 +132,9 @@ class Relabelled:
                 for query, own in whole.source.dataset.qrels.items()
             }
             tables = [known.table for known in whole.layout.recordings]
-            known = (Measured(table, Judgments.of(qrels, table.queries, table.entries)) for table in tables)
+            known = (
+                LabelledRecording(table, Judgments.of(qrels, table.queries, table.entries)) for table in tables
+            )
             whole.sides_bare.append(Labelling(whole.source, replace(whole.layout, recordings=tuple(known))))
         return whole.sides_bare[0]
 
@@ -164,7 +167,7 @@ class Relabelled:
         from evidence_matrices import FUSIONS
 
         config = self.collection.config(*FUSIONS.get(name, (name,)))
-        return Live(self.space).usable(Contender(name, config, "system"))[0].config
+        return LiveSource(self.space).usable(Contender(name, config, "system"))[0].config
 
 
 def _exchanged(own, others, rng):
@@ -222,8 +225,8 @@ def _outcome(made, bare, config, current, at, known, gains, priors, gates, rows)
     """Verdict by the figures of some candidates, its refusals stated and not, and what it gains and promises."""
     sides = (side[rows] for side in made.differences(config, at))
     prior = tuple(PriorGains(*(values[rows] for values in vars(one).values())) for one in priors)
-    evidence = Evidence.of(*sides, prior)
-    found = decide(evidence, gates, 0, usual=usual_over(config))
+    evidence = Scored.of(*sides, prior)
+    found = decide(evidence, gates, 0, usual=gain_prior_over(config))
     if found.verdict != "ship":
         return None
     candidate = int(rows[found.candidate])
@@ -233,7 +236,9 @@ def _outcome(made, bare, config, current, at, known, gains, priors, gates, rows)
         dataset = replace(labels.source.dataset, sampled=sampled, pool=pool)
         sides = labels.side(current, config, at), labels.side(str(picked.effective), picked, at)
         finders = (labels.side(start.label, start.config, at) for start in labels.layout.starts)
-        return not refusal(dataset, METRIC, *sides, finders, lambda gain: doubt(evidence, found.candidate, gain))
+        return not refusal(
+            dataset, METRIC, *sides, finders, lambda gain: evidence.p_no_gain(found.candidate, gain)
+        )
 
     ships = {
         "figures": True,

@@ -10,14 +10,14 @@ from duels import AT, Pairs, learned, others
 from evidence_rows import GROUPS, USUAL, priors_of
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
-from steelyard_eval.decide.decision import Decision, decide
-from steelyard_eval.decide.duel import ENOUGH
-from steelyard_eval.decide.few_labels import AHEAD, Few, ahead_by, reconsidered
-from steelyard_eval.decide.posterior import WORTH, PriorGains
+from steelyard_eval.choose.few_labels import AHEAD, FewLabelCandidates, ahead_by, reconsidered
+from steelyard_eval.choose.pair_selection import MIN_PAIRS
+from steelyard_eval.choose.posterior import WORTH, PriorGains
+from steelyard_eval.choose.public import DEFAULT, PublicGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, Decision, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.decide.promise import NO_GAIN
-from steelyard_eval.decide.public import DEFAULT, PublicGains
-from steelyard_eval.decide.rule import ALL_FAMILIES, Evidence
-from steelyard_eval.decide.without_labels import Advice
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
 SIZES = (5, 10, 20, 40, 80, 160, 320)
@@ -136,7 +136,7 @@ def duel_row(pairs, prior, known, sessions):
         for count in range(min(LONGEST, len(gains)) + 1):
             standing = contest.standing(seen)
             if count in BUDGETS:
-                chosen = int(standing.leaders[0]) if count >= ENOUGH else AT
+                chosen = int(standing.leaders[0]) if count >= MIN_PAIRS else AT
                 losses[count] = float(own.truth.max() - own.truth[chosen])
             if standing.stands:
                 stood = count if stood is None else stood
@@ -254,8 +254,8 @@ def curve_row(drawn, current, n):
     for one in drawn["draws"]:
         known = [PriorGains(*map(np.array, one[side])) for side in PRIOR_SIDES]
         elsewhere = known[0].mean[: len(variance)]
-        few = Few(np.arange(len(variance)), elsewhere - elsewhere[default], variance, default)
-        evidence = Evidence.of(np.array(one["metric"]), np.array(one["composite"]), tuple(known))
+        few = FewLabelCandidates(np.arange(len(variance)), elsewhere - elsewhere[default], variance, default)
+        evidence = Scored.of(np.array(one["metric"]), np.array(one["composite"]), tuple(known))
         taken = None if one["verdict"] == "keep" else len(variance)
         found = Decision(one["verdict"], taken, NO_GAIN, 0.0, None)
         then, _ = reconsidered(found, evidence, ALL_FAMILIES, few, advice, n)
@@ -286,7 +286,7 @@ def _contenders(own, rest):
 
 
 def _keys():
-    from steelyard_eval.decide.public import CONTENDERS, public_table
+    from steelyard_eval.choose.public import CONTENDERS, public_table
 
     return [key for key, label in public_table().rows.items() if label in CONTENDERS]
 

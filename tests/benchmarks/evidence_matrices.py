@@ -17,18 +17,18 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
+from steelyard_eval.candidates.candidates import LabelledRecording, LabelScorer, candidates_around
+from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.families import PRESETS, starts
+from steelyard_eval.candidates.grid import grid, measured
+from steelyard_eval.candidates.settings import settings
+from steelyard_eval.candidates.source import LiveSource
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
-from steelyard_eval.decide.grid import grid, measured
-from steelyard_eval.decide.priors import key_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording import disk as files
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.tune.families import PRESETS, starts
-from steelyard_eval.tune.layout import ByLabels, Measured, laid_out
-from steelyard_eval.tune.source import Live
-from steelyard_eval.tune.tuned_parameters import settings
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 METRIC = Measure("nDCG", 10)
@@ -69,7 +69,7 @@ class Matrices:
         np.savez(
             draft,
             keys=np.array(self.keys),
-            owner=self.owner,
+            owner=self.start_index,
             labels=np.array(self.labels),
             metric=self.metric,
             composite=self.composite,
@@ -99,7 +99,7 @@ class Matrices:
 
 def keys_of(made):
     """The name of every candidate."""
-    return tuple(key_of(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
+    return tuple(config_key(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
 
 
 def deep_enough(table, config):
@@ -149,7 +149,7 @@ class Collection:
     @property
     def starts(self):
         """Everything that `recommend` lays out here."""
-        return starts(Live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
+        return starts(LiveSource(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
@@ -164,7 +164,7 @@ class Collection:
             config = self.config(*CASES[case])
             table, judgments = self.recorded(config)
             made = grid(table, settings(config), judgments, METRIC, EVERY)
-            current = {case: (key_of(config), *measured(table, config, judgments, METRIC))}
+            current = {case: (config_key(config), *measured(table, config, judgments, METRIC))}
             Matrices(keys_of(made), np.zeros(len(made)), (case,), made.metric, made.composite, current).save(path)
         return Matrices.load(path)
 
@@ -180,8 +180,8 @@ class Collection:
         """The matrices of one start; None where nothing is left to lay out."""
         path = self.folder / f"{self.name}.start.{start.label}.npz"
         if not path.exists():
-            made, _ = laid_out(
-                [Measured(*self.recorded(part[0])) for part in start.parts], start, ByLabels(METRIC)
+            made, _ = candidates_around(
+                [LabelledRecording(*self.recorded(part[0])) for part in start.parts], start, LabelScorer(METRIC)
             )
             if made is None:
                 return None
@@ -197,7 +197,7 @@ class Collection:
         for name, config in configs.items():
             own = usable(self.space, Contender(name, config, "system"))[0].config
             table, judgments = self.recorded(own)
-            found[name] = (key_of(own), *measured(table, own, judgments, METRIC))
+            found[name] = (config_key(own), *measured(table, own, judgments, METRIC))
         return found
 
     @property

@@ -9,8 +9,8 @@ import numpy as np
 from duels import Pairs
 from scipy.stats import t as student
 
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import Evidence
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 
 ASKED = 150
 JUDGED = (20, 40, 80)
@@ -61,7 +61,7 @@ def model_row(pairs, kind, draws):
                 second = SecondMeasurement.of(said[:, asked], judged, judged, np.arange(ASKED))
                 person = gains[:, asked[:n]]
                 begin = len(rows)
-                both = [Evidence.of(person, person, second=one).of_metric for one in (None, second)]
+                both = [Scored.of(person, person, second=one).of_metric for one in (None, second)]
                 for c in np.flatnonzero(kept):
                     cells = []
                     for one in both:

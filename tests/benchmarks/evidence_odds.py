@@ -10,12 +10,11 @@ import numpy as np
 from evidence_few import ANY, _contenders, _name
 from evidence_rows import USUAL, priors_of, splits
 
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.few_labels import Few, reconsidered
-from steelyard_eval.decide.promise import OVER_FUSION
-from steelyard_eval.decide.public import PublicGains
-from steelyard_eval.decide.rule import ALL_FAMILIES
-from steelyard_eval.decide.without_labels import Advice
+from steelyard_eval.choose.few_labels import FewLabelCandidates, reconsidered
+from steelyard_eval.choose.gain_prior import OVER_FUSION
+from steelyard_eval.choose.public import PublicGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.without_labels import Advice
 
 SIZES = (15, 25, 40, 100)
 BINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -31,7 +30,7 @@ def odds_row(own, rest, current, n, draws):
     for labelled, unseen in splits(own.queries, n, draws):
         evidence = own.evidence(labelled, priors)
         elsewhere = evidence.prior_metric.mean[rows]
-        few = Few(rows, elsewhere - elsewhere[rows.tolist().index(default)], variance, default)
+        few = FewLabelCandidates(rows, elsewhere - elsewhere[rows.tolist().index(default)], variance, default)
         first = decide(evidence, ALL_FAMILIES, 0, None, usual)
         decision, public = reconsidered(first, evidence, ALL_FAMILIES, few, advice, n, usual)
         if decision.verdict == "try" and not public:  # what rests on public collections says other words

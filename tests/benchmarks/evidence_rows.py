@@ -9,16 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.promise import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
-from steelyard_eval.decide.rule import (
-    ALL_FAMILIES,
-    ONE_STRATEGY,
-    Evidence,
-    best,
-    passed,
-)
+from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, best, decide, passes_gates
+from steelyard_eval.choose.scored import Scored
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),
@@ -83,7 +77,7 @@ class Differences:
 
     def evidence(self, labelled, priors=None, groups=None):
         """What the labelled queries show."""
-        return Evidence.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
+        return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property
     def queries(self):
@@ -220,5 +214,5 @@ def _verdicts(rows):
 
 def _proven(evidence):
     """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
-    passing = passed(evidence, ONE_STRATEGY)
+    passing = passes_gates(evidence, ONE_STRATEGY)
     return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None

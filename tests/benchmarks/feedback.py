@@ -23,19 +23,19 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.candidates.grid import grid
+from steelyard_eval.choose.gain_prior import OVER_FUSION
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.grid import grid
-from steelyard_eval.decide.posterior import PriorGains
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.promise import OVER_FUSION
-from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, Evidence
 from steelyard_eval.learn.acts import CODE, KINDS
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.clients import folds, weights
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
-from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.clients import FOLDS, weights
+from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -159,10 +159,14 @@ def log_of(own, policy, reader, sessions, inside, rng, zipf):
         acts = np.zeros((int(kept.sum()) * PLACES, len(KINDS)))
         acts[:, CODE["clicked"]] = (acted[kept] * weight[kept, None]).ravel()
         place = np.tile(np.arange(PLACES), int(kept.sum()))
-        return Cells.of(own.pairs, row[kept].ravel(), place, np.repeat(weight[kept], PLACES), acts)
+        return PositionCounts.of(own.pairs, row[kept].ravel(), place, np.repeat(weight[kept], PLACES), acts)
 
     largest = client != np.bincount(client, weight).argmax()
-    return cells(np.ones(sessions, bool)), [cells(part) for part in folds(client)], cells(largest)
+    return (
+        cells(np.ones(sessions, bool)),
+        [cells(client % FOLDS != fold) for fold in np.unique(client % FOLDS)],
+        cells(largest),
+    )
 
 
 def row(name, folder, policy, reader, sessions, seed):
@@ -175,7 +179,7 @@ def row(name, folder, policy, reader, sessions, seed):
     if not cells.positive.any():
         return None
     now = own.current[policy]
-    learned = ClickGains.of(own.pairs, cells, clients=parts)
+    learned = FeedbackGains.of(own.pairs, cells, clients=parts)
     queries = cells.queries
     clicks = learned.values(own.top[:, queries])
     clicks = clicks - clicks[now]
@@ -204,7 +208,7 @@ def row(name, folder, policy, reader, sessions, seed):
             groups = own.pairs.unit[queries[at]]
             labelled = metric[:, queries[at]], composite[:, queries[at]]
             for gates, known in GATED.items():
-                evidence = Evidence.of(*labelled, prior(name, folder, policy), groups, one)
+                evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
                 decision = decide(evidence, known, usual=OVER_FUSION)
                 candidate = now if decision.candidate is None else decision.candidate
                 found["drawn"].append(
@@ -235,7 +239,7 @@ def until(name, folder, policy, reader, sessions, seed):
     gain = (own.metric - own.metric[now])[:, outside].mean(axis=1)
     if gain[own.metric[:, queries].mean(axis=1).argmax()] <= GAINS or not cells.positive.any():
         return {}
-    clicks = ClickGains.of(own.pairs, cells).values(own.top[:, queries])
+    clicks = FeedbackGains.of(own.pairs, cells).values(own.top[:, queries])
     clicks = clicks - clicks[now]
     drawn = np.random.default_rng(seed).permutation(len(queries))
     shown = {"three": [*own.current["ends"], now], "two": [now, int(clicks.mean(axis=1).argmax())]}
@@ -249,7 +253,7 @@ def until(name, folder, policy, reader, sessions, seed):
             at = drawn[:n]
             second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
             own_labels, known = labelled[:, :n], prior(name, folder, policy)
-            evidence = Evidence.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
+            evidence = Scored.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
             decision = decide(evidence, FROM_A_LOG, usual=OVER_FUSION)
             if decision.verdict == "ship":
                 pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(pool[:, :n], 1, 0))

@@ -248,7 +248,7 @@ def truth(name, folder):
     found = []
     for n in (40, 300):
         said = power_of(judge(np.zeros(n), np.zeros(n)), 0.05, deep=True)
-        row = {"n": n, "said": said.caught, "false_said": said.false_alarms, "pairs": len(real)}
+        row = {"n": n, "said": said.detection_rate, "false_said": said.false_alarms, "pairs": len(real)}
         row["real"] = np.mean([permuted(one, n, False, rng)["gate"] for one in real])
         row["false_real"] = np.mean([permuted(one, n, False, rng)["gate"] for one in equal])
         found.append(row)

@@ -10,7 +10,7 @@ from evidence_matrices import DATA, Collection
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard_eval.datasets import load
-from steelyard_eval.gate.answers import deeper
+from steelyard_eval.gate.lists import with_depth_100
 from steelyard_eval.gate.values import measure
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import judged
@@ -89,7 +89,7 @@ def _measured(name, folder):
         table, _ = collection.table(own, configs)
         for config in configs:
             try:
-                shown, deep = replay(table, config), replay(table, deeper(config))
+                shown, deep = replay(table, config), replay(table, with_depth_100(config))
             except ConfigError:
                 continue  # a signal that this collection does not have
             rows.append(measure(shown.ranked, deep.ranked, dataset.qrels).matrix.astype(np.float32))

@@ -14,8 +14,8 @@ from timing import Race, once, race
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.weights.kernel import Form, Kernel
 
 try:
     import ranx
@@ -42,9 +42,9 @@ def searching(
     asked = {query: qrels.get(query, {}) for query in table.queries}
     oracle = pytrec_eval.RelevanceEvaluator(asked, {"ndcg_cut_10"})
     works = {
-        OURS: (lambda _: one.means(tried, threads=1), len(tried)),
-        THREADED: (lambda _: one.means(tried, threads=2), len(tried)),
-        "steelyard kernel: nDCG@10, R@10, RR@10": (lambda _: three.means(tried, threads=1), len(tried)),
+        OURS: (lambda _: one.values(tried, threads=1), len(tried)),
+        THREADED: (lambda _: one.values(tried, threads=2), len(tried)),
+        "steelyard kernel: nDCG@10, R@10, RR@10": (lambda _: three.values(tried, threads=1), len(tried)),
         PYTREC: (lambda _: oracle.evaluate(finished), 1),
         "ir_measures: evaluates dictionaries, fuses nothing": (
             lambda _: calc_aggregate([nDCG @ 10], asked, finished),

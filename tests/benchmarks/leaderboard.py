@@ -32,10 +32,10 @@ from steelyard.base.schemas import Schema
 from steelyard.live.identity import share
 from steelyard.systems import find_system
 from steelyard.table.signal_table import EMBEDDING
+from steelyard_eval.choose.public import DEFAULT
+from steelyard_eval.choose.rule import cross_validated_choices
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets import LOGGED, load
-from steelyard_eval.decide.out_of_fold import chosen_out_of_fold
-from steelyard_eval.decide.public import DEFAULT
-from steelyard_eval.decide.rule import Evidence
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.measures.runs import Ranked, read_run, write_run
@@ -230,7 +230,7 @@ def _tuned(workspace, dataset, queries, folder):
     gains = values[1:] - values[0]
     groups = [group_of(query) or query.id for query in queries]
     _, code = np.unique(groups, return_inverse=True)
-    choices = chosen_out_of_fold(Evidence.of(gains, gains, groups=code), 0)
+    choices = cross_validated_choices(Scored.of(gains, gains, groups=code), 0)
     shown = [own.lists() for own in lists]
     chosen, names = [[] for _ in queries], Counter()
     for part, candidate in choices:

@@ -6,9 +6,9 @@ from html import escape
 import numpy as np
 from markupsafe import Markup
 
-from steelyard_eval.show.report.blocks import Cell, Page, Paragraph, Section, table
-from steelyard_eval.show.report.leaderboard import COLOURS
-from steelyard_eval.show.report.render import rendered
+from steelyard_eval.views.report.parts import Section, TableBlock, Texts
+from steelyard_eval.views.report.write import rendered
+from steelyard_eval.views.sheets import Sheet, SheetColumn
 
 MEANS = ("R@5", "R@10", "any@5", "MRR")
 COSTS = ("embedded", "MB", "ms")
@@ -17,21 +17,28 @@ COSTS = ("embedded", "MB", "ms")
 def html(text, order, titles, found):
     """The page; `text` is Markdown in paragraphs, the first of which is the answer, `found` has the tables."""
     first, *others = text.split("\n\n")
-    told = tuple(Paragraph(_inline(part)) for part in others)
     shown = [(title, about, rows) for title, (_, _, about, rows, *_) in zip(titles, found, strict=True) if rows]
-    page = Page(
-        title="Leaderboard of memory retrieval", badge="", answer=_inline(first), record={},
-        facts=tuple(_facts(found)),
-        sections=(
-            *_summary(order, found),
-            Section("about", "What was measured, and how", told, folded=True),
-            *(
-                Section(f"t{at}", title, table(title, about, map(_row, rows), _baseline(rows)), folded=True)
-                for at, (title, about, rows) in enumerate(shown)
-            ),
+    sections = (
+        *_summary(order, found),
+        Section("about", "What was measured, and how", (Texts(tuple(map(_inline, others))),), folded=True),
+        *(
+            Section(
+                f"t{at}", title, (_table(title, about, list(map(_row, rows)), [row[7] for row in rows]),), True
+            )
+            for at, (title, about, rows) in enumerate(shown)
         ),
-    )  # fmt: skip
-    return rendered(page)
+    )
+    above = {"title": "Leaderboard of memory retrieval", "told": _inline(first), "facts": tuple(_facts(found))}
+    nothing = dict.fromkeys(("badge", "because", "formula", "caveat", "description"), "")
+    return rendered({**nothing, **above, "steps": []}, sections)
+
+
+def _table(title, about, rows, verdicts=()):
+    """A table of rows by heading, whose verdicts are coloured."""
+    names = list(rows[0])
+    columns = tuple(SheetColumn(name, key=name) for name in names)
+    cells = tuple(tuple(row[name] for name in names) for row in rows)
+    return TableBlock(Sheet(title, title, columns, cells, about, tuple(verdicts)))
 
 
 def _facts(found):
@@ -52,29 +59,24 @@ def _summary(order, found):
             for label in sorted(labels, key=lambda label: (-mean[label], label))
         ]
         title = f"nDCG@10 of all, {kind}"
-        yield Section(f"all-{kind}", title, table(title, order, rows), folded=at > 0)
+        yield Section(f"all-{kind}", title, (_table(title, order, rows),), folded=at > 0)
 
 
 def _row(cells):
     label, ndcg, *means, interval, difference, p, verdict, embedded, size, taken = cells
-    delta, _, around = difference.partition(" ")
     return {
         "contender": label,
-        "nDCG@10": _number(ndcg, interval),
+        "nDCG@10": f"{ndcg} {interval}".strip(),
         **dict(zip(MEANS, map(_number, means), strict=True)),
-        "against bm25": _number(delta if verdict else "", around),
+        "against bm25": difference if verdict else _number(""),
         "p (Holm)": _number(p),
-        "verdict": Cell(verdict or "baseline", colour=COLOURS.get(verdict, "")),
+        "verdict": verdict or "baseline",
         **dict(zip(COSTS, map(_number, (embedded, size, taken)), strict=True)),
     }
 
 
-def _number(text, under=""):
-    return Cell(text or "–", under, float(text) if text else None, number=True)  # noqa: RUF001 -- a dash
-
-
-def _baseline(rows):
-    return next((at for at, row in enumerate(rows) if row[7] == "baseline"), None)
+def _number(text):
+    return text or "–"  # noqa: RUF001 -- a dash
 
 
 def _inline(text):

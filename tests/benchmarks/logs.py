@@ -13,7 +13,7 @@ from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn.case import prepare
-from steelyard_eval.learn.decided import decided
+from steelyard_eval.learn.decided import decide_from_log
 
 SECONDS, GIBIBYTES = 60, 1
 POLICY = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"
@@ -71,7 +71,7 @@ def run(count):
         begin = time.perf_counter()
         case = prepare(dataset, path, POLICY, now=2e9)
         read = time.perf_counter()
-        decided(case, True, lambda: 2e9).verdict  # noqa: B018 -- it is made when it is asked for
+        decide_from_log(case, True).verdict  # noqa: B018 -- it is made when it is asked for
         done = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     census = case.log.census

@@ -18,12 +18,12 @@ from evidence_matrices import DATA
 from steelyard_eval.compare.arena import Arena
 
 from steelyard.base.files import canonical
+from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.choose.public import CONTENDERS as POOL
+from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.datasets import load
-from steelyard_eval.decide.priors import key_of
-from steelyard_eval.decide.public import CONTENDERS as POOL
-from steelyard_eval.decide.public import DEFAULT
 from steelyard_eval.recording.workspace import Workspace, judged
 
 CHOSEN = ("cacm", "cranfield", "scifact", "locomo", "madial")
@@ -112,7 +112,7 @@ def digest(dataset):
     decides = {
         "data": [dataset.sha256, dataset.vectors_sha256],
         "queries": [query.id for query in drawn(dataset)],
-        "contenders": {one.label: key_of(one.config(Setting(PLACES))) for one in contenders()},
+        "contenders": {one.label: config_key(one.config(Setting(PLACES))) for one in contenders()},
     }
     return sha256(canonical(decides).encode()).hexdigest()
 
@@ -140,7 +140,7 @@ def ran(dataset, queries, embedder):
     return Lists(
         dataset.name,
         tuple(one.label for one in named),
-        tuple(key_of(row.contender.config) for row in rows),
+        tuple(config_key(row.contender.config) for row in rows),
         lists,
         gains,
         np.array([_ideal(dataset.qrels[query.id]) for query in queries]),

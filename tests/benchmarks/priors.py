@@ -18,7 +18,7 @@ from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.decide import priors, public
+from steelyard_eval.choose import priors, public
 from steelyard_eval.decide.provenance import day
 
 LEFT_OUT = ("locomo",)
@@ -32,7 +32,7 @@ def candidates(collection):
     found = {}
     for part in [collection.tuned(case) for case in CASES] + [collection.families()]:
         own = [row for row, label in enumerate(part.labels) if label in (*CASES, *SINGLE)]
-        for row in np.flatnonzero(np.isin(part.owner, own)):
+        for row in np.flatnonzero(np.isin(part.start_index, own)):
             found.setdefault(part.keys[row], (part.metric[row], part.composite[row]))
     return found
 

@@ -9,9 +9,9 @@ from duels import Pairs, learned
 from pools import CHOSEN, CONFIRMED, DATA, DEFAULT, EMBEDDERS, Lists, digest
 
 from steelyard.base.files import STRICT_JSON, canonical
+from steelyard_eval.choose import public
+from steelyard_eval.choose.public import CONTENDERS
 from steelyard_eval.datasets import load
-from steelyard_eval.decide import public
-from steelyard_eval.decide.public import CONTENDERS
 
 NAMES = (*CHOSEN, *CONFIRMED)
 LEARNED = tuple(name for name in NAMES if not name.startswith("locomo"))

@@ -14,7 +14,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.transcripts import SIMULATED
-from steelyard_eval.learn.first_ten import PLACES
+from steelyard_eval.learn.top10 import PLACES
 
 MARK = {"steelyard": SIMULATED}
 """In every line."""

@@ -19,11 +19,11 @@ from steelyard.feedback.team_draft import draft_teams
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.grid import Block
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
-EXPLORATIONS = ("none", "swap", "tail", "interleave")
+EXPLORATIONS = ("none", "interleave")
 """What is shown instead of the policy's list in a share of the sessions."""
 ZIPF = 1.0
 SHARE = 0.1
@@ -144,26 +144,17 @@ def _shown(
     chosen = np.flatnonzero(rng.random(len(query)) < share)
     other = rng.integers(0, len(lists), len(chosen))
     explored[chosen] = other
-    if explore == "swap":
-        first, second = rng.integers(0, PLACES, len(chosen)), rng.integers(0, PLACES, len(chosen))
-        row[chosen, first], row[chosen, second] = row[chosen, second].copy(), row[chosen, first].copy()
-    else:
-        for session, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
-            ours, theirs = lists.top[policy, query[session]], lists.top[with_, query[session]]
-            row[session], team[session] = _mixed(explore, ours, theirs, policy, with_, rng)
+    for session, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
+        ours, theirs = lists.top[policy, query[session]], lists.top[with_, query[session]]
+        row[session], team[session] = _mixed(ours, theirs, policy, with_, rng)
     return row, explored, team
 
 
 def _mixed(
-    explore: str, ours: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
+    ours: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """One list with a foreign tail, or drafted by two teams."""
+    """A list that two teams drafted."""
     team = np.full(PLACES, policy, dtype=np.int64)
-    if explore == "tail":
-        rest = [row for row in theirs.tolist() if row not in ours[:7].tolist() and row >= 0]
-        tail = rng.permutation(rest)[:3] if rest else np.zeros(0)
-        made = np.array([*ours[:7].tolist(), *map(int, tail)])
-        return np.append(made, ours[len(made) :]).astype(np.int64), team
     rows = [[row for row in top.tolist() if row >= 0] for top in (ours, theirs)]
     drafted = draft_teams(rows[0], rows[1], PLACES, lambda: bool(rng.random() < 0.5))
     made = np.full(PLACES, -1, dtype=np.int64)

@@ -8,10 +8,10 @@ from pools import PLACES, Lists, digest
 from public_table import CLASSES, NAMES, document
 
 from steelyard.base.files import STRICT_JSON
+from steelyard_eval.choose import public
 from steelyard_eval.datasets import load
-from steelyard_eval.decide import public
 
-TABLE = STRICT_JSON.decode(resources.files("steelyard_eval.decide").joinpath(public.FILE).read_text("utf-8"))
+TABLE = STRICT_JSON.decode(resources.files("steelyard_eval.choose").joinpath(public.FILE).read_text("utf-8"))
 AT = {one["name"]: at for at, one in enumerate(TABLE["about"]["collections"])}
 
 

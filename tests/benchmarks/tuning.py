@@ -9,10 +9,10 @@ from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.candidates.curve.objective import Objective
+from steelyard_eval.candidates.curve.sweep import segment
+from steelyard_eval.candidates.kernel import Form, Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.weights.exact.objective import Objective
-from steelyard_eval.weights.exact.sweep import segment
-from steelyard_eval.weights.kernel import Form, Kernel
 
 try:
     import ranx
@@ -58,7 +58,7 @@ def line(queries: int, candidates: int, rounds: int) -> Race:
         return segment(objective, second, first).curve().choose()
 
     def by_grid(_):
-        return kernel.means(points, threads=1)[MEASURE]
+        return kernel.values(points, threads=1)[MEASURE].mean(axis=1)
 
     contenders = {"steelyard: exact sweep, the whole line": exactly, "1001-point grid on our kernel": by_grid}
     best = exactly(None)

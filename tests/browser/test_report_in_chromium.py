@@ -1,17 +1,19 @@
 """A real browser opens reports from disk: it draws, answers clicks, and runs nothing that the data say."""
 
-import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from tests.unit.views.made import paired, result, row
 
 import steelyard_eval as sy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gating import Gate
-from steelyard_eval.show.report import write_report
+from steelyard_eval.gate.gating import check, update
+from steelyard_eval.gate.setup import Gate
+from steelyard_eval.result.structs import Cost, Latency, Listed, QueryRow, Table
+from steelyard_eval.views.report import write
 
 from . import axe
 
@@ -24,34 +26,17 @@ SIZES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The report of a comparison on the starter set, and its document."""
-    document = compare(starter(), "fts, bm25, echovault, vector", baseline="echovault", timed=False).to_json()
+    found = compare(starter(), "fts, bm25, echovault, vector", baseline="echovault", timed=False)
     folder = tmp_path_factory.mktemp("report")
-    write_report(document, folder)
-    return folder / "report.html", json.loads((folder / "report.json").read_text("utf-8"))
+    found.report(folder)
+    return folder / "report.html", found.result
 
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory):
     """A report whose every text is hostile."""
-    labels = ("fts", f"vector {PLANTED}")
-    found = {"entries": [PLANTED], "scores": [1.0], "parts": {PLANTED: [1.0]}}
-    lists = [{"label": label, "queries": {f"q1 {PLANTED}": found}} for label in labels]
-    values = {labels[0]: 0.0, labels[1]: 1.0}
-    results = {
-        "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "fts",
-        "dataset": {"name": "workshop", "description": PLANTED}, "command": PLANTED, "notices": [PLANTED],
-        "configurations": [{"label": label, "strategy": f"fts {PLANTED}"} for label in labels],
-        "results": [
-            {"label": label, "metric": "nDCG@10", "mean": 0.4 + at / 10, "low": 0.3, "high": 0.6}
-            for at, label in enumerate(labels)
-        ],
-        "comparisons": [],
-        "per_query": [{"id": f"q1 {PLANTED}", "text": PLANTED, "category": PLANTED, "values": values}],
-        "rankings": {
-            "lists": lists, "grades": {f"q1 {PLANTED}": {PLANTED: 1}}, "entries": {PLANTED: PLANTED},
-        },
-    }  # fmt: skip
-    return write_report(results, tmp_path_factory.mktemp("poisoned"))[0]
+    made = result(text=PLANTED)
+    return write(made, tmp_path_factory.mktemp("poisoned"))[0]
 
 
 def opened(browser, path, width=1280, scheme="light", **more):
@@ -89,41 +74,29 @@ def test_two_clicks_lead_to_both_rankings(browser, report):
     page.get_by_role("link", name="Queries", exact=True).click()
     page.locator(".open").first.click()
 
-    base, other = document["rankings"]["lists"][:2]
-    gaps = {q["id"]: abs(q["values"][other["label"]] - q["values"][base["label"]]) for q in document["per_query"]}
-    order = [query["id"] for query in document["per_query"]]
-    id_ = max(order, key=lambda query: (round(gaps[query], 3), -order.index(query)))
+    base, other = list(document.queries[0].lists)[:2]
+    gaps = [abs(query.values[other] - query.values[base]) for query in document.queries]
+    shown = document.queries[max(range(len(gaps)), key=lambda at: (round(gaps[at], 3), -at))]
     for side, own in zip(page.locator("#explorer .two > div").all(), (base, other), strict=True):
-        found = own["queries"][id_]["entries"]
+        found = shown.lists[own].entries
         rows = side.locator("ol > li")
         assert rows.count() == len(found)
-        for row, entry in zip(rows.all(), found, strict=True):
-            grade = document["rankings"]["grades"][id_].get(entry)
-            assert row.locator(".grade").inner_text() == ("not judged" if grade is None else f"grade {grade}")
-            assert entry in row.inner_text()
-            assert "score" in row.inner_text()
+        for item, entry in zip(rows.all(), found, strict=True):
+            grade = shown.grades.get(entry)
+            assert item.locator(".grade").inner_text() == ("not judged" if grade is None else f"grade {grade}")
+            assert entry in item.inner_text()
+            assert "score" in item.inner_text()
     page.context.close()
 
 
 def test_an_entry_that_moved_tells_by_which_signal(browser, tmp_path):
     """The worked example of `test_who_moved_and_by_which_signal` in tests/unit/explain/test_explain_query.py."""
-    before = {"entries": ["a", "b", "c"], "scores": [1, 0.6, 0.2], "parts": {"importance": [1, 0.6, 0.2]}}
+    before = Listed(["a", "b", "c"], [1, 0.6, 0.2], {"importance": [1, 0.6, 0.2]})
     parts = {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}
-    after = {"entries": ["b", "c", "a"], "scores": [0.92, 0.44, 0.2], "parts": parts}
-    results = {
-        "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "old",
-        "dataset": {"name": "workshop"},
-        "configurations": [{"label": one, "strategy": "fts"} for one in ("old", "new")],
-        "results": [{"label": one, "metric": "nDCG@10", "mean": 0.5} for one in ("old", "new")], "comparisons": [],
-        "per_query": [{"id": "q", "text": "cache", "values": {"old": 0.2, "new": 0.4}}],
-        "rankings": {
-            "lists": [
-                {"label": "old", "queries": {"q": before}}, {"label": "new", "queries": {"q": after}},
-            ],
-            "grades": {"q": {"b": 1}}, "entries": {one: one for one in "abc"},
-        },
-    }  # fmt: skip
-    page = opened(browser, write_report(results, tmp_path)[0])
+    after = Listed(["b", "c", "a"], [0.92, 0.44, 0.2], parts)
+    query = QueryRow("q", "cache", values={"old": 0.2, "new": 0.4}, lists={"old": before, "new": after})
+    made = result(row("old", 0.5), row("new", 0.5), queries=[query], entries={one: one for one in "abc"})
+    page = opened(browser, write(made, tmp_path)[0])
     page.locator(".open").first.click()
     moves = page.locator("#explorer .two > div").nth(1).locator(".move").all_inner_texts()
     assert moves == ["↑ was #2 by tags", "↑ was #3 by importance", "↓ was #1 by tags"]
@@ -133,9 +106,9 @@ def test_an_entry_that_moved_tells_by_which_signal(browser, tmp_path):
 def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
     page, document = opened(browser, report[0]), report[1]
     page.get_by_label("show", exact=True).select_option("worse")
-    two = [own["label"] for own in document["rankings"]["lists"]]
+    two = list(document.queries[0].lists)
     page.get_by_label("right", exact=True).select_option(label="fts")
-    values = [(q["values"][two[0]], q["values"]["fts"]) for q in document["per_query"]]
+    values = [(query.values[two[0]], query.values["fts"]) for query in document.queries]
     worse = sum(round(1000 * right) < round(1000 * left) for left, right in values)
     assert page.get_by_role("status").inner_text().startswith(f"{worse} of {len(values)} queries")
     page.get_by_label("show", exact=True).select_option("all")
@@ -147,21 +120,17 @@ def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
 def test_tables_are_sorted_and_long_ones_filtered(browser, report, tmp_path):
     page, document = opened(browser, report[0]), report[1]
     table = page.locator("#metrics table")
-    recall = {r["label"]: r["mean"] for r in document["results"] if r["metric"] == "R@10"}
+    recall = {row.label: row.means["R@10"].mean for row in document.rows}
     page.locator("#metrics th", has_text="R@10").first.locator("button").click()
-    first = [text.split(". ")[1].split("\n")[0] for text in table.locator("tbody th").all_inner_texts()]
+    first = [text.split(" (")[0] for text in table.locator("tbody th").all_inner_texts()]
     assert first == sorted(recall, key=lambda label: -recall[label])
     assert page.locator("#metrics th[aria-sort=descending]").count() == 1
     assert page.locator("#metrics").get_by_label("show only rows with").count() == 0
     page.context.close()
 
-    one, value = document["configurations"][0], document["results"][0]
-    labels = [f"name {at}" for at in range(14)]
-    document = {**document, "baseline": None, "comparisons": [], "per_query": [], "timing": [], "rankings": None}
-    document |= {"configurations": [{**one, "label": label} for label in labels]}
-    document |= {"results": [{**value, "metric": "nDCG@10", "label": label} for label in labels]}
+    made = result(*(row(f"name {at}", 0.5) for at in range(14)), queries=[])
     page = browser.new_page()
-    page.goto(write_report(document, tmp_path)[0].as_uri())
+    page.goto(write(made, tmp_path)[0].as_uri())
     unfold(page)
     page.locator("#metrics").get_by_label("show only rows with").fill("name 13")
     assert page.locator("#metrics tbody tr:visible").count() == 1
@@ -211,27 +180,28 @@ def crowded(tmp_path_factory):
     names = [f"weighted_sum({at / 10}*bm25, {1 - at / 10}*vector, normalize=minmax)" for at in range(9)]
     names += ["fts", "recency alone", "W" * 90]
     means = [0.5 + at / 1000 for at in range(10)] + [0.02, 0.51]
-    tested = [
-        {"challenger": name, "baseline": "fts", "metric": "nDCG@10", "delta": mean - 0.5, "low": mean - 0.54,
-         "high": mean - 0.46, "p": 0.5, "p_holm": 1.0, "wins": 3, "ties": 3, "losses": 4, "mde": 0.1,
-         "queries_needed": 900, "verdict": "too few queries to tell"}
-        for name, mean in zip(names, means, strict=True) if name != "fts"
+    rows = [
+        row(name, mean, None if name == "fts" else paired(mean - 0.5), kind="strategy",
+            cost=Cost(embedded=0, latency=Latency(2.0 + at % 4 / 50)))
+        for at, (name, mean) in enumerate(zip(names, means, strict=True))
     ]  # fmt: skip
-    document = {
-        "schema_version": 1, "split": "test", "limit": 10, "primary": "nDCG@10", "baseline": "fts",
-        "dataset": {"name": "crowded"}, "comparisons": tested,
-        "configurations": [{"label": name, "strategy": name} for name in names],
-        "results": [{"label": name, "metric": "nDCG@10", "mean": mean, "low": mean - 0.1, "high": mean + 0.1}
-                    for name, mean in zip(names, means, strict=True)],
-        "timing": [{"label": name, "p50_ms": 2.0 + at % 4 / 50, "embedding_calls": 0}
-                   for at, name in enumerate(names)],
-        "per_query": [{"id": f"q{at}", "text": "q", "category": f"a long name of a category {at % 3}",
-                       "values": {"fts": at / 40, "W" * 90: (40 - at) / 40}} for at in range(40)],
-        "chosen": {"strategy": "b", "plateau": [0.4, 0.41], "axis": {"signal": "W" * 60, "others": names,
-                   "current": 0.4, "chosen": 0.405},
-                   "curve": [{"weight": at / 10, "value": 0.1375 + at / 4000} for at in range(11)]},
-    }  # fmt: skip
-    return write_report(document, tmp_path_factory.mktemp("crowded"))[0]
+    queries = [
+        QueryRow(
+            f"q{at}", "q", f"a long name of a category {at % 3}", values={"fts": at / 40, "W" * 90: (40 - at) / 40}
+        )
+        for at in range(40)
+    ]
+    facts = {
+        "signal": "W" * 60,
+        "others": names,
+        "current": 0.4,
+        "chosen": 0.405,
+        "plateau_low": 0.4,
+        "plateau_high": 0.41,
+    }
+    curve = Table("curve", ["weight", "value"], [[at / 10, 0.1375 + at / 4000] for at in range(11)], facts)
+    made = result(*sorted(rows, key=lambda one: one.label != "fts"), queries=queries, tables=[curve], entries={})
+    return write(made, tmp_path_factory.mktemp("crowded"))[0]
 
 
 def runs_page(folder):
@@ -243,9 +213,9 @@ def runs_page(folder):
 
 
 def gate_page(folder):
-    gate = Gate.of(starter(), folder / "baseline.json")
-    gate.update("bm25, moltnet", because="first")
-    return gate.check().report(folder)[0]
+    baseline = folder / "baseline.json"
+    update(Gate.of(starter(), baseline), "bm25, moltnet", because="first")
+    return check(Gate.of(starter(), baseline)).report(folder)[0]
 
 
 def compared_page(place):

@@ -70,19 +70,20 @@ from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.kinds import KINDS
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.show.report import load_results, write_report
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
+from steelyard_eval.views.report import write
+from steelyard_eval.views.report.load import load as load_result
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""
@@ -286,7 +287,7 @@ def results(data: bytes) -> str:
     path = world().folder / "results.json"
     path.write_bytes(data)
     out = world().folder / "report"
-    for file in write_report(load_results(path), out):
+    for file in write(load_result(path), out):
         text = file.read_text(encoding="utf-8")
         if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text):
             raise Fault(f"{file.name} holds a control character")
@@ -365,7 +366,7 @@ def log(data: bytes) -> str:
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, duels, _convert(from_ubi)):
+    for read in (_read_log, interleaving_results, _convert(from_ubi)):
         try:
             json.dumps([one.to_json() for one in found] if (found := read(str(path))) else [], allow_nan=False)
             outcome.append("read")
@@ -375,10 +376,12 @@ def log(data: bytes) -> str:
 
 
 def _read_log(path: str) -> None:
-    known = Known({e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True)
-    for fold in read_log(path, known, 1.8e9).folds:
-        if not np.isfinite(fold.shown).all():
-            raise Fault(f"counts {fold.shown}")
+    known = DatasetIndex(
+        {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
+    )
+    shown = read_log(path, known, 1.8e9).tally.shown
+    if not np.isfinite(shown).all():
+        raise Fault(f"counts {shown}")
 
 
 def _convert(convert: Callable[[list[str], Counter[str]], Iterator[str]]) -> Callable[[str], None]:

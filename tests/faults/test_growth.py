@@ -26,6 +26,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.cli.layered_log import of_log
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.datasets.states import hashed
@@ -36,15 +37,14 @@ from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Said, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
-from steelyard_eval.show.report.load import load_results
-from steelyard_eval.show.report.log import of_log
+from steelyard_eval.views.report.load import load as load_result
 
 _spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
 ways = importlib.util.module_from_spec(_spec)
@@ -74,17 +74,17 @@ READERS = {
     "steelyard_eval/extensions/importers/moltnet.py": "test_a_store[rows of moltnet]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
-    "steelyard_eval/learn/log_formats.py": "test_logs_of_others[hits]",
+    "steelyard_eval/extensions/usage/ubi_lines.py": "test_logs_of_others[hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
-    "steelyard_eval/show/report/load.py": "test_other_files[results]",
-    "steelyard_eval/show/report/log.py": "test_other_files[a log in a report]",
+    "steelyard_eval/views/report/load.py": "test_other_files[results]",
+    "steelyard_eval/views/report/log.py": "test_other_files[a log in a report]",
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/gate/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
@@ -95,7 +95,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
     "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
-    "steelyard_eval/tune/replaced.py": "compares the bytes of a copy that is there",
+    "steelyard_eval/choose/weights_files.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
@@ -107,13 +107,13 @@ OTHERS_THAT_PARSE = {
     "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
     "steelyard/extensions/cortex_client/summaries.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",
-    "steelyard_eval/decide/priors.py": "reads a file of the package",
-    "steelyard_eval/decide/public.py": "reads a file of the package",
-    "steelyard_eval/gate/outputs.py": "copies the summary that it adds to",
-    "steelyard_eval/gate/junit.py": "writes XML",
+    "steelyard_eval/choose/priors.py": "reads a file of the package",
+    "steelyard_eval/choose/public.py": "reads a file of the package",
+    "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
+    "steelyard_eval/views/junit.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
-    "steelyard_eval/show/report/csv_tables.py": "writes CSV",
-    "steelyard_eval/show/report/data.py": "packs what a page holds",
+    "steelyard_eval/views/report/csv_tables.py": "writes CSV",
+    "steelyard_eval/views/report/data.py": "packs what a page holds",
 }
 RAN = set()
 """The files whose code ran while operations were counted."""
@@ -131,7 +131,7 @@ WALKS = {
     "replace",
     "join",
 }
-KNOWN = Known({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
+KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
 
 
 def operations(run) -> int:
@@ -323,7 +323,9 @@ LOGS = {
 
 
 @pytest.mark.parametrize("what", LOGS)
-@pytest.mark.parametrize("read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: duels(str(path))])
+@pytest.mark.parametrize(
+    "read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: interleaving_results(str(path))]
+)
 def test_a_log(tmp_path, what, read):
     grows(file_of(tmp_path, LOGS[what]), read)
 
@@ -433,8 +435,8 @@ OTHERS = {
         lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
         read_judgments,
     ),
-    "results": (lambda n: f'{{"schema_version": 1, {keys(n)}}}', load_results),
-    "results, a key twice": (STRICT["every key twice"], load_results),
+    "results": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
+    "results, a key twice": (STRICT["every key twice"], load_result),
     "a log in a report": (LOGS["policies"], of_log),
 }
 

@@ -30,10 +30,10 @@ from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn import waiting
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import Known, read_log
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 
 KEY = "sk-live-0123456789"
 
@@ -295,7 +295,7 @@ class TestWhatWaits:
         monkeypatch.setattr(waiting, "ROOM", 10)
         act = '{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted","object_id":"m1"}]}'
         (tmp_path / "log").write_text(f"{impression('a')}\n{act}\n")
-        census = read_log(tmp_path / "log", Known(**KNOWN), 2e9).census
+        census = read_log(tmp_path / "log", DatasetIndex(**KNOWN), 2e9).census
         assert (census.impressions, census.acts) == (1, 0)
         assert dict(census.aside) == {"acts on an impression that is not in the log, or long past": 1}
 
@@ -306,7 +306,7 @@ class TestCompressed:
         monkeypatch.setattr("steelyard.base.inputs.LEAST_UNPACKED", 8 * 2**20)
         bomb = gzip.compress(b"\n" * 2**20, 9) * 10
         for name, read in (
-            ("log.jsonl.gz", lambda path: read_log(path, Known(**KNOWN), 2e9)),
+            ("log.jsonl.gz", lambda path: read_log(path, DatasetIndex(**KNOWN), 2e9)),
             ("ubi.jsonl.gz", lambda path: list(from_ubi([path], Counter()))),
         ):
             (tmp_path / name).write_bytes(bomb)

@@ -10,6 +10,7 @@ from by_trec_eval import oracle
 
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.candidates.kernel import Form, Kernel
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.measures.metrics import Judgments, parse_measures
@@ -17,7 +18,6 @@ from steelyard_eval.measures.runs import write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.weights.kernel import Form, Kernel
 
 LARGE = ("scifact", "beam-128k", "cosqa")
 SETS = ("locomo", "cranfield", "cacm", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE))

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import DataError, visible
-from steelyard_eval.common.answer import in_terminal
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import UNNAMED, load
 from steelyard_eval.datasets.places import data_sets, has_corpus
-from steelyard_eval.tune.recommendation import Recommendation, recommend
+from steelyard_eval.views.terminal import answered
 
 if TYPE_CHECKING:
     from steelyard_eval.extensions.importers import Import, Importer
@@ -51,9 +51,8 @@ class Begun:
             "imported": self.imported.to_json(),
             "current": self.current,
             "why_current": self.said,
-            "verdict": answer.record["verdict"],
+            "verdict": answer.verdict,
             "sentence": answer.sentence,
-            "public": answer.record["public"],
             "queries": self.queries,
             "files": list(self.files),
             "next": self.next,
@@ -71,7 +70,7 @@ class Begun:
         )
         written = "".join(f"\n{line}" for line in self.files)
         today = f"What ranks them today is taken to be {self.current} ({self.said}); --current names another."
-        return "\n".join(filter(None, [first, today, "\n" + in_terminal(self.recommendation.record), written]))
+        return "\n".join(filter(None, [first, today, "\n" + answered(self.recommendation.result.answer), written]))
 
 
 def is_store(place: str | None) -> bool:
@@ -109,7 +108,7 @@ def begin(
     used, said = (current, "as you say") if current is not None else _current(dataset.system)
     answer = recommend(dataset, used, embedder=embedder, timed=False)
     files: list[str] = []
-    if answer.record["verdict"] != "keep":
+    if answer.verdict != "keep":
         answer, files = answer.saved(WEIGHTS, dataset)
     return Begun(imported, str(used), said, answer, len(dataset.queries), tuple(files))
 

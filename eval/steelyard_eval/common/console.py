@@ -24,6 +24,8 @@ FOLDED = 26
 NAMES = 40
 """Percent of the width that names, the first column, may take before they are folded."""
 GAP = 2
+INDENT = 4
+"""Columns before the lines of a step after its first."""
 COMMAND = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
 """A command in a message, without the sign that ends it."""
 COLOURS = {
@@ -125,6 +127,15 @@ def grid(
 def wrapped(text: str, indent: int = 0) -> str:
     """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
     return "\n".join(_fold(visible(text), width(), " " * indent))
+
+
+def step_text(what: str, command: str = "") -> str:
+    """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
+    said = f"{what}: {command}" if what and command else what or command
+    if len(visible(said)) <= width() or not command:
+        return wrapped(said, INDENT)
+    lead = f"{wrapped(what, INDENT)}:\n" if what else ""
+    return f"{lead}{' ' * INDENT}{visible(command)}"
 
 
 def folded(message: str, stream: TextIO | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import cast
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
+from steelyard.fusion.progress import ProgressSummary
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate, written_as
 from steelyard_eval.common.progress_bar import bar
@@ -152,7 +153,7 @@ def compare(
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
-            *_layers(made),
+            *layers_of((one.label, one.progress) for one in made),
             *checked,
         ],
     )
@@ -186,13 +187,13 @@ def _word(one: Named | ListContender) -> str | None:
     return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
-def _layers(made: Sequence[Made]) -> list[Table]:
-    """How far each layered search went."""
+def layers_of(searches: Iterable[tuple[str, ProgressSummary | None]]) -> list[Table]:
+    """How far each layered search went, by its label."""
     rows: list[list[Cell]] = [
-        [one.label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
+        [label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
          went["without_result"], *(went["hit_rates"][layer] for layer in ("l0", "l1", "l2"))]
-        for one in made
-        if (went := one.progress)
+        for label, went in searches
+        if went
     ]  # fmt: skip
     return [Table("layers", LAYERS, rows)] if rows else []
 

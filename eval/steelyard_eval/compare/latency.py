@@ -11,7 +11,6 @@ import numpy as np
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS
-from steelyard_eval.common.documents.results import Percentiles, TimingRecord
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Latency
 
@@ -34,23 +33,6 @@ class Latencies:
         p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
         layers = {name: Latency(*_ends(taken)) for name, taken in self.layers.items()}
         return Latency(p50, p95, p99, layers, self.degraded)
-
-    def record(self) -> TimingRecord:
-        """Return percentiles for the document; none where nothing was searched."""
-        if not self.searches:
-            return {}
-        p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
-        record: TimingRecord = {"p50_ms": p50, "p95_ms": p95, "p99_ms": p99}
-        if self.layers:
-            record["layers"] = {name: _percentiles(taken) for name, taken in self.layers.items()}
-        if self.degraded:
-            record["degraded"] = self.degraded
-        return record
-
-
-def _percentiles(taken: Sequence[float]) -> Percentiles:
-    p50, p99 = np.percentile(taken, (50, 99)).tolist()
-    return {"p50_ms": p50, "p99_ms": p99}
 
 
 def _ends(taken: Sequence[float]) -> tuple[float, None, float]:

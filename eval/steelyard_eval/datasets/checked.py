@@ -6,10 +6,10 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import in_words, stated, unstated
+from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Checked(Result):
+class Checked(Tabular):
     """The counts and notices of a data set without faults."""
 
     dataset: Dataset
@@ -77,4 +77,4 @@ class Checked(Result):
 
     def plot(self) -> Figure:
         """Plot how many relevant entries the queries have."""
-        return drawn("counts", self.to_frame()["relevant"].tolist(), "relevant entries")
+        return plots.counts(self.to_frame()["relevant"].tolist(), "relevant entries")

@@ -11,23 +11,15 @@ from steelyard import __version__
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.parts import (
-    DecidedDocument,
-    Ends,
-    Estimate,
-    MeanRecord,
-    PromiseRecord,
-    RefusalRecord,
-)
 from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.decide.decision import Decision
-from steelyard_eval.decide.out_of_fold import FOLDS
 from steelyard_eval.decide.promise import Gain
-from steelyard_eval.decide.refusal import Refusal
 from steelyard_eval.measures.paired import Interval
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.result.structs import Fact, Said
+
+FOLDS = 5
+"""In which the choice is made again."""
 
 
 def origin(
@@ -96,46 +88,17 @@ def day(now: Callable[[], float]) -> str:
     return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()
 
 
-def promised(gain: Gain, metric: str, queries: int) -> PromiseRecord:
-    """The promise of a decision, for the document and the file; with its odds, where anything is known of them."""
-    promise = PromiseRecord(metric=metric, value=gain.mean, queries=queries)
+def promised(gain: Gain, metric: str, queries: int) -> dict[str, object]:
+    """The promise of a decision, for the file; with its odds, where anything is known of them."""
+    promise: dict[str, object] = {"metric": metric, "value": gain.mean, "queries": queries}
     low, high = gain.stated(-1.0)
     if low is not None and high is not None:
         promise = {**promise, "low": low, "high": high}
     return promise if gain.worse is None else {**promise, "harm": gain.worse}
 
 
-def told(refusal: Refusal) -> RefusalRecord:
-    """A refusal, for a document."""
-    return {"reason": refusal.reason, "remedy": refusal.remedy}
-
-
-def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
-    """The part of a document that is the decision; `stated` says whether its gain is printed."""
-    return {
-        "verdict": decision.verdict,
-        "promise": promised(decision.gain, metric, queries),
-        "promise_stated": stated,
-        "refusal": None if decision.refusal is None else told(decision.refusal),
-        "bound": decision.bound,
-        "labels_needed": decision.more,
-    }
-
-
-def estimate(interval: Interval, queries: int, least: float = 0.0) -> Estimate:
+def estimate(interval: Interval, queries: int, least: float = 0.0) -> dict[str, object]:
     """A mean with its interval, as weights files write it, which leave out ends that are not known."""
     low, high = interval.stated(least)
-    value: Estimate = {"value": interval.mean, "queries": queries}
+    value: dict[str, object] = {"value": interval.mean, "queries": queries}
     return value if low is None or high is None else {**value, "low": low, "high": high}
-
-
-def ends_of(interval: Interval, least: float = -1.0) -> Ends:
-    """The ends of an interval as documents write them; see `Interval.stated`."""
-    low, high = interval.stated(least)
-    return {"low": low, "high": high}
-
-
-def mean_of(interval: Interval, least: float = 0.0) -> MeanRecord:
-    """A mean with its interval, as documents write it."""
-    low, high = interval.stated(least)
-    return {"mean": interval.mean, "low": low, "high": high}

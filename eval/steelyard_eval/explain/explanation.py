@@ -15,7 +15,11 @@ from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, Setting
-from steelyard_eval.common.documents.explanation import (
+from steelyard_eval.common.tabular import Tabular
+from steelyard_eval.compare.contenders import Given, read, read_config
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset, as_dataset
+from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedEntry,
     ExplainedQuery,
@@ -27,11 +31,6 @@ from steelyard_eval.common.documents.explanation import (
     RequestedEntry,
     ScoreTree,
 )
-from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Result
-from steelyard_eval.compare.contenders import Given, read, read_config
-from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.explanation_text import html, text
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
@@ -41,6 +40,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.rankings import described, headline, spelled
 from steelyard_eval.recording.select import intents_of
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False)
-class QueryExplanation(Result):
+class QueryExplanation(Tabular):
     """The result of `steelyard explain`; `record` is its JSON document.
 
     Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
@@ -97,7 +97,7 @@ class QueryExplanation(Result):
             (entry["headline"] or entry["id"], {t["signal"]: t["contribution"] for t in entry["contributions"]})
             for entry in about["entries"]
         ]
-        return drawn("contributions", rows, str(about["strategy"]))
+        return plots.contributions(rows, str(about["strategy"]))
 
 
 def explain(

@@ -6,7 +6,7 @@ from html import escape
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import GAP, cut, table, width, wrapped
-from steelyard_eval.common.documents.explanation import ExplanationDocument
+from steelyard_eval.explain.document import ExplanationDocument
 from steelyard_eval.explain.text_tables import PARTED, TITLE, TextTable, blocks
 
 PAGES = "\n\n"

@@ -10,10 +10,10 @@ from steelyard.fusion.explain import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.common.renderers import drawn
-from steelyard_eval.common.results import Result, frame_html
+from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
+from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class FoundHits(Result):
+class FoundHits(Tabular):
     """The hits of one search; `result` is the engine's own, and `notices` list what the search lacked."""
 
     contender: Contender
@@ -79,4 +79,4 @@ class FoundHits(Result):
             tree = self.explain(hit)
             terms = contributions(tree)[0] if tree.parts else []
             rows.append((hit.entry.title or hit.entry.id, {t["signal"]: t["contribution"] for t in terms}))
-        return drawn("contributions", rows, str(self.result.strategy))
+        return plots.contributions(rows, str(self.result.strategy))

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from steelyard_eval.common.configurations import short_name
-from steelyard_eval.common.documents.explanation import MoveRecord, StandingRecord
+from steelyard_eval.explain.document import MoveRecord, StandingRecord
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
 

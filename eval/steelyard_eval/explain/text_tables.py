@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 from steelyard.base.errors import shown
 from steelyard.grammar import number_text
-from steelyard_eval.common.answer import data_set
 from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.documents.explanation import (
+from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedQuery,
     ExplainedView,
@@ -87,7 +87,13 @@ def _query(record: ExplanationDocument) -> TextTable:
     }
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
     legend = [COLUMNS] if record["configurations"][0]["entries"] and record["entry"] is None else []
-    return TextTable([f"{data_set(dataset)}, query {query['id']}: {query['text']}", line, *legend])
+    return TextTable(
+        [
+            f"{Path(dataset['path'] or '').name or dataset['name']}, query {query['id']}: {query['text']}",
+            line,
+            *legend,
+        ]
+    )
 
 
 def _listed(about: ExplainedView, query: ExplainedQuery) -> TextTable:

@@ -16,8 +16,8 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import RETRIEVERS, SignalTable
-from steelyard_eval.common.documents.explanation import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.explain.configs import left_of, reaching
+from steelyard_eval.explain.document import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from steelyard.fusion.explain import Explanation
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.explanation import AboutView, RawSignal
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.explain.document import AboutView, RawSignal
 from steelyard_eval.measures.runs import Ranked
 
 

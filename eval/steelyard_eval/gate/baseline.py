@@ -8,38 +8,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta
+from msgspec.structs import replace
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, DataError, shown, visible
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
-from steelyard.base.schemas import Schema
-from steelyard_eval.datasets.states import State, hashed
-from steelyard_eval.decide.wording import settings
-from steelyard_eval.gate.answers import GateAnswers
-from steelyard_eval.gate.hashes import list_hash, scores_hash
-from steelyard_eval.gate.ties import Run, runs, settled_hash
-from steelyard_eval.gate.values import SHALLOW, Values
-from steelyard_eval.measures.runs import Scored
+from steelyard_eval.datasets.states import hashed
+from steelyard_eval.gate.values import Values
 
 SCHEMA_VERSION = 1
-SCHEMA_FILE = "baseline.schema.json"
-DIGITS = 9
-"""Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
 SEAL = "seal"
 """The key whose value is the hash of everything else in the file."""
+LONGEST = 200
+"""Characters of what is wrong with a file, which may quote a key of it."""
+Value = Annotated[float, Meta(ge=0, le=1.000001)]
+Three = tuple[Value, Value, Value]
+Count = Annotated[int, Meta(ge=0)]
+Runs = tuple[tuple[Count, Count], ...]
+Limit = Annotated[int, Meta(ge=1, le=100_000)] | None
 
 
-@dataclass(frozen=True)
-class KeptList:
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of the file."""
+
+
+class BaselineList(_Part, frozen=True):
     """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores.
 
     `ties` are the runs of its list and of the one down to place 100, and `settled_hash` is made with them (see
@@ -47,13 +48,13 @@ class KeptList:
     """
 
     id: str
-    values: tuple[float, ...]
-    anchor: tuple[float, ...] | None
+    values: Three
+    anchor: Three | None
     list_hash: str
     scores_hash: str
-    first: tuple[Scored, ...]
-    broken: Mapping[str, int]
-    ties: tuple[tuple[Run, ...], ...] = ()
+    first: Annotated[tuple[tuple[str, float], ...], Meta(max_length=10)]
+    broken: dict[str, Count]
+    ties: Annotated[tuple[Runs, ...], Meta(max_length=2)] = ()
     settled_hash: str = ""
 
     @property
@@ -62,8 +63,7 @@ class KeptList:
         return [id_ for id_, _ in self.first]
 
 
-@dataclass(frozen=True)
-class KeptContender:
+class BaselineContender(_Part, frozen=True):
     """What is kept of one contender; `written` names it again, by its kind, and `configuration` is a hash.
 
     `answered` are the queries that nothing answers and that showed something all the same, `settings` what else
@@ -74,19 +74,14 @@ class KeptContender:
     kind: str
     written: str
     strategy: str
-    limit: int | None
+    limit: Limit
     configuration: str
     deep: bool
     anchor_date: str
     anchor_deep: bool
-    lists: tuple[KeptList, ...]
+    lists: tuple[BaselineList, ...]
     answered: tuple[str, ...] = ()
     settings: str | None = None
-
-    @property
-    def named(self) -> tuple[str, str, str]:
-        """Its label, its kind, and the text that may name it again."""
-        return self.label, self.kind, self.written
 
     @property
     def values(self) -> Values:
@@ -98,42 +93,7 @@ class KeptContender:
         """The values of the anchor."""
         return Values(_matrix([kept.anchor or kept.values for kept in self.lists]), self.anchor_deep)
 
-    @classmethod
-    def of(cls, answers: GateAnswers, configuration: str, queries: Sequence[str], date: str) -> KeptContender:
-        """Keep what a contender answered, as its own anchor."""
-        config, deep = answers.config, answers.values.deep
-        columns = answers.values.matrix.T.tolist()
-        rows = zip(queries, columns, answers.lists, answers.deep, answers.broken, strict=True)
-        lists = tuple(
-            KeptList(
-                id=query,
-                values=tuple(values),
-                anchor=None,
-                list_hash=list_hash(listed, far),
-                scores_hash=scores_hash(listed, far),
-                first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in listed[:SHALLOW]),
-                broken=dict(broken),
-                ties=(ties := (runs(listed), runs(far))),
-                settled_hash=settled_hash((listed, far), ties),
-            )
-            for query, values, listed, far, broken in rows
-        )
-        return cls(
-            label=answers.label,
-            kind=answers.asked.kind,
-            written=answers.asked.written,
-            strategy=answers.strategy,
-            limit=config.limit if config else None,
-            configuration=configuration,
-            deep=deep,
-            anchor_date=date,
-            anchor_deep=deep,
-            lists=lists,
-            answered=answers.answered,
-            settings=settings(config).get("settings", "") if config else "",
-        )
-
-    def anchored(self, older: KeptContender) -> KeptContender:
+    def anchored(self, older: BaselineContender) -> BaselineContender:
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
         anchors = [(kept, other.anchor or other.values) for kept, other in pairs]
@@ -141,34 +101,41 @@ class KeptContender:
         return replace(self, lists=lists, anchor_date=older.anchor_date, anchor_deep=older.anchor_deep)
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Hashes(msgspec.Struct, frozen=True):
+    """Of what both measurements share, and of the code that measured."""
+
+    corpus: str
+    queries: str
+    labels: str
+    sources: str
+
+
+class Baseline(_Part, frozen=True):
     """Everything in the file.
 
-    `hashes` are those of corpus, queries, labels and sources; `because` says why it was written; `states` say what
-    of the data changed (see `states.py`).
+    `because` says why it was written; `states` say what of the data changed (see `datasets/states.py`).
     """
 
     tool: str
     date: str
     dataset: str
     split: str
-    limit: int | None
+    limit: Limit
     embedder: str
     dialect: str
-    hashes: Mapping[str, str]
+    hashes: Hashes
     platform: str
     because: str
-    contenders: tuple[KeptContender, ...]
-    states: Mapping[str, State] = field(default_factory=dict)
+    contenders: Annotated[tuple[BaselineContender, ...], Meta(min_length=1)]
+    states: dict[str, dict[str, Any]] = {}
 
-    def find(self, label: str) -> KeptContender | None:
+    def find(self, label: str) -> BaselineContender | None:
         """The contender of a label; None when it is not kept."""
         return next((kept for kept in self.contenders if kept.label == label), None)
 
     def text(self) -> str:
         """The file: canonical JSON with a line a query, and its seal."""
-        record = asdict(self) | {"schema_version": SCHEMA_VERSION}
+        record = msgspec.to_builtins(self) | {"schema_version": SCHEMA_VERSION}
         contenders = record.pop("contenders")
         sealed = hashed({**record, "contenders": contenders})
         head = json.dumps({**record, SEAL: sealed}, indent=1, sort_keys=True, ensure_ascii=False)
@@ -185,72 +152,46 @@ def _line(record: Mapping[str, object]) -> str:
     return json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _matrix(rows: Sequence[Sequence[float]]) -> Floats:
+def _matrix(rows: Sequence[Three]) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(-1, 3).T
 
 
-def load_baseline(path: Path, rebaseline: str) -> Baseline:
-    """Read a baseline; DataError, with the remedy, when it is missing, cut short, or edited by hand."""
+def load_baseline(path: Path, again: str) -> Baseline | None:
+    """Read a baseline, None where there is no file; DataError when it is cut short, or edited by hand.
+
+    `again` is the command that writes it again.
+    """
     place = shown(str(path), PATH_WIDTH)
+    remedy = f"restore it from version control, or write it again: {again}"
     try:
         text = read_text(path)
     except FileNotFoundError:
-        begin = rebaseline.replace("steelyard gate", "steelyard init", 1).partition(" --update")[0]
-        raise DataError(
-            f"there is no baseline at {place}; write a first one of what you use today: {begin}"
-        ) from None
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read the baseline {place}: {getattr(error, 'strerror', None) or error}") from None
     try:
         record = STRICT_JSON.decode(text)
         canonical(record).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"the baseline {place} is cut short or is not JSON ({error}); restore it from version control, "
-            f"or write it again: {rebaseline}"
-        ) from None
-    return _checked(record, place, rebaseline)
-
-
-def _checked(record: Any, place: str, rebaseline: str) -> Baseline:  # noqa: ANN401 -- any JSON value
-    again = f"restore it from version control, or write it again: {rebaseline}"
+        raise DataError(f"the baseline {place} is cut short or is not JSON ({error}); {remedy}") from None
     if isinstance(record, dict) and SEAL not in record:
         raise DataError(
             f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
         )
-    if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
-        version = shown(record.get("schema_version")) if isinstance(record, dict) else "none"
-        raise DataError(f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {version}); {again}")
-    sealed = record.pop(SEAL)
-    if sealed != hashed(record):
+    version = record.pop("schema_version", None) if isinstance(record, dict) else "none"
+    if version != SCHEMA_VERSION:
         raise DataError(
-            f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {again}"
+            f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {shown(version)}); {remedy}"
         )
-    for violation in _schema().violations(record):
-        raise DataError(f"the baseline {place} does not follow its schema: {violation}; {again}")
-    return _read(record)
-
-
-def _read(record: dict[str, Any]) -> Baseline:
-    del record["schema_version"]
-    kept = []
-    for row in record.pop("contenders"):
-        lists = tuple(KeptList(**_tuples(ranking)) for ranking in row["lists"])
-        kept.append(KeptContender(**{**row, "lists": lists, "answered": tuple(row.get("answered", ()))}))
-    return Baseline(**record, contenders=tuple(kept))
-
-
-def _tuples(row: dict[str, Any]) -> dict[str, Any]:
-    first = tuple((id_, float(score)) for id_, score in row["first"])
-    anchor = tuple(row["anchor"]) if row["anchor"] else None
-    ties = tuple(tuple((begin, end) for begin, end in pairs) for pairs in row.get("ties", ()))
-    return {**row, "values": tuple(row["values"]), "anchor": anchor, "first": first, "ties": ties}
-
-
-@cache
-def _schema() -> Schema:
-    text = resources.files("steelyard_eval.gate").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    return Schema(STRICT_JSON.decode(text))
+    if record.pop(SEAL) != hashed({**record, "schema_version": version}):
+        raise DataError(
+            f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {remedy}"
+        )
+    try:
+        return msgspec.convert(record, Baseline)
+    except msgspec.ValidationError as error:
+        told = visible(str(error))[:LONGEST]
+        raise DataError(f"the baseline {place} does not follow its schema: {told}; {remedy}") from None
 
 
 def tool() -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import visible
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.datasets import Dataset
@@ -79,12 +78,6 @@ def platform_name() -> str:
     python = ".".join(platform.python_version_tuple()[:2])
     rounding = sha256(b"".join(bits)).hexdigest()[:8]
     return f"{platform.system()} {platform.machine()}, python {python}, rounding {rounding}"
-
-
-def elsewhere(platform_before: str) -> str:
-    """How this platform differs from that of a baseline; empty where it does not."""
-    here, there = platform_name(), visible(platform_before)
-    return f"{here}; the baseline's: {there}" if here != there else ""
 
 
 def list_hash(*lists: Sequence[Scored]) -> str:

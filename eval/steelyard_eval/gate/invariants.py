@@ -16,12 +16,6 @@ from steelyard.memory.text import content
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Scored
 
-WORDS = {
-    "scope": "outside the query's filter or tenant",
-    "validity": "expired, or not valid yet",
-    "exclusion": "with a word that the query excludes",
-}
-"""What each promise is about, as it is printed: entries that are ..."""
 _EXCLUDED = re.compile(r"(?:^|\s)-(\w+)")
 
 

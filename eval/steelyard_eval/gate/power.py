@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from scipy.special import nctdtr, stdtrit
 
-from steelyard_eval.common.documents.gate import PowerRecord
 from steelyard_eval.gate.rule import AGREES, ALPHA, ALPHA_ALONE, SMALL, Findings
 
-ASLEEP = 0.5
+MIN_DETECTION_RATE = 0.5
 TYPICAL = (0.18, 0.14)
 """Standard deviations of the differences of nDCG@10 and of A under a change that lowers nDCG@10 by .05: as of 74
 regressions that were planted in contenders on starter, workshop, cacm and locomo (.17 to .20, and .13 to .17)."""
@@ -30,22 +29,13 @@ class Power:
     """The shares that the rule blocks: of changes that lower nDCG@10 by `drop`, and of those that do not."""
 
     drop: float
-    caught: float
+    detection_rate: float
     false_alarms: float
 
     @property
-    def asleep(self) -> bool:
+    def low(self) -> bool:
         """Whether the gate would miss most drops."""
-        return self.caught < ASLEEP
-
-    def record(self) -> PowerRecord:
-        """The statement for the document."""
-        return {
-            "drop": self.drop,
-            "caught": self.caught,
-            "false_alarms": self.false_alarms,
-            "asleep": self.asleep,
-        }
+        return self.detection_rate < MIN_DETECTION_RATE
 
 
 def power_of(found: Findings, drop: float, deep: bool) -> Power:

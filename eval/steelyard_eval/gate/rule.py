@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -76,7 +77,7 @@ class Findings:
         return not self.fails and (self.within or self.better)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Literal["fail", "pass", "inconclusive"]:
         """fail, pass or inconclusive."""
         return "fail" if self.fails else "pass" if self.passes else "inconclusive"
 

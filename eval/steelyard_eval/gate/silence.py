@@ -9,50 +9,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import bdtrc, ndtri, stdtr
 
 from steelyard.base.arrays import Indices
-from steelyard_eval.common.documents.gate import FindingRecord
-from steelyard_eval.decide.posterior import LEAST
 from steelyard_eval.gate.rule import ALPHA, BOUND
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.measures.spread import spread
+from steelyard_eval.measures.spread import LEAST, spread
+from steelyard_eval.result.structs import Fact, Finding
 
 
-def false_answers(
-    now: Collection[str], before: Collection[str], asked: int, budget: float
-) -> FindingRecord | None:
-    """The finding on the questions that nothing answers; None where there are none.
+def sign_test_increase(
+    key: str, now: Collection[str], before: Collection[str], asked: int, budget: float
+) -> Finding:
+    """The finding on queries of which fewer are better, such as those that nothing answers; `asked` at least 1.
 
     fail: more came than went, p < .05. pass: no more came than went, or the 90% bound of the rise of their share
     lies within the budget. inconclusive: anything else.
     """
-    return risen("false answers", now, before, asked, budget, "questions without an answer are answered")
-
-
-def risen(
-    kind: str, now: Collection[str], before: Collection[str], asked: int, budget: float, text: str
-) -> FindingRecord | None:
-    """The finding on queries of which fewer are better, by the rule of `false_answers`; None of no queries."""
-    if not asked:
-        return None
     came, went = len(set(now) - set(before)), len(set(before) - set(now))
     rise, moved = (came - went) / asked, came + went
     p = float(bdtrc(came - 1, moved, 0.5)) if came else 1.0
     error = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
     within = rise + float(ndtri(BOUND)) * error <= budget
-    verdict = "fail" if came > went and p < ALPHA else "pass" if came <= went or within else "inconclusive"
-    text = f"{len(now)} of {asked} {text}, {len(before)} before"
-    text += f" (p = {p:.2g})" if came > went else ""
-    text += f", and so few do not rule out a rise by more than {budget:g}" if verdict == "inconclusive" else ""
-    return {"kind": kind, "verdict": verdict, "text": text}
+    fails, passes = came > went and p < ALPHA, came <= went or within
+    facts: dict[str, Fact] = {
+        "now": len(now),
+        "asked": asked,
+        "before": len(before),
+        "p": p if came > went else None,
+        "budget": None if fails or passes else budget,
+    }
+    return Finding(key, facts, verdict="fail" if fails else "pass" if passes else "inconclusive")
 
 
-def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> FindingRecord:
+def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Finding:
     """The finding on what a floor loses, float64[n] of the queries that have something to lose.
 
     fail: its mean is above the promise, p < .05 of Student's one-sided test over units. inconclusive: it is above,
@@ -62,9 +56,9 @@ def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Findin
     found = spread(values, unit)
     mean, error = float(found.mean), max(float(found.error), LEAST)
     p = float(stdtr(found.units - 1, (promise - mean) / error)) if found.units > 1 else 1.0
-    verdict = "pass" if mean <= promise else "fail" if p < ALPHA else "inconclusive"
-    text = f"the floor loses {mean:.1%} of the relevant entries, and {promise:.0%} was promised"
-    return {"kind": "lost", "verdict": verdict, "text": text}
+    facts: dict[str, Fact] = {"lost": mean, "promise": promise}
+    verdict: Literal["pass", "fail"] = "pass" if mean <= promise else "fail"
+    return Finding("gate_lost", facts, verdict=verdict if verdict == "pass" or p < ALPHA else "inconclusive")
 
 
 def promised(provenance: Mapping[str, Any]) -> float | None:

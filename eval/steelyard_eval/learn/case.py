@@ -11,35 +11,36 @@ import numpy as np
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.current import configured
+from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.common.documents.learn import PolicyRecord
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.decide.drawn import by_drawn
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
-from steelyard_eval.learn.gains import ClickGains
-from steelyard_eval.learn.interleaving import Duel, duels
-from steelyard_eval.learn.policies import Hits, recognise
-from steelyard_eval.learn.reader import Known, Log, read_log
-from steelyard_eval.learn.tally import Tally
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.interleaving import InterleavingResult, interleaving_results
+from steelyard_eval.learn.policies import MatchedImpressions, recognise
+from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.current import configured
-from steelyard_eval.tune.source import Live
+from steelyard_eval.result.structs import Cell
 
 SIGNALS = ("bm25", "vector", "recency")
 """What acts may follow, beside the signals of the strategy that is used."""
+LARGEST = "without_largest"
+PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_half")
+"""Of a log, which are learned from alone."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,15 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]
     table: SignalTable
-    policies: list[PolicyRecord]
-    hits: Hits
-    learned: ClickGains
-    parts: Mapping[str, Cells]
-    duels: Sequence[Duel]
+    policies: list[list[Cell]]
+    hits: MatchedImpressions
+    learned: FeedbackGains
+    parts: Mapping[str, PositionCounts]
+    duels: Sequence[InterleavingResult]
     configurations: Mapping[str, SearchConfig]
     file: str = ""
 
-    def interleaved(self, preferred: bool) -> list[tuple[Duel, SearchConfig]]:
+    def interleaved(self, preferred: bool) -> list[tuple[InterleavingResult, SearchConfig]]:
         """Rankings that interleaving decided about, and that are not today's; those of most searches first."""
         configurations = self.configurations
         known = [(duel, configurations[duel.other]) for duel in self.duels if duel.other in configurations]
@@ -87,16 +88,9 @@ class LogCase:
         return self.learned.pairs
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> PositionCounts:
         """The counts."""
         return self.learned.cells
-
-    @property
-    def listless(self) -> bool:
-        """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
-        tally = self.hits.tally
-        acted = tally.acts.sum(axis=1) >= tally.shown - 1e-9
-        return bool(len(acted)) and bool(acted.all()) and not self.hits.place.any()
 
 
 def prepare(
@@ -113,7 +107,7 @@ def prepare(
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
     """
-    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=WITH_A_LOG))
+    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=MIN_QUERIES_WITH_LOG))
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
     if not log.census.impressions:
@@ -121,50 +115,57 @@ def prepare(
     configurations = _configurations(log)
     label, used = _current(space, current, log, configurations)
     config = replace(used, strategy=used.effective, by_intent={})
-    whole = log.whole
-    asked = _asked(dataset, log, np.unique(log.axes.split(whole.key)[2]))
+    asked = _asked(dataset, log, np.unique(log.columns[2]))
     if not asked:
         raise DataError(f"the feedback log {str(path)!r} has no query that can be searched{_faults(log)}")
-    queries, query_of = [query for _, query in asked], np.full(log.axes.queries, -1, dtype=np.int64)
+    queries, query_of = [query for _, query in asked], np.full(log.axes[2], -1, dtype=np.int64)
     query_of[[number for number, _ in asked]] = np.arange(len(asked))
     table = _recorded(space, queries, config, configurations.values())
     number_of = {name: number for number, name in enumerate(table.entries)}
     entry_of = np.array([*(number_of.get(name, -1) for name in numbered), -1], dtype=np.int64)
-
-    def matched(tally: Tally) -> Hits:
-        return Hits.of(log, tally, query_of, entry_of)
-
-    hits = matched(whole)
+    hits = MatchedImpressions.of(log, query_of, entry_of)
     shown = hits.query[hits.known], hits.entry[hits.known]
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
-    policies = recognise(
-        log, hits, pairs, table, configurations | {policy_of(used): used}, config, _grown(dataset, log, number_of)
-    )
+    grown = _grown(dataset, log, number_of)
+    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config, grown)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
             f"the feedback log {str(path)!r} shows no entry that {dataset.name} has; name the log of this memory"
         )
-    clients = [cells.less(matched(fold).cells(pairs)) for fold in log.folds if len(fold.key)]
-    learned = ClickGains.of(pairs, cells, log.given, clients if len(clients) > 1 else ())
-    apart = {name: matched(tally).cells(pairs) for name, tally in log.apart.items() if len(tally.key)}
-    parts = {
-        **{f"without the {WITHOUT[name]}": cells.less(apart[name]) for name in WITHOUT if name in apart},
-        "without the query asked most": _without_loudest(pairs, cells),
-        **(
-            {"earlier half": apart["earlier"], "later half": cells.less(apart["earlier"])}
-            if "earlier" in apart
-            else {}
-        ),
+    folds = np.unique(hits.fold).tolist()
+    clients = [hits.cells(pairs, hits.fold != fold) for fold in folds] if len(folds) > 1 else []
+    return LogCase(
+        space=space,
+        log=log,
+        label=label,
+        config=config,
+        queries=tuple(queries),
+        table=table,
+        policies=policies,
+        hits=hits,
+        learned=FeedbackGains.of(pairs, cells, log.given, clients),
+        parts=_parts(hits, pairs, cells),
+        duels=interleaving_results(path) if hits.mixed.any() else [],
+        configurations=configurations,
+        file="" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path),
+    )
+
+
+def _parts(hits: MatchedImpressions, pairs: LoggedPairs, cells: PositionCounts) -> dict[str, PositionCounts]:
+    """The cells without the largest client, the busiest day, the loudest query, and of each half, if any acts."""
+    kept = {
+        LARGEST: hits.largest,
+        "without_busiest": hits.busiest,
+        "earlier_half": ~hits.earlier,
+        "later_half": hits.earlier,
     }
-    kept = {name: part for name, part in parts.items() if part.positive.any()}
-    read = space, log, label, config, tuple(queries), table, policies, hits, learned, kept
-    file = "" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path)
-    return LogCase(*read, duels(path) if hits.mixed.any() else [], configurations, file)
-
-
-WITHOUT = {"client": "largest client", "day": "busiest day"}
+    left_out = {name: out for name, out in kept.items() if out.any() and not out.all()}
+    parts = {name: hits.cells(pairs, ~out) for name, out in left_out.items()}
+    unit = pairs.unit[cells.query]
+    parts["without_loudest"] = cells.where(unit != np.bincount(unit, cells.shown).argmax())
+    return {name: parts[name] for name in PARTS if name in parts and parts[name].positive.any()}
 
 
 def _recorded(
@@ -173,7 +174,7 @@ def _recorded(
     """The lists of what is used today, of logged configurations that find entries alike, of words and vectors."""
     mixed = Contender("", Setting(config.limit, space.model).strategy("rrf(bm25, vector)"), "strategy")
     try:
-        beside = [Live(space).usable(mixed)[0].config]
+        beside = [LiveSource(space).usable(mixed)[0].config]
     except ConfigError:
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
@@ -191,19 +192,13 @@ def _grown(dataset: Dataset, log: Log, number_of: Mapping[str, int]) -> Indices:
     return np.array(newer, dtype=np.int64)
 
 
-def _without_loudest(pairs: LoggedPairs, cells: Cells) -> Cells:
-    """The cells without the question that was asked most."""
-    unit = pairs.unit[cells.query]
-    return cells.where(unit != np.bincount(unit, cells.shown).argmax())
-
-
-def _known(space: Workspace, entries: Sequence[str]) -> Known:
+def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:
     """What lines are matched against; other texts can be learned from where they can be embedded."""
     queries = space.dataset.queries
     texts: dict[str, list[int]] = {}
     for number, query in enumerate(queries):
         texts.setdefault(query.text, []).append(number)
-    return Known(
+    return DatasetIndex(
         entries={name: number for number, name in enumerate(entries)},
         by_id={query.id: number for number, query in enumerate(queries)},
         by_text={text: numbers[0] for text, numbers in texts.items() if len(numbers) == 1},
@@ -215,8 +210,7 @@ def _known(space: Workspace, entries: Sequence[str]) -> Known:
 
 def _faults(log: Log) -> str:
     """What was set aside, in words."""
-    rows = log.census.to_json()["set_aside"]
-    faults = "; ".join(f"{row['count']} {row['rule']} (line {row['lines'][0]})" for row in rows[:3])
+    faults = "; ".join(f"{count} {rule} (line {lines[0]})" for count, rule, lines in log.census.ordered[:3])
     return f": {faults}" if faults else "; it is empty"
 
 
@@ -240,7 +234,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = configured(space.dataset.today if given is None else given, PLACES, Live(space))
+    used = configured(space.dataset.today if given is None else given, PLACES, LiveSource(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 
@@ -259,11 +253,3 @@ def _asked(dataset: Dataset, log: Log, numbers: Indices) -> list[tuple[int, Quer
             continue
         asked.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
     return asked
-
-
-def span(log: Log) -> str:
-    """From when to when the log runs."""
-    first, last = log.census.first_time, log.census.last_time
-    return (
-        f"{format_time(first)[:10]} to {format_time(last)[:10]}" if first is not None and last is not None else ""
-    )

@@ -9,12 +9,12 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
-from steelyard_eval.learn.first_ten import LoggedPairs
-from steelyard_eval.learn.tally import sums
+from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 
 
 @dataclass(frozen=True)
-class Cells:
+class PositionCounts:
     """Counts by (row of the pairs, place), joined to the rows of `LoggedPairs`.
 
     Attributes
@@ -35,15 +35,14 @@ class Cells:
     query: Indices
 
     @classmethod
-    def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> Cells:
+    def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> PositionCounts:
         """Count equal (row, place) pairs together; rows of -1 are left out."""
         keep = row >= 0
-        key = row[keep] * 1000 + place[keep]
-        known, inverse = np.unique(key, return_inverse=True)
+        known, inverse = np.unique(row[keep] * PLACES + place[keep], return_inverse=True)
         counted = sums(inverse, shown[keep], len(known))
-        by_kind = np.stack([sums(inverse, acts[keep, kind], len(known)) for kind in range(acts.shape[1])], axis=1)
-        rows = known // 1000
-        return cls(rows, known % 1000, counted, _at_most(by_kind, counted), pairs.query[rows])
+        by_kind = column_sums(inverse, acts[keep], len(known))
+        rows = known // PLACES
+        return cls(rows, known % PLACES, counted, _at_most(by_kind, counted), pairs.query[rows])
 
     def __len__(self) -> int:
         return len(self.row)
@@ -58,34 +57,14 @@ class Cells:
         """The distinct queries, ascending; int64."""
         return np.unique(self.query)
 
-    @property
-    def count(self) -> int:
-        """Acts of every kind."""
-        return int(self.acts.sum())
-
-    def where(self, kept: Bools) -> Cells:
+    def where(self, kept: Bools) -> PositionCounts:
         """Some of the cells; bool[M]."""
-        return replace(
-            self,
-            row=self.row[kept],
-            place=self.place[kept],
-            shown=self.shown[kept],
-            acts=self.acts[kept],
-            query=self.query[kept],
-        )
+        names = "row", "place", "shown", "acts", "query"
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
-    def on(self, queries: Indices) -> Cells:
+    def on(self, queries: Indices) -> PositionCounts:
         """The cells of some queries."""
         return self.where(np.isin(self.query, queries))
-
-    def less(self, part: Cells) -> Cells:
-        """What is left without a part of these counts."""
-        key, part_key = self.row * 1000 + self.place, part.row * 1000 + part.place
-        index = np.searchsorted(key, part_key)
-        shown, acts = self.shown.copy(), self.acts.copy()
-        shown[index] -= part.shown
-        acts[index] = np.maximum(acts[index] - part.acts, 0.0)
-        return replace(self, shown=shown, acts=acts).where(shown > 1e-9)
 
     def by_kind(self) -> dict[str, int]:
         """How many acts there are of each kind that occurs."""

@@ -14,10 +14,11 @@ from scipy.special import expit
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, POSITIVE
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.examination import curve
-from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
-from steelyard_eval.learn.tally import sums
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.position_bias import curve
+from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.measures.logistic import newton
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
@@ -58,14 +59,14 @@ class Classes:
         a, b = self.relevant[:UPPER, POSITIVE].sum(axis=1), self.other[:UPPER, POSITIVE].sum(axis=1)
         return float((a / np.maximum(b, 1e-12)).mean())
 
-    def strengths(self, cells: Cells) -> dict[str, float]:
+    def strengths(self, cells: PositionCounts) -> dict[str, float]:
         """The lift of each kind of act that occurs; below 1 for one that speaks against an entry."""
         a, b = self.relevant[:UPPER], self.other[:UPPER]
         ratio = (a / np.maximum(b, 1e-12)).mean(axis=0)
         return {kind: float(ratio[KINDS.index(kind)]) for kind in cells.by_kind()}
 
 
-def fit(pairs: LoggedPairs, cells: Cells, exponent: float, rounds: int = 40) -> Classes:
+def fit(pairs: LoggedPairs, cells: PositionCounts, exponent: float, rounds: int = 40) -> Classes:
     """Fit the two classes to the cells; every row of the pairs gets a probability.
 
     The rates start from ``place ** -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
@@ -94,7 +95,7 @@ def fit(pairs: LoggedPairs, cells: Cells, exponent: float, rounds: int = 40) -> 
     return Classes(posterior, prior, _whole(a, kinds), _whole(b, kinds))
 
 
-def shown_rows(pairs: LoggedPairs, cells: Cells) -> Bools:
+def shown_rows(pairs: LoggedPairs, cells: PositionCounts) -> Bools:
     """bool[N]: which rows were ever shown."""
     seen = np.zeros(pairs.rows, dtype=bool)
     seen[cells.row] = True
@@ -108,7 +109,7 @@ def _whole(rates: Floats, kinds: Indices) -> Floats:
     return whole
 
 
-def _rates(cells: Cells, exponent: float, kinds: Indices) -> tuple[Floats, Floats]:
+def _rates(cells: PositionCounts, exponent: float, kinds: Indices) -> tuple[Floats, Floats]:
     """Where the rates of the two classes start, float64[PLACES, kinds] each: apart in the sense of each kind."""
     examined = curve(exponent)
     exposure = max(float((cells.shown * examined[cells.place]).sum()), 1e-9)
@@ -144,8 +145,8 @@ def _maximised(
     """The rates that fit the shows of each class best, shrunk to where they started."""
     relevant = sums(place, relevance * shown, PLACES)[:, None]
     every = sums(place, shown, PLACES)[:, None]
-    done = np.stack([sums(place, relevance * column, PLACES) for column in acts.T], axis=1)
-    total = np.stack([sums(place, column, PLACES) for column in acts.T], axis=1)
+    done = column_sums(place, acts * relevance[:, None], PLACES)
+    total = column_sums(place, acts, PLACES)
     a = (done + STRENGTH * start[0]) / (relevant + STRENGTH)
     b = (total - done + STRENGTH * start[1]) / (every - relevant + STRENGTH)
     least = APART * b[:, positive].sum(axis=1) / np.maximum(a[:, positive].sum(axis=1), 1e-12)
@@ -164,14 +165,12 @@ def _total(rates: Floats) -> Floats:
 
 
 def _slopes(design: Floats, relevance: Floats, slopes: Floats) -> Floats:
-    """Two steps of a ridge logistic regression on probabilities, slopes of signals at least 0."""
-    ridge = np.full(len(slopes), 1.0)
-    ridge[0] = 0.01
-    for _ in range(2):
-        p = expit(np.clip(design @ slopes, -12, 12))
-        gradient = design.T @ (relevance - p) - ridge * slopes
-        hessian = design.T @ (design * (p * (1 - p))[:, None]) + np.diag(ridge)
-        step = np.linalg.solve(hessian, gradient)
-        slopes = slopes + step * min(1.0, 2.0 / max(1e-9, float(np.abs(step).max())))
-        slopes[1:] = np.maximum(slopes[1:], 0.0)
-    return slopes
+    """Two steps of a logistic regression on probabilities, slopes of signals at least 0."""
+    precision = np.full(len(slopes), 1.0)
+    precision[0] = 0.01
+
+    def likelihood(b: Floats) -> tuple[Floats, Floats]:
+        p = expit(np.clip(design @ b, -12, 12))
+        return design.T @ (relevance - p), design.T @ (design * (p * (1 - p))[:, None])
+
+    return newton(likelihood, slopes, precision, range(1, len(slopes)), longest=2.0, rounds=2).coefficients

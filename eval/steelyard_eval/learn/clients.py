@@ -8,13 +8,13 @@ count as one client a day.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.datasets.logs import LogLine
 from steelyard_eval.learn.waiting import token
 
@@ -47,15 +47,6 @@ def weights(counts: Indices) -> Floats:
     for _ in range(100):
         most = max(least, CAP * float(np.minimum(counts, most).sum()))
     return np.asarray(np.minimum(1.0, most / np.maximum(counts, 1)), dtype=np.float64)
-
-
-def folds(client: Indices) -> Iterator[Bools]:
-    """bool[S] for every fold of the clients: the searches that are not in it; nothing for a single client."""
-    if len(np.unique(client)) < 2:
-        return
-    fold = client % FOLDS
-    for number in np.unique(fold):
-        yield fold != number
 
 
 @dataclass

@@ -1,13 +1,14 @@
 """What labels and acts decide together: `recommend` on the labels, which the acts on other queries sharpen.
 
-Labels of `WITH_A_LOG` questions or more decide, by the matrices and gates of all that choose (`decide.rule`), and
-the acts are a second measurement of the same candidates on the log's queries. With fewer labels acts may suggest a
-try, and nothing ships: no log tells an act that follows a signal from one that follows worth.
+Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose
+(`choose.rule`), and the acts are a second measurement of the same candidates on the log's queries. With fewer
+labels acts may suggest a try, and nothing ships: no log tells an act that follows a signal from one that follows
+worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -18,33 +19,41 @@ from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import (
+    Candidates,
+    LabelledRecording,
+    LabelScorer,
+    build_candidates_on,
+    record_all,
+    recording_for,
+)
+from steelyard_eval.candidates.current import of_config
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.grid import Block, Grid, Singles
+from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.candidates.written import without_guarded_cut
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.recommend import METRICS
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.grid import Block, Grid, Singles
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import ALL_FAMILIES, FROM_A_LOG
-from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, rows_shown, unlabelled
-from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.case import LARGEST, LogCase
+from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.policies import AGREES
+from steelyard_eval.learn.top10 import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
-from steelyard_eval.tune.families import starts
-from steelyard_eval.tune.layout import ByLabels, Layout, Measured, laid_over, record_all, serving
-from steelyard_eval.tune.recommendation import METRICS
-from steelyard_eval.tune.recommendation_case import RecommendationCase
-from steelyard_eval.tune.source import Live
-from steelyard_eval.tune.written import plain_cuts
 
 OBJECTIVE = Measure("nDCG", PLACES)
-CLICKED = 400
+MAX_LOGGED_QUERIES = 400
 """Logged queries on which candidates are valued by acts: with more of them some dozens of labels tell no more."""
 
 
 @dataclass(frozen=True)
-class ByActs:
-    """What acts say that candidates gain over today's ranking: a scale for `tune.layout.laid_over`.
+class FeedbackScorer:
+    """What acts say that candidates gain over today's ranking: a scale for `candidates.build_candidates_on`.
 
     Attributes
     ----------
@@ -52,16 +61,18 @@ class ByActs:
     base : float64[Q], what today's lists are worth.
     """
 
-    learned: ClickGains
+    learned: FeedbackGains
     base: Floats
 
     @classmethod
-    def over(cls, learned: ClickGains, recordings: Sequence[Measured], today: SearchConfig) -> ByActs:
+    def over(
+        cls, learned: FeedbackGains, recordings: Sequence[LabelledRecording], today: SearchConfig
+    ) -> FeedbackScorer:
         """The scale on which `today` is 0 on every query."""
-        table = serving(recordings, today).table
-        return cls(learned, learned.values(rows_shown(table, today, rows_of(learned.pairs, table))))
+        table = recording_for(recordings, today).table
+        return cls(learned, learned.values(top10_rows(table, today, rows_of(learned.pairs, table))))
 
-    def grid(self, known: Measured, settings: Sequence[SearchConfig], columns: int) -> Grid:
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
         """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
         row_of, grids = rows_of(self.learned.pairs, known.table), []
         for depths, alike in groupby(settings, key=lambda config: config.depths):
@@ -72,14 +83,14 @@ class ByActs:
                 grids.append(self._measured(block, rows_of_form(form, block.weights, row_of)))
         return Grid.joined(grids)
 
-    def alone(self, known: Measured, config: SearchConfig) -> Grid:
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
         """One configuration as it is."""
-        top = rows_shown(known.table, config, rows_of(self.learned.pairs, known.table))
+        top = top10_rows(known.table, config, rows_of(self.learned.pairs, known.table))
         return self._measured(Block.alone(config), top[None])
 
-    def gains(self, recordings: Sequence[Measured], blocks: Sequence[Block]) -> Singles:
+    def gains(self, recordings: Sequence[LabelledRecording], blocks: Sequence[Block]) -> Singles:
         """float32[C, Q]: what candidates gain that were laid out on other queries."""
-        served = [(serving(recordings, block.config).table, block) for block in blocks]
+        served = [(recording_for(recordings, block.config).table, block) for block in blocks]
         gains = []
         for _, alike in groupby(served, key=lambda pair: id(pair[0])):
             tables, group = zip(*alike, strict=True)
@@ -114,10 +125,10 @@ class LogDecision:
     case: LogCase
     labelled: tuple[Query, ...]
     sampled: Indices
-    layout: Layout
-    recordings: tuple[Measured, ...]
+    layout: Candidates
+    recordings: tuple[LabelledRecording, ...]
     gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
-    recommended: RecommendationCase | None
+    recommended: Choice | None
     few: int = 0
 
     @cached_property
@@ -136,24 +147,22 @@ class LogDecision:
         return len({*groups} - taken)
 
     @cached_property
-    def learned(self) -> ClickGains:
+    def learned(self) -> FeedbackGains:
         """What the acts on the sampled queries say."""
-        whole, sampled = self.case.learned, self.sampled
-        clients = [cells.on(sampled) for cells in whole.clients]
-        return ClickGains(whole.pairs, whole.cells.on(sampled), whole.examination, whole.classes, clients)
+        return self.case.learned.on(self.sampled)
 
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate, as it is written where labels decided on it."""
         case = self.recommended
         if case is not None and case.picked is not None and candidate == case.decision.candidate:
             return case.picked
-        return plain_cuts(self.layout.grid.config(candidate))
+        return without_guarded_cut(self.layout.grid.config(candidate))
 
     def lists(self, config: SearchConfig) -> Ints:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
-        table = serving(self.recordings, config).table
+        table = recording_for(self.recordings, config).table
         lists = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
-        lists[self.sampled] = rows_shown(table, config, rows_of(self.case.pairs, table))
+        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.pairs, table))
         return lists
 
     def both(self, candidate: int) -> Ints:
@@ -166,14 +175,19 @@ class LogDecision:
         means = self.gains.mean(axis=1, dtype=np.float64)
         return int(means.argmax()) if means.max() > 0 else None
 
+    @property
+    def about(self) -> int | None:
+        """The candidate that is looked at closely: what ships or is worth a try, else the favourite."""
+        return self.favourite if self.candidate is None else self.candidate
+
     @cached_property
     def candidate(self) -> int | None:
         """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
         if self.recommended is not None:
             return self.recommended.decision.candidate
-        if self.case.listless or self.case.interleaved(preferred=True):
+        if self.case.hits.listless or self.case.interleaved(preferred=True):
             return None
-        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if "largest" in name}
+        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if name == LARGEST}
         suggested = self.learned.suggested(self.gains, self.both, apart)
         return None if suggested is None or self._lost(suggested) else suggested
 
@@ -207,44 +221,44 @@ class LogDecision:
     @property
     def share(self) -> float:
         """How much of what the acts say was used, beside the labels."""
-        return 0.0 if self.recommended is None else self.recommended.evidence.share
+        return 0.0 if self.recommended is None else self.recommended.scored.share
 
     @property
     def worth(self) -> float:
         """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
         if self.recommended is None or self.share == 0:
             return float(len(self.labelled))
-        return self.recommended.worth(self.candidate if self.candidate is not None else self.favourite or 0)
+        return self.recommended.effective_n(self.about or 0)
 
 
-def decided(case: LogCase, labels: bool, now: Callable[[], float]) -> LogDecision:
+def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     """Lay all candidates out over the labelled and the logged queries, and decide."""
-    source = Live(case.space)
+    source = LiveSource(case.space)
     dataset = source.dataset
     queries = judged(dataset, dataset.queries) if labels else ()
-    labelled = queries if questions(queries) >= WITH_A_LOG else ()
+    labelled = queries if questions(queries) >= MIN_QUERIES_WITH_LOG else ()
     sampled = _sampled(case, labelled)
     clicked = [case.queries[number] for number in sampled.tolist()]
     tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
     labels_read = dataset.qrels if labelled else {}
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried.starts, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
-    acts = ByActs.over(case.learned, recordings, case.config)
+    acts = FeedbackScorer.over(case.learned, recordings, case.config)
     if labelled:
         measured = tuple(recording.only(labelled, labels_read) for recording in whole)
-        laid = laid_over(measured, tried.starts, ByLabels(OBJECTIVE))
+        laid = build_candidates_on(measured, tried.starts, LabelScorer(OBJECTIVE))
         gains = acts.gains(recordings, laid.grid.blocks)
     else:
-        laid = laid_over(recordings, tried.starts, acts)
+        laid = build_candidates_on(recordings, tried.starts, acts)
         gains = laid.grid.metric
     decision = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
     if not labelled:
         return replace(decision, few=questions(queries))
-    used = Contender(case.label, case.config, "system")
     measures = parse_measures([str(OBJECTIVE), *METRICS])
-    second = None if case.listless else _second(decision)
+    used = of_config(Contender(case.label, case.config, "system"), laid, measures)
+    second = None if case.hits.listless else _second(decision)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
-    recommended = RecommendationCase(source, labelled, measures, laid, used, PLACES, 0, now, tried, second, gates)
+    recommended = Choice(source, labelled, measures, laid, used, PLACES, 0, second, gates)
     return LogDecision(case, labelled, sampled, laid, recordings, decision.gains, recommended)
 
 
@@ -253,7 +267,7 @@ def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
     ids = {query.id for query in labelled}
     known = np.array([query.id in ids for query in case.queries])
     acted = np.isin(np.arange(len(known)), case.cells.queries)
-    others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:CLICKED]
+    others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:MAX_LOGGED_QUERIES]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
 
 

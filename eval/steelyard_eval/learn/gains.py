@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
-from steelyard_eval.learn.examination import Examination, examine
-from steelyard_eval.learn.first_ten import LoggedPairs
+from steelyard_eval.learn.position_bias import PositionBias, examine
+from steelyard_eval.learn.top10 import LoggedPairs
 from steelyard_eval.measures.spread import Matrix, spread
 
-STRENGTHS = (1.0, 0.5, 0.25)
+IMPUTATION_SHARES = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
 MIDDLE = 0.5
 FOLDS = 6
@@ -32,13 +32,12 @@ ROUNDS = 20
 """Of EM in each refit."""
 SURE = 2.0
 """Query errors and refit errors that a gain has to exceed in every view to be worth a try."""
-
 ASKED = 20
 """Candidates that are looked at closely, those of largest gain."""
 
 
 @dataclass(frozen=True)
-class Views:
+class GainsByImputation:
     """One candidate's gain over the current configuration, on the scale of nDCG@10.
 
     Attributes
@@ -62,29 +61,38 @@ class Views:
 
 
 @dataclass(frozen=True)
-class ClickGains:
+class FeedbackGains:
     """What was learned from the cells of a log.
 
     Attributes
     ----------
     pairs, cells : what was shown, and acted upon.
-    examination, classes : how places are examined, and what is relevant.
+    bias, classes : how places are examined, and what is relevant.
     clients : the cells without each of a few folds of the clients; empty where there is one client alone.
     """
 
     pairs: LoggedPairs
-    cells: Cells
-    examination: Examination
+    cells: PositionCounts
+    bias: PositionBias
     classes: Classes
-    clients: Sequence[Cells] = field(default=())
+    clients: Sequence[PositionCounts] = field(default=())
 
     @classmethod
     def of(
-        cls, pairs: LoggedPairs, cells: Cells, given: Floats | None = None, clients: Sequence[Cells] = ()
-    ) -> ClickGains:
+        cls,
+        pairs: LoggedPairs,
+        cells: PositionCounts,
+        given: Floats | None = None,
+        clients: Sequence[PositionCounts] = (),
+    ) -> FeedbackGains:
         """Learn from cells; `given` float64[PLACES] are probabilities of examination that the log holds."""
-        examination = examine(pairs, cells, given)
-        return cls(pairs, cells, examination, fit(pairs, cells, examination.exponent), clients)
+        bias = examine(pairs, cells, given)
+        return cls(pairs, cells, bias, fit(pairs, cells, bias.exponent), clients)
+
+    def on(self, queries: Indices) -> FeedbackGains:
+        """What was learned, applied to some of the queries."""
+        clients = [cells.on(queries) for cells in self.clients]
+        return FeedbackGains(self.pairs, self.cells.on(queries), self.bias, self.classes, clients)
 
     @cached_property
     def shown(self) -> Bools:
@@ -97,36 +105,42 @@ class ClickGains:
         ideal = self.pairs.ideal(self.classes.relevance)
         return max(float(ideal[self.cells.queries].mean()), 1e-9)
 
-    def relevance(self, strength: float = MIDDLE) -> Floats:
-        """float64[N]: the probability of relevance; that of entries never shown times a strength."""
-        return np.where(self.shown, self.classes.relevance, strength * self.classes.prior)
+    def values(self, top: Ints, imputed: float = MIDDLE) -> Floats:
+        """float64[..., n]: what lists of rows, int[..., n, PLACES], are worth on the scale of nDCG@10.
 
-    def values(self, top: Ints, strength: float = MIDDLE) -> Floats:
-        """float64[..., n]: what lists of rows, int[..., n, PLACES], are worth on the scale of nDCG@10."""
-        return self.pairs.values(top, self.relevance(strength)) / self.scale
+        The probability of relevance of entries that were never shown counts by a share.
+        """
+        relevance = np.where(self.shown, self.classes.relevance, imputed * self.classes.prior)
+        return self.pairs.values(top, relevance) / self.scale
 
-    def per_query(self, top: Ints, strength: float = MIDDLE) -> Floats:
-        """float64[n]: a candidate's gain on each logged query; `top` int[2, Q, PLACES], current and candidate."""
-        values = self.values(top[:, self.cells.queries], strength)
+    def gain(self, top: Ints, imputed: float = MIDDLE) -> tuple[float, float]:
+        """A candidate's mean gain over the logged queries, with its error over what varies as one.
+
+        `top` int[2, Q, PLACES] has the current lists and the candidate's.
+        """
+        found = spread(self._per_query(top, imputed), self.pairs.unit[self.cells.queries])
+        error = float(found.error)
+        return float(found.mean), max(error if np.isfinite(error) else UNKNOWN, 1e-9)
+
+    def _per_query(self, top: Ints, imputed: float) -> Floats:
+        values = self.values(top[:, self.cells.queries], imputed)
         return np.asarray(values[1] - values[0], dtype=np.float64)
 
-    def views(self, top: Ints) -> Views:
-        """The gain of a candidate three ways; `top` int[2, Q, PLACES] has the current lists and its own."""
-        unit = self.pairs.unit[self.cells.queries]
-        means = [mean_of(self.per_query(top, strength), unit) for strength in STRENGTHS]
-        gain, error = np.array(means).T
+    def views(self, top: Ints) -> GainsByImputation:
+        """The gain of a candidate three ways."""
+        gain, error = np.array([self.gain(top, share) for share in IMPUTATION_SHARES]).T
         refits = [self._jackknife(top, parts) for parts in (self._folds, self._client_folds) if len(parts) > 1]
-        refit = np.max(refits, axis=0) if refits else np.full(len(STRENGTHS) - 1, UNKNOWN)
-        return Views(gain, error, np.append(0.0, refit))
+        refit = np.max(refits, axis=0) if refits else np.full(len(IMPUTATION_SHARES) - 1, UNKNOWN)
+        return GainsByImputation(gain, error, np.append(0.0, refit))
 
-    def _jackknife(self, top: Ints, parts: Sequence[ClickGains]) -> Floats:
+    def _jackknife(self, top: Ints, parts: Sequence[FeedbackGains]) -> Floats:
         """float64[V - 1]: the jackknife error over refits, each without one fold."""
-        means = np.array([[part.per_query(top, s).mean() for s in STRENGTHS[1:]] for part in parts])
+        means = np.array([[part._per_query(top, s).mean() for s in IMPUTATION_SHARES[1:]] for part in parts])
         share = (len(means) - 1) / len(means)
         return np.asarray(np.sqrt(share * ((means - means.mean(axis=0)) ** 2).sum(axis=0)), dtype=np.float64)
 
     @cached_property
-    def _folds(self) -> list[ClickGains]:
+    def _folds(self) -> list[FeedbackGains]:
         """Refits without each fold of the queries, units kept whole."""
         known, unit = np.unique(self.pairs.unit[self.cells.queries], return_inverse=True)
         fold = (np.random.default_rng(0).permutation(len(known)) % FOLDS)[unit]
@@ -134,35 +148,34 @@ class ClickGains:
         return [self._again(cells) for cells in kept if cells.positive.any()]
 
     @cached_property
-    def _client_folds(self) -> list[ClickGains]:
+    def _client_folds(self) -> list[FeedbackGains]:
         """Refits without each fold of the clients."""
         return [self._again(cells) for cells in self.clients if cells.positive.any()]
 
-    def _again(self, cells: Cells) -> ClickGains:
+    def _again(self, cells: PositionCounts) -> FeedbackGains:
         """Other cells, places being examined as they are."""
-        classes = fit(self.pairs, cells, self.examination.exponent, ROUNDS)
-        return ClickGains(self.pairs, cells, self.examination, classes)
+        classes = fit(self.pairs, cells, self.bias.exponent, ROUNDS)
+        return FeedbackGains(self.pairs, cells, self.bias, classes)
 
-    def without(self, cells: Cells, top: Ints) -> tuple[float, float]:
+    def by_part(self, cells: PositionCounts, top: Ints) -> tuple[float, float]:
         """The gain of a candidate, and its query error, by other cells alone; NaN where nothing is acted upon."""
-        if not cells.positive.any():
-            return float("nan"), float("nan")
-        return mean_of(self._again(cells).per_query(top), self.pairs.unit[cells.queries])
+        return self._again(cells).gain(top) if cells.positive.any() else (float("nan"), float("nan"))
 
     def flip(self, top: Ints) -> float | None:
-        """The strength of imputation at which a gain falls to two query errors; None where it never does.
+        """The share of imputation at which a gain falls to two query errors; None where it never does.
 
         Near 1: the gain rests on entries that nobody was shown.
         """
-        unit = self.pairs.unit[self.cells.queries]
-        for strength in np.linspace(1.0, 0.0, 21):
-            gain, error = mean_of(self.per_query(top, float(strength)), unit)
+        for share in np.linspace(1.0, 0.0, 21).tolist():
+            gain, error = self.gain(top, share)
             if gain - SURE * error <= 0:
-                return float(round(strength, 2))
+                return float(round(share, 2))
         return None
 
-    def suggested(self, gains: Matrix, top: Callable[[int], Ints], parts: Mapping[str, Cells]) -> int | None:
-        """The candidate of largest gain that holds in every view and without each of the parts; None without any.
+    def suggested(
+        self, gains: Matrix, top: Callable[[int], Ints], parts: Mapping[str, PositionCounts]
+    ) -> int | None:
+        """The candidate of largest gain that holds in every view and by each of the parts; None without any.
 
         It is worth a try. No estimator can tell an act that follows a signal from one that follows worth, so
         nothing ships from acts alone.
@@ -179,17 +192,10 @@ class ClickGains:
             if likely[candidate] <= 0:
                 return None
             lists = top(candidate)
-            if self.views(lists).bound > 0 and all(self.without(part, lists)[0] > 0 for part in parts.values()):
+            if self.views(lists).bound > 0 and all(self.by_part(part, lists)[0] > 0 for part in parts.values()):
                 return int(candidate)
         return None
 
     def unseen(self, lists: Ints) -> float:
         """The share of a candidate's first places, int[Q, PLACES], with entries that the log never showed."""
         return 1.0 - float(np.append(self.shown, True)[lists[self.cells.queries]].mean())
-
-
-def mean_of(gains: Floats, unit: Indices) -> tuple[float, float]:
-    """The mean of gains on queries, float64[n], and its standard error over units, int64[n]."""
-    found = spread(gains, unit)
-    error = float(found.error)
-    return float(found.mean), max(error if np.isfinite(error) else UNKNOWN, 1e-9)

@@ -7,29 +7,29 @@ a tenth of all (`clients`), so that nobody outvotes the rest. The log is read tw
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN
 from steelyard_eval.learn.census import Census
 from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of
-from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.tally import MOST_POLICIES, Axes, Seen, Tally
+from steelyard_eval.learn.tally import SeenFilter, Tally
+from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.learn.waiting import Waiting, token
 
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""
 CHUNK = 20_000
 """Impressions that are counted together at most."""
-APART = ("client", "day", "earlier")
-"""What is counted apart, too: the largest client, the busiest day, the earlier half."""
+MOST_POLICIES = 16
 MOST_QUERIES = 20_000
 """Distinct queries that the data set does not have; more are set aside."""
 UNKNOWN = "asks a query that the data set does not have"
@@ -41,7 +41,7 @@ MOST_CLIENTS = 200_000
 
 
 @dataclass
-class Known:
+class DatasetIndex:
     """What a log is matched against.
 
     Attributes
@@ -82,9 +82,9 @@ class Known:
         return number
 
     @property
-    def axes(self) -> Axes:
-        """Room for the queries that are known and those that may be added."""
-        return Axes(len(self.by_id) + (MOST_QUERIES if self.extensible else 0), len(self.entries))
+    def queries(self) -> int:
+        """How many queries are known, or may be added."""
+        return len(self.by_id) + (MOST_QUERIES if self.extensible else 0)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Log:
 
     Attributes
     ----------
-    folds : the counts, in folds of clients that are none of the others'; their sum is all of it
-    apart : the counts of each of `APART`
+    tally : the counts
+    axes : the lengths of what a key is made of: see `columns`
     clients : who searched
     policies : names of the policies, in the order in which they first occur; their numbers are those of the counts
     searches : impressions of each policy
@@ -103,9 +103,8 @@ class Log:
     """
 
     census: Census
-    axes: Axes
-    folds: tuple[Tally, ...]
-    apart: Mapping[str, Tally]
+    tally: Tally
+    axes: tuple[int, ...]
     clients: Clients
     policies: tuple[str, ...]
     searches: Mapping[str, int]
@@ -114,12 +113,14 @@ class Log:
     given: Floats
 
     @property
-    def whole(self) -> Tally:
-        """All counts."""
-        return Tally.sum(self.folds)
+    def columns(self) -> tuple[Indices, ...]:
+        """int64[M] each, of every count: policy, whether the list was mixed, query, fold of the client, whether it
+        is of the largest client, of the busiest day, of the earlier half; entry (E: unknown), place.
+        """
+        return tuple(column.astype(np.int64) for column in np.unravel_index(self.tally.key, self.axes))
 
 
-def read_log(path: str | Path | HeldLog, known: Known, now: float) -> Log:
+def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log:
     """Read a log to its end; see the module.
 
     `now` is the latest time that an impression can have, seconds UTC, give or take a day.
@@ -141,24 +142,26 @@ def read_log(path: str | Path | HeldLog, known: Known, now: float) -> Log:
 class _Reading:
     """The state of one reading."""
 
-    def __init__(self, known: Known, now: float, clients: Clients) -> None:
+    def __init__(self, known: DatasetIndex, now: float, clients: Clients) -> None:
         self.known = known
         self.clients = clients
         self.weight = clients.weight
         self.marks = clients.largest, clients.busiest, clients.middle
-        self.axes = known.axes
+        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, 2, 2, len(known.entries) + 1, PLACES)
         self.latest = now + DAY
         self.census = Census()
-        self.folds = [Tally.empty() for _ in range(FOLDS)]
-        self.apart = {name: Tally.empty() for name in APART}
+        self.tally = Tally.empty()
         self.policies: dict[str, int] = {}
-        self.searches: dict[str, int] = {}
+        self.searches: Counter[str] = Counter()
         self.configurations: dict[str, Mapping[str, object]] = {}
         self.waiting = Waiting()
-        self.per_client: dict[int, int] = {}
-        self.seen = Seen()
+        self.per_client: Counter[int] = Counter()
+        self.seen = SeenFilter()
         self.examined = np.zeros((2, PLACES))
-        self.chunk = _Chunk()
+        self.lists: list[tuple[int, int, int, float, tuple[int, ...]]] = []
+        """Impressions that wait to be counted together: hash, line, size, weight, head of its keys."""
+        self.hits: list[tuple[int, int, int]] = []
+        """Their hits: entry, place, act."""
 
     def take(self, raw: bytes, number: int) -> None:
         """One line."""
@@ -179,15 +182,14 @@ class _Reading:
 
     def finish(self) -> Log:
         """Everything that still waits, and the result."""
-        self._emit_all(self.waiting.rest())
-        self._flush()
+        self._emit(self.waiting.rest())
+        self._count()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
         return Log(
             self.census,
+            self.tally,
             self.axes,
-            tuple(self.folds),
-            self.apart,
             self.clients,
             tuple(self.policies),
             self.searches,
@@ -200,10 +202,9 @@ class _Reading:
         fault = self._fault(line)
         if fault:
             self.census.set_aside(fault, number)
-        elif line.actions is not None:
-            self._emit(line, number)
         else:
-            self._emit_all(self.waiting.put(line, number, size))
+            complete = line.actions is not None
+            self._emit([(line, number)] if complete else self.waiting.put(line, number, size))
 
     def _fault(self, line: LogLine) -> str:
         time = line.seconds
@@ -227,8 +228,8 @@ class _Reading:
         key = token(client, int(time // DAY))
         if len(self.per_client) >= MOST_CLIENTS:
             self.per_client.clear()
-        count = self.per_client[key] = self.per_client.get(key, 0) + 1
-        busy = bool(client) and count > MOST_A_DAY
+        self.per_client[key] += 1
+        busy = bool(client) and self.per_client[key] > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
     def _acts(self, line: LogLine, number: int, size: int) -> None:
@@ -237,92 +238,63 @@ class _Reading:
         except KeyError:
             self.census.set_aside("acts on an impression that is not in the log, or long past", number)
         else:
-            self._emit_all(gone)
+            self._emit(gone)
 
-    def _emit_all(self, lines: Iterable[tuple[LogLine, int]]) -> None:
+    def _emit(self, lines: Iterable[tuple[LogLine, int]]) -> None:
+        """Impressions whose acts are known."""
         for line, number in lines:
-            self._emit(line, number)
+            query = self.known.query(line)
+            if query < 0:
+                self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
+            elif (policy := self._policy(line.policy)) < 0:
+                self.census.set_aside(f"is by one more policy than {MOST_POLICIES}", number)
+            else:
+                self._add(line, number, policy, query)
+                if len(self.lists) >= CHUNK:
+                    self._count()
 
-    def _emit(self, line: LogLine, number: int) -> None:
-        query = self.known.query(line)
-        if query < 0:
-            self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
-            return
-        policy = self.policies.setdefault(line.policy, len(self.policies))
-        if policy >= MOST_POLICIES:
-            del self.policies[line.policy]
-            self.census.set_aside(f"is by one more policy than {MOST_POLICIES}", number)
-            return
-        self.chunk.add(line, number, policy, query, self)
-        if len(self.chunk.hashes) >= CHUNK:
-            self._flush()
+    def _policy(self, name: str) -> int:
+        """The number of a policy; -1 for one more than are told apart."""
+        if name not in self.policies and len(self.policies) >= MOST_POLICIES:
+            return -1
+        return self.policies.setdefault(name, len(self.policies))
 
-    def _flush(self) -> None:
-        """Count the chunk."""
-        chunk, self.chunk = self.chunk, _Chunk()
-        if not chunk.hashes:
-            return
-        fresh = self.seen.first(np.array(chunk.hashes, dtype=np.uint64))
-        for number in np.array(chunk.numbers)[~fresh].tolist():
-            self.census.set_aside("repeats a search of its client on that day", number)
-        sizes = np.array(chunk.sizes)
-        hits = np.repeat(fresh, sizes)
-        per_hit = np.repeat(np.array(chunk.heads, dtype=np.int64), sizes, axis=0)[hits]
-        weight = np.repeat(np.array(chunk.weights), sizes)[hits]
-        entry, place, kind = np.array(chunk.hits, dtype=np.int64).reshape(-1, 3)[hits].T
-        key = self.axes.key(per_hit[:, 0], per_hit[:, 1], per_hit[:, 2], entry, place)
-
-        def counted(mask: Bools, known: Tally) -> Tally:
-            return Tally.sum([known, Tally.of(key[mask], kind[mask], weight[mask])])
-
-        self.folds = [counted(per_hit[:, 3] == fold, known) for fold, known in enumerate(self.folds)]
-        for column, name in enumerate(APART, 4):
-            self.apart[name] = counted(per_hit[:, column] > 0, self.apart[name])
-        self.census.impressions += int(fresh.sum())
-        self.census.acts += int((kind >= 0).sum())
-        for policy, count in zip(*np.unique(np.array(chunk.heads)[fresh, 0], return_counts=True), strict=True):
-            name = list(self.policies)[policy]
-            self.searches[name] = self.searches.get(name, 0) + int(count)
-
-
-class _Chunk:
-    """Impressions that wait to be counted together, as plain lists."""
-
-    def __init__(self) -> None:
-        self.hashes: list[int] = []
-        self.weights: list[float] = []
-        self.numbers: list[int] = []
-        self.sizes: list[int] = []
-        self.heads: list[tuple[int, ...]] = []
-        self.hits: list[tuple[int, int, int]] = []
-
-    def add(self, line: LogLine, number: int, policy: int, query: int, reading: _Reading) -> None:
-        """One impression: policy, whether mixed, query, fold, what it is apart for; then a row a hit."""
-        entries = reading.known.entries
+    def _add(self, line: LogLine, number: int, policy: int, query: int) -> None:
         acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}
         none = CODE[EVERYTHING_SHOWN] if "" in acts else -1
-        size, mixed, missed = 0, 0, len(acts) - (none >= 0)
-        for hit in line.hits:
-            kind = acts.get(hit.object_id, none)
-            missed -= hit.object_id in acts
-            if hit.position > PLACES:
-                continue
-            size += 1
-            mixed |= hit.interleaved is not None
-            self.hits.append((entries.get(hit.object_id, len(entries)), hit.position - 1, kind))
-            if hit.examined_probability is not None:
-                reading.examined[:, hit.position - 1] += hit.examined_probability, 1
+        missed = len(acts) - (none >= 0) - sum(hit.object_id in acts for hit in line.hits)
         if missed:
-            reading.census.set_aside("acts on an entry that was not shown", number, missed)
-        time = line.seconds or 0.0
-        reading.census.disordered += time < (reading.census.last_time or 0.0) - DAY
-        reading.census.saw(time)
-        self.hashes.append(token(line.client_id, query, int(time // DAY)))
-        self.numbers.append(number)
-        self.sizes.append(size)
-        client, day = client_of(line), int(time // DAY)
-        largest, busiest, middle = reading.marks
-        self.heads.append(
-            (policy, int(mixed), query, client % FOLDS, client == largest, day == busiest, day < middle)
-        )
-        self.weights.append(reading.weight.get(client, reading.weight.get(LATER, 1.0)))
+            self.census.set_aside("acts on an entry that was not shown", number, missed)
+        near = [hit for hit in line.hits if hit.position <= PLACES]
+        for hit in near:
+            entry = self.known.entries.get(hit.object_id, len(self.known.entries))
+            self.hits.append((entry, hit.position - 1, acts.get(hit.object_id, none)))
+            if hit.examined_probability is not None:
+                self.examined[:, hit.position - 1] += hit.examined_probability, 1
+        self.census.saw(time := line.seconds or 0.0)
+        client, day, (largest, busiest, middle) = client_of(line), int(time // DAY), self.marks
+        mixed = any(hit.interleaved is not None for hit in near)
+        head = policy, mixed, query, client % FOLDS, client == largest, day == busiest, day < middle
+        weight = self.weight.get(client, self.weight.get(LATER, 1.0))
+        self.lists.append((token(line.client_id, query, day), number, len(near), weight, head))
+
+    def _count(self) -> None:
+        """Count what waits to be counted together, repetitions apart."""
+        if not self.lists:
+            return
+        tokens, numbers, sizes, weights, heads = zip(*self.lists, strict=True)
+        hits = np.array(self.hits, dtype=np.int64).reshape(-1, 3)
+        self.lists, self.hits = [], []
+        fresh = self.seen.first(np.array(tokens, dtype=np.uint64))
+        for number in np.array(numbers)[~fresh].tolist():
+            self.census.set_aside("repeats a search of its client on that day", number)
+        of = np.repeat(np.arange(len(fresh)), sizes)
+        hits, of = hits[fresh[of]], of[fresh[of]]
+        entry, place, kind = hits.T
+        head = np.array(heads, dtype=np.int64)
+        key = np.ravel_multi_index((*head[of].T, entry, place), self.axes)
+        self.tally = Tally.sum([self.tally, Tally.of(key, kind, np.array(weights)[of])])
+        self.census.impressions += int(fresh.sum())
+        self.census.acts += int((kind >= 0).sum())
+        names = list(self.policies)
+        self.searches.update(names[policy] for policy in head[fresh, 0].tolist())

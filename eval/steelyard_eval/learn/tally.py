@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.learn.acts import KINDS, WORTH
-from steelyard_eval.learn.first_ten import PLACES
-
-MOST_POLICIES = 16
 
 
 def sums(numbers: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
@@ -20,26 +17,12 @@ def sums(numbers: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats
     return np.bincount(numbers, weights, size).astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True)
-class Axes:
-    """How a pair is written as one number: policy, whether the list was mixed, query, entry, place."""
-
-    queries: int
-    entries: int
-
-    def key(
-        self, policy: Indices, mixed: NDArray[np.integer], query: Indices, entry: Indices, place: Indices
-    ) -> Indices:
-        """One number a hit; int64."""
-        group = (policy * 2 + mixed) * self.queries + query
-        return np.asarray((group * (self.entries + 1) + entry) * PLACES + place, dtype=np.int64)
-
-    def split(self, key: Indices) -> tuple[Indices, Bools, Indices, Indices, Indices]:
-        """Policy, mixed, query, entry (E: unknown), place of each key."""
-        rest, place = key // PLACES, key % PLACES
-        rest, entry = rest // (self.entries + 1), rest % (self.entries + 1)
-        rest, query = rest // self.queries, rest % self.queries
-        return rest // 2, (rest % 2).astype(bool), query, entry, place
+def column_sums(numbers: NDArray[np.integer], columns: Floats, size: int) -> Floats:
+    """float64[size, A]: the same of every column of float64[n, A]."""
+    summed = np.zeros((size, columns.shape[1]))
+    for column in np.flatnonzero(columns.any(axis=0)).tolist():
+        summed[:, column] = sums(numbers, columns[:, column], size)
+    return summed
 
 
 @dataclass(frozen=True)
@@ -77,22 +60,11 @@ class Tally:
         if len(filled) < 2:
             return filled[0] if filled else cls.empty()
         known, inverse = np.unique(np.concatenate([part.key for part in filled]), return_inverse=True)
-        return cls(
-            known,
-            sums(inverse, np.concatenate([part.shown for part in filled]), len(known)),
-            _summed(inverse, [part.acts for part in filled], len(known)),
-        )
+        shown = sums(inverse, np.concatenate([part.shown for part in filled]), len(known))
+        return cls(known, shown, column_sums(inverse, np.concatenate([part.acts for part in filled]), len(known)))
 
 
-def _summed(inverse: Indices, parts: Sequence[Floats], size: int) -> Floats:
-    rows = np.concatenate(parts)
-    summed = np.zeros((size, rows.shape[1]))
-    for column in np.flatnonzero(rows.any(axis=0)).tolist():
-        summed[:, column] = sums(inverse, rows[:, column], size)
-    return summed
-
-
-class Seen:
+class SeenFilter:
     """Remembers hashes in bounded memory: a Bloom filter of 64 MB, filled in only as far as it is used.
 
     After ten million hashes it takes a new one for a known one in fewer than 1 of 1,000 cases; such an impression

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Floats, Indices
 
 Matrix = NDArray[np.floating]
+LEAST = 1e-6
+"""A standard error of less is rounding."""
 BLOCK = 256
 """Rows of a matrix that are held in float64 at a time."""
 

@@ -21,7 +21,7 @@ def moved_since_last(dataset: Dataset) -> list[str]:
     those that `judge --apply` had replaced.
     """
     with suppress(DataError):
-        for run in [run for run in kept(dataset) if run.facts.get("verdict") != "mismatch"][-1:]:
+        for run in [run for run in kept(dataset) if run.facts.verdict != "mismatch"][-1:]:
             before, now = states_of(dataset, run), parts_of(dataset)
             told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
             lines = [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]

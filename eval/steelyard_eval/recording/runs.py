@@ -8,24 +8,25 @@ result, and whatever keeps it from being written is no error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON, compact
+from steelyard.base.files import compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states
-from steelyard_eval.result.structs import Result
+from steelyard_eval.result.structs import Result, replace
 
 FOLDER, FILE = ".steelyard", "runs.db"
 SWITCH = "STEELYARD_RUNS"
@@ -43,91 +44,77 @@ TABLES = (
 """A part of the data, and the values by query, are kept by their hash, once for all runs that share them."""
 CONTENTS = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
 """What the content of a part may be, where it is not a hash by id."""
+T = TypeVar("T")
 LISTED = 8
 """Contenders whose values by query are kept."""
 
 
-class KeptRow(TypedDict):
+class KeptRow(Struct, frozen=True):
     """What was measured for a contender."""
 
     label: str
     mean: float
-    strategy: NotRequired[str | None]
-    settings: NotRequired[str]
-    low: NotRequired[float | None]
-    high: NotRequired[float | None]
+    strategy: str | None = None
+    settings: str | None = None
+    low: float | None = None
+    high: float | None = None
 
 
-class KeptFacts(TypedDict, total=False):
-    """What is read of a run: the file may be anybody's."""
+class KeptFacts(Struct, frozen=True):
+    """What is kept of a result; `states` has the hash of each part of the data, and of the values by query."""
 
-    tool: str
-    metric: str
-    split: str
-    verdict: str
-    baseline: str
-    chosen: str
-    labels_needed: int
-    rows: list[KeptRow]
-    states: dict[str, str]
+    tool: str = ""
+    metric: str = ""
+    split: str = ""
+    verdict: str = ""
+    baseline: str = ""
+    chosen: str = ""
+    labels_needed: int | None = None
+    rows: list[KeptRow] = []
+    states: dict[str, str] = {}
+
+    @property
+    def today(self) -> KeptRow | None:
+        """What was used then, or what the others were tested against."""
+        return next((row for row in self.rows if row.label == self.baseline), None)
+
+    @property
+    def best(self) -> KeptRow | None:
+        """The contender with the highest mean."""
+        return max(self.rows, key=lambda row: row.mean, default=None)
+
+    @property
+    def own(self) -> KeptRow | None:
+        """What it is about: what it chose or kept, else its only weights file, else the best."""
+        if self.verdict == "keep" and self.today:
+            return self.today
+        files = [row for row in self.rows if row.label.endswith(".json")]
+        chosen = [row for row in [*files, *self.rows] if row.strategy and row.strategy == self.chosen]
+        return chosen[0] if chosen else files[0] if len(files) == 1 else self.best
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """One run: its number, time (UTC), job, and what it found; `states` are the hashes of its parts."""
+    """One run: its number, time (UTC), job, and what it found."""
 
     id: int
     at: str
     kind: str
     facts: KeptFacts
 
-    @property
-    def states(self) -> Mapping[str, str]:
-        """The hash of each part."""
-        return self.facts.get("states") or {}
 
-    @property
-    def today(self) -> KeptRow | None:
-        """What was used then, or what the others were tested against."""
-        return next(
-            (row for row in self.facts.get("rows", ()) if row["label"] == self.facts.get("baseline")), None
-        )
-
-    @property
-    def best(self) -> KeptRow | None:
-        """The contender with the highest mean."""
-        return max(self.facts.get("rows", ()), key=lambda row: row["mean"], default=None)
-
-    @property
-    def own(self) -> KeptRow | None:
-        """What it is about: what it chose or kept, else its only weights file, else the best."""
-        rows = self.facts.get("rows", ())
-        if self.facts.get("verdict") == "keep" and self.today:
-            return self.today
-        files = [row for row in rows if row["label"].endswith(".json")]
-        chosen = [
-            row for row in [*files, *rows] if row.get("strategy") and row["strategy"] == self.facts.get("chosen")
-        ]
-        return chosen[0] if chosen else files[0] if len(files) == 1 else self.best
-
-
-def keep(
-    dataset: Dataset,
-    kind: str,
-    document: Result | Mapping[str, Any],
-    now: Callable[[], datetime] | None = None,
-) -> None:
+def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = None) -> None:
     """Keep what a job found; nothing of a set in memory, under STEELYARD_RUNS=off, or without a place."""
     if os.environ.get(SWITCH) == "off" or dataset.in_memory:
         return
-    contents = _hashed({**parts_of(dataset), "values": _values(document)})
-    facts = {**_facts(document), "states": {name: state[0] for name, state in contents.items()}}
+    contents = _hashed({**parts_of(dataset), "values": _values(result)})
+    facts = replace(_facts(result), states={name: state[0] for name, state in contents.items()})
     when = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     insert = "INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)"
     for path in _places(dataset):
         try:
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute(insert, (when, kind, compact(facts)))
+                db.execute(insert, (when, result.job, msgspec.json.encode(facts).decode()))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(contents.values()))
         except (apsw.Error, OSError, DataError):
             continue
@@ -142,7 +129,7 @@ def kept(dataset: Dataset) -> list[KeptRun]:
     with _reading(path) as db:
         rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
     return [
-        KeptRun(int(str(id_)), str(at), str(kind), cast(KeptFacts, _decoded(facts, path, KeptFacts)))
+        KeptRun(int(str(id_)), str(at), str(kind), _decoded(str(facts), path, KeptFacts))
         for id_, at, kind, facts in rows
     ]
 
@@ -154,7 +141,7 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
         return {}
     with _reading(path) as db:
         sql = "SELECT content FROM states WHERE digest = ?"
-        rows = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.states.items()}
+        rows = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.facts.states.items()}
     known = {name: row[0] for name, row in rows.items() if row is not None}
     return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
 
@@ -164,7 +151,7 @@ def decided_on(dataset: Dataset) -> KeptRun | None:
     with suppress(DataError):
         now = {name: state[0] for name, state in _hashed(parts_of(dataset)).items()}
         for run in reversed(kept(dataset)):
-            if run.kind == "recommend" and all(run.states.get(name) == digest for name, digest in now.items()):
+            if run.kind == "recommend" and run.facts.states.items() >= now.items():
                 return run
     return None
 
@@ -245,13 +232,11 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
         raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
 
 
-def _decoded(text: object, path: Path, kind: object) -> dict[str, Any]:
+def _decoded(text: str, path: Path, kind: type[T]) -> T:
     try:
-        record: dict[str, Any] = STRICT_JSON.decode(str(text))
-        msgspec.convert(record, kind)
-    except (ValueError, RecursionError, msgspec.ValidationError):
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
-    return record
 
 
 def _named(path: Path) -> str:
@@ -271,80 +256,29 @@ def _hashed(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]
     return {name: (hashed(part), compact(part)) for name, part in parts.items() if part}
 
 
-def _values(document: Result | Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    """The value of every query: of weights files, and of the first in the document."""
-    if isinstance(document, Result):
-        labels = list(dict.fromkeys(label for query in document.queries for label in query.values))
-        kept_labels = sorted(labels, key=lambda label: not label.endswith(".json"))[:LISTED]
-        queries = document.queries if len(document.queries) <= MOST else []
-        return {label: {query.id: query.values.get(label) for query in queries} for label in kept_labels}
-    rows: Sequence[Any] = document.get("per_query") or ()
-    if not 0 < len(rows) <= MOST:
+def _values(result: Result) -> dict[str, dict[str, float | None]]:
+    """The value of every query: of weights files, and of the first in the result."""
+    if not 0 < len(result.queries) <= MOST:
         return {}
-    first = sorted(rows[0]["values"], key=lambda label: not label.endswith(".json"))[:LISTED]
-    return {label: {query["id"]: query["values"].get(label) for query in rows} for label in first}
+    labels = sorted(result.queries[0].values, key=lambda label: not label.endswith(".json"))[:LISTED]
+    return {label: {query.id: query.values.get(label) for query in result.queries} for label in labels}
 
 
-def _facts(document: Result | Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a document: what was decided, and the means of its contenders."""
-    if isinstance(document, Result):
-        return _of_result(document)
-    chosen, base, today = (document.get(name) or {} for name in ("chosen", "baseline", "current"))
-    used = today.get("label") if isinstance(today, Mapping) else "current"
-    facts = {
-        "tool": document.get("tool"),
-        "metric": document.get("primary") or "nDCG@10",
-        "split": document.get("split"),
-        "verdict": document.get("verdict"),
-        "baseline": base if isinstance(base, str) else used,
-        "chosen": chosen.get("strategy"),
-        "labels_needed": document.get("labels_needed"),
-        "rows": _rows(document),
-    }
-    return {name: value for name, value in facts.items() if value not in (None, "")}
-
-
-def _of_result(result: Result) -> dict[str, Any]:
+def _facts(result: Result) -> KeptFacts:
+    """The numbers of a result: what was decided, and the means of its contenders."""
     about, decision, choice = result.provenance, result.decision, result.choice
-    verdict = decision.verdict if decision else result.answer.facts.get("verdict")
-    rows: list[dict[str, Any]] = [
-        {"label": row.label, "strategy": row.strategy, **({"settings": row.settings} if row.settings else {}),
-         "mean": mean.mean, "low": mean.low, "high": mean.high}
+    rows = [
+        KeptRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)
         for row in result.rows
         if (mean := row.means.get(result.metric))
-    ]  # fmt: skip
-    facts = {
-        "tool": about.tool,
-        "metric": result.metric,
-        "split": about.split,
-        "verdict": verdict,
-        "baseline": about.baseline,
-        "chosen": choice.strategy if decision and choice else None,
-        "labels_needed": decision.more if decision else None,
-        "rows": sorted(rows, key=lambda row: (-row["mean"], row["label"])),
-    }
-    return {name: value for name, value in facts.items() if value not in (None, "")}
-
-
-def _rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    known = {row["label"]: row for row in document.get("configurations") or ()}
-    rows = [
-        {**_system(row), **_system(known.get(row["label"], {})), "label": row["label"], **_ends(row)}
-        for row in document.get("results") or ()
-        if row["metric"] == document["primary"]
     ]
-    rows += [
-        {"label": row["label"], **_system(row), "mean": row["metrics"][0]["now"]}
-        for row in document.get("contenders") or ()
-        if row.get("metrics")
-    ]
-    found = [row for row in rows if row["mean"] is not None]
-    return sorted(found, key=lambda row: (-row["mean"], row["label"]))
-
-
-def _system(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("strategy", "settings") if row.get(name)}
-
-
-def _ends(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row.get(name) for name in ("mean", "low", "high")}
+    return KeptFacts(
+        tool=about.tool,
+        metric=result.metric,
+        split=about.split,
+        verdict=result.verdict,
+        baseline=about.baseline,
+        chosen=choice.strategy if decision and choice else "",
+        labels_needed=decision.more if decision else None,
+        rows=sorted(rows, key=lambda row: (-row.mean, row.label)),
+    )

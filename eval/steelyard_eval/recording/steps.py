@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from steelyard.base.errors import ConfigError
 from steelyard.base.escape import visible
 from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
@@ -48,6 +50,16 @@ def asking(dataset: Dataset) -> str:
     """A query to try, the first of the data set that is short and can be pasted; QUERY without any."""
     texts = (query.text for query in dataset.queries if len(query.text) <= SHORT and query.text.isprintable())
     return next((text for text in texts if not text.startswith("-")), "QUERY")
+
+
+def chosen_for(dataset: Dataset) -> str | None:
+    """The weights file here that was chosen on a data set, instead of what is used today; None without one."""
+    for file in (WEIGHTS, beside(WEIGHTS)):
+        with suppress(ConfigError):
+            facts = SearchConfig.load(file).provenance
+            if facts.get("dataset") == dataset.name and facts.get("verdict") != "keep":
+                return str(file)
+    return None
 
 
 def using(key: str, path: Path, dataset: Dataset) -> Step:

@@ -15,9 +15,9 @@ from steelyard_eval.result.structs import VERSION, Result, Said
 REMEDY = "write the file again with --json of `steelyard compare`, `recommend`, `tune`, `gate` or `learn`"
 
 
-def render(result: Result) -> str:
+def render(result: Result, *, one_line: bool = False) -> str:
     """Canonical JSON: keys in the order of the types, two spaces, no NaN."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(result), indent=0 if one_line else 2).decode() + "\n"
 
 
 def schema() -> dict[str, Any]:

@@ -175,6 +175,13 @@ class Blocker(Said, frozen=True):
     remedy: Name = "label_more"
 
 
+class Finding(Said, frozen=True, kw_only=True):
+    """What a gate found of a contender; without one it is of the data."""
+
+    verdict: Literal["pass", "inconclusive", "fail", "mismatch"]
+    contender: Name = ""
+
+
 class Decision(Struct, frozen=True):
     """What to do with what is used today.
 
@@ -238,13 +245,17 @@ class Provenance(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=False):
-    """The answer of one job. `entries` has the opening words of entries that lists show."""
+    """The answer of one job.
+
+    `entries` has the opening words of entries that lists show; `findings` are those of a gate, worst first.
+    """
 
     kind: Kind
     answer: Answer
     provenance: Provenance
     rows: list[Row] = []
     decision: Decision | None = None
+    findings: list[Finding] = []
     notices: list[Said] = []
     tables: list[Table] = []
     queries: list[QueryRow] = []
@@ -268,6 +279,16 @@ class Result(Struct, frozen=True, omit_defaults=False):
         """What is proposed: what was chosen, or what a comparison speaks of; None where there is no row of it."""
         label = self.decision.chosen if self.decision else self.answer.facts.get("choice")
         return next((row for row in self.rows if row.label == label), None)
+
+    @property
+    def verdict(self) -> str:
+        """What was decided, or what a gate says; empty of a comparison."""
+        return self.decision.verdict if self.decision else self.answer.key if self.kind == "gate" else ""
+
+    def table(self, key: str) -> list[dict[str, Cell]]:
+        """The rows of a further table, by the keys of its columns; none where there is no such table."""
+        found = next((table for table in self.tables if table.key == key), None)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows] if found else []
 
     @property
     def metric(self) -> str:

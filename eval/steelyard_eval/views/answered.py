@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,13 +18,14 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Result
-from steelyard_eval.views import frames, html, latex, report, terminal
+from steelyard_eval.views import frames, latex, render, terminal
 from steelyard_eval.views.figures import draw
-from steelyard_eval.views.report.write import History
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from steelyard_eval.views.report.write import History
 
 
 class RunsOf(Protocol):
@@ -106,7 +108,9 @@ class Answered:
 
     def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
-        return report.write(self.result, path, runs.history(self.result.job) if runs else None)
+        write = import_module("steelyard_eval.views.report.write").write  # its templates take long to load
+        paths: list[Path] = write(self.result, path, runs.history(self.result.job) if runs else None)
+        return paths
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
@@ -144,7 +148,7 @@ class Answered:
         return terminal.render(self.result)
 
     def _repr_html_(self) -> str:
-        return html.render(self.result)
+        return render(self.result, "html")
 
 
 def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval.common.markup import TOO_FEW, interval, number
-from steelyard_eval.measures.paired import ALPHA, MARGIN
+from steelyard_eval.measures.paired import ALPHA, MARGIN, normal_interval
 from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
@@ -17,7 +18,7 @@ from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.cost_plot import CostPoint
 from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
 from steelyard_eval.views.drawing.spans import Span, spans
-from steelyard_eval.views.sheets import facts_of, ranked, shown_rows
+from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +42,8 @@ def figures(result: Result, metric: str = "") -> Figures:
     points, key = cost_points(result)
     if len({point.cost for point in points}) > 1:
         made["cost"] = partial(cost_plot, points, result.metric, heading(key))
-    drawn = {"categories": categories, "floors": floors, "curve": curve}
+    drawn = {"categories": categories, "floors": floors, "curve": curve, "gated": gated}
+    drawn |= {"gains": gains, "parts": gains, "places": places, "follows": follows}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
     }
@@ -94,7 +96,7 @@ def difference_rows(result: Result, rows: Sequence[Row]) -> list[Span]:
 
 def differences(result: Result, short: bool = False) -> Figure:
     """The forest of the differences to the baseline."""
-    rows = difference_rows(result, shown_rows(result) if short else result.rows)
+    rows = difference_rows(result, leading(result) if short else result.rows)
     return spans(rows, heading("axis_difference", facts_of(result)), 0.0, result.provenance.baseline, MARGIN)
 
 
@@ -158,6 +160,51 @@ def curve(result: Result, table: Table) -> Figure:
     points = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
     facts = table.facts
     return plots.curve(points, result.metric, facts, [facts.get("plateau_low"), facts.get("plateau_high")])
+
+
+def gated(result: Result, table: Table) -> Figure:
+    """The change of every contender since the baseline, and since the anchor where that is an older one."""
+    looks, rows = {"pass": "filled", "fail": "cross"}, []
+    seen: dict[str, Estimate] = {}
+    for row in result.table("gate_rule"):
+        label, change, verdict = str(row["contender"]), row["change"], str(row["verdict"])
+        if isinstance(change, Estimate) and seen.setdefault(label, change) is change:
+            rows.append(difference(change, label, looks.get(verdict, "hollow"), verdict))
+        elif isinstance(change, Estimate) and change != seen[label]:
+            rows.append(difference(change, f"{label}, {row['side']}", looks.get(verdict, "hollow"), verdict))
+    return spans(rows, heading("axis_change"), 0.0, heading("before"), dashed=-float(str(table.facts["drop"])))
+
+
+def gains(result: Result, table: Table) -> Figure:
+    """What labels and acts say that a candidate gains, or by each part of a log: two errors on either side."""
+    rows = []
+    for row in result.table(table.key):
+        name = row.get("part") or row["by"]
+        label = f"{heading(str(name))} ({row['queries']})" if row["queries"] else heading("unseen_at", row)
+        error = math.hypot(float(str(row["error"])), float(str(row.get("refit") or 0.0)))
+        around = normal_interval(float(str(row["gain_by"])), error).shown(-1.0)
+        rows.append(difference(around, label, "filled"))
+    return spans(rows, heading("axis_gain", facts_of(result)), 0.0, heading("word_current"))
+
+
+def places(result: Result, table: Table) -> Figure:
+    """Acts per show by place, of relevant entries and of others."""
+    columns = zip(*table.rows, strict=True)
+    series = {
+        heading(name): [float(str(value)) for value in of] for name, of in zip(table.columns, columns, strict=True)
+    }
+    series.pop(heading("place"))
+    return plots.places(series, heading("axis_place"), heading("axis_acts"))
+
+
+def follows(result: Result, table: Table) -> Figure:
+    """How much the label and each signal raise the chance of an act, given the place."""
+    rows = [
+        Span(str(label), odds.mean, odds.low, odds.high, triple(odds, signed=True))
+        for label, odds in table.rows
+        if isinstance(odds, Estimate)
+    ]
+    return spans(rows, heading("axis_odds"), 0.0, heading("word_nothing"))
 
 
 def cost_points(result: Result) -> tuple[list[CostPoint], str]:

@@ -18,7 +18,7 @@ Columns = Mapping[str, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     """A heading, and whether its cells are numbers, which stand on the right; the glossary knows its `key`."""
 
     name: str
@@ -35,7 +35,7 @@ class Sheet:
 
     key: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[SheetColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     legend: str = ""
     words: tuple[str, ...] = ()
@@ -47,7 +47,8 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
     rows = shown_rows(result) if short else ranked(result)
-    parts = [contenders(result, rows, short), _tests(result, rows, short)]
+    found = _findings(result) if result.findings and not (short and result.rows) else None
+    parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
         for one in result.tables
@@ -68,6 +69,12 @@ def shown_rows(result: Result) -> list[Row]:
     kept = {result.provenance.baseline, choice.label if choice else ""}
     most = MOST if result.decision else len(result.rows)
     return [row for at, row in enumerate(result.rows) if at < most or row.label in kept]
+
+
+def leading(result: Result) -> list[Row]:
+    """The best contenders and, wherever they are, the baseline and the choice: what the first screen shows."""
+    kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
+    return [row for at, row in enumerate(ranked(result)) if at < MOST or row.label in kept]
 
 
 def facts_of(result: Result) -> dict[str, Fact]:
@@ -147,6 +154,17 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     return _sheet(result, "tests", columns, below=told if short else (), words=[test.verdict for test in tests])
 
 
+def _findings(result: Result) -> Sheet | None:
+    """What a gate found, worst first."""
+    found = result.findings
+    columns: Columns = {
+        "contender": [one.contender or None for one in found],
+        "verdict": [one.verdict for one in found],
+        "finding": list(map(say, found)),
+    }
+    return _sheet(result, "findings", columns, words=[one.verdict for one in found]) if found else None
+
+
 def _sheet(
     result: Result,
     key: str,
@@ -160,7 +178,7 @@ def _sheet(
     known = {**facts_of(result), **(facts or {})}
     columns = {name: cells for at, (name, cells) in enumerate(columns.items()) if not at or _some(cells)}
     heads = tuple(
-        Column(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
+        SheetColumn(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
         for name, cells in columns.items()
     )
     texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
@@ -198,6 +216,10 @@ _LOOKS: Mapping[str, Callable[[Any], str]] = {
     "percent": lambda value: MISSING if value is None else f"{value:.0%}",
     "permille": lambda value: MISSING if value is None else f"{value:.1%}",
     "power": lambda value: MISSING if value is None else f"{value:.1e}",
+    "tenths": lambda value: number(value, 1),
+    "plain": lambda value: MISSING if value is None else f"{value:g}",
+    "signed": lambda value: number(value, signed=True),
+    "word": lambda value: MISSING if value is None else heading(value),
     "p": p_value,
     "gain": lambda value: triple(value, signed=True),
 }

@@ -6,15 +6,12 @@ import shlex
 from collections.abc import Iterator
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import brief, grid, painted, width, wrapped
+from steelyard_eval.common.console import INDENT, brief, grid, painted, step_text, wrapped
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Answer, Result, Step
 from steelyard_eval.views.sheets import Sheet, facts_of, sheets
-
-INDENT = 4
-"""Columns before the lines of a step after its first."""
 
 
 def render(result: Result, *, notes: bool = True) -> str:
@@ -41,12 +38,8 @@ def answered(answer: Answer) -> str:
 
 
 def step_line(step: Step) -> str:
-    """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
-    command, what = shlex.join(step.command), say(step)
-    said = f"{what}: {command}" if command else what
-    if len(visible(said)) <= width() or not command:
-        return wrapped(said, INDENT)
-    return f"{wrapped(what, INDENT)}:\n{' ' * INDENT}{visible(command)}"
+    """One thing to do, with its command."""
+    return step_text(say(step), shlex.join(step.command))
 
 
 def table(sheet: Sheet) -> str:

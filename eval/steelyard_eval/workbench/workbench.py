@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from steelyard.base.extras import require
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
+from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.common.results import Reported
 from steelyard_eval.compare import METRICS, compare
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
 from steelyard_eval.compare.list_recording import save_lists
@@ -25,29 +25,30 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.explain import QueryExplanation, explain
 from steelyard_eval.explain.found import FoundHits
 from steelyard_eval.export import Export, export
-from steelyard_eval.gate.gating import BASELINE, Gate
-from steelyard_eval.gate.result import Gating
+from steelyard_eval.gate.gating import check as check_gate
+from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.gate.setup import BASELINE, Gate
 from steelyard_eval.learn import Learned, learn
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
 from steelyard_eval.notebook.label.judgments import folder_of
 from steelyard_eval.notebook.label.open import open_judging
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.record import needed, record_systems
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.tune.recommendation import Recommendation, recommend
 from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.gated import Gating
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
 
-R = TypeVar("R", bound=Reported[Any] | Answered)
+R = TypeVar("R", bound=Answered)
 _log = logging.getLogger(__name__)
 
 
@@ -149,7 +150,6 @@ class Workbench:
             For a run or a recording that is damaged or belongs to another data set.
         """
         return self._kept(
-            "compare",
             compare(
                 self.dataset,
                 [cast("Given", contenders), *more] if more else contenders,
@@ -176,7 +176,7 @@ class Workbench:
         recording: str | Path | None = None,
         model_labels: str | Path | None = None,
         seed: int = 0,
-        timed: bool = True,
+        timed: bool = False,
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
@@ -204,7 +204,7 @@ class Workbench:
         seed : int
             Of the folds.
         timed : bool
-            Whether live search is timed.
+            Whether live search is timed in every row, which takes a second or more.
         target : str
             Choose only what this export target expresses, such as elasticsearch or echovault.
         latency : float
@@ -227,7 +227,6 @@ class Workbench:
         """
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
-            "recommend" if only is None else "tune",
             recommend(
                 self.dataset,
                 current,
@@ -484,10 +483,12 @@ class Workbench:
         ConfigError
             For a contender that the baseline does not know.
         """
-        gate = self._gate(baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
-        if because and not gate.path.exists():
-            gate.update(contenders, because=because)
-        return self._kept("gate", gate.check(contenders))
+        own = partial(self._gate, baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
+        gate = own()
+        if because and gate.baseline is None:
+            update(gate, contenders, because=because)
+            gate = own()
+        return self._kept(check_gate(gate, contenders))
 
     def update_baseline(
         self,
@@ -509,7 +510,7 @@ class Workbench:
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
         gate = self._gate(baseline, split=split, limit=limit)
-        gate.update(contenders, because=because, accept_worse=accept_worse)
+        update(gate, contenders, because=because, accept_worse=accept_worse)
         return gate.path
 
     def runs(self) -> Runs:
@@ -527,12 +528,9 @@ class Workbench:
         """
         return Runs(self.dataset)
 
-    def _kept(self, kind: str, found: R) -> R:
+    def _kept(self, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        if isinstance(found, Answered):
-            keep(self.dataset, kind, found.result)
-        else:
-            keep(self.dataset, kind, {**found.to_json(), **(found.by_query if isinstance(found, Gating) else {})})
+        keep(self.dataset, found.result)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
@@ -540,9 +538,8 @@ class Workbench:
         def opened(embedder: str) -> Workspace:
             return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
 
-        return Gate(
-            self.dataset, Path(baseline), opened, None if self.embedder == "auto" else self.embedder, **options
-        )
+        chosen = None if self.embedder == "auto" else self.embedder
+        return Gate.of(self.dataset, baseline, chosen, opened, **options)
 
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.

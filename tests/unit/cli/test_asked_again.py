@@ -79,6 +79,8 @@ def run(*words):
 def figures(value):
     """A document without what tells the folders apart."""
     if isinstance(value, dict):
+        if value.get("key") == "gate_file":  # it has the hashes of the data
+            return {}
         return {key: figures(own) for key, own in value.items() if key not in OF_THE_FOLDER}
     return [figures(own) for own in value] if isinstance(value, list) else value
 

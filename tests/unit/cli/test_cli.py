@@ -127,7 +127,7 @@ def test_tune_writes_a_file_that_search_loads(vault: Path, tmp_path: Path) -> No
     weights = tmp_path / "w.json"
     result = run("tune", starter(), "rrf(fts, vector)", "--embedder", "lsa", "--out", weights, "--json")
 
-    assert json.loads(result.stdout)["verdict"] in ("ship", "try", "keep")
+    assert json.loads(result.stdout)["decision"]["verdict"] in ("ship", "try", "keep")
     weights = min(tmp_path.glob("w*.json"))  # w.current.json under try
     found = json.loads(run("search", vault, "rotate keys", "--weights", weights, "--json").stdout)
     assert found["strategy"] == json.loads(weights.read_text())["strategy"]
@@ -162,19 +162,19 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     document = json.loads(run("demo", "--out", tmp_path / "a", "--json").stdout)
     told = run("demo", "--out", tmp_path / "b").stdout
 
-    labels = {row["label"] for row in document["leaderboard"]}
+    labels = {row["label"] for row in document["rows"]}
     assert labels >= {
         *("fts", "bm25", "vector", "echovault", "soleri", "moltnet", "echovault, tuned", "soleri, tuned"),
         *("weighted sum, tuned", "RRF, tuned", "tiered, tuned", "layered, tuned"),
     }
-    assert document["current"]["label"] == "echovault"
+    assert document["provenance"]["baseline"] == "echovault"
     names = {path.name for path in (tmp_path / "a").iterdir()}
     assert names >= {"report.html", "report.md", "report.json", "timing.json", "search-weights.json"}
     for name in ("report.json", "search-weights.json"):  # but for the folder, which the next step names
         first, second = ((tmp_path / own / name).read_text() for own in "ab")
         assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
 
-    vault, searching = (shlex.split(step["command"]) for step in document["steps"][-2:])  # both can be pasted
+    vault, searching = (step["command"] for step in document["answer"]["steps"][-2:])  # both can be pasted
     assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
     assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
     told = told.rstrip().splitlines()[-1]

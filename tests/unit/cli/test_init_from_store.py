@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose import costs
 from steelyard_eval.cli.init_from_store import find_store
 from steelyard_eval.cli.main import main
-from steelyard_eval.tune import cost
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_beside_labels_that_are_there_nothing_is_timed(repository, monkeypatch):
     queries = [{"id": f"q{at}", "text": f"number{at}"} for at in range(12)]
     (mine / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
     (mine / "qrels.txt").write_text("".join(f"q{at} 0 {ids[at]} 1\n" for at in range(12)))
-    monkeypatch.setattr(cost, "latencies", None)
+    monkeypatch.setattr(costs, "latencies", None)
 
     found = CliRunner().invoke(main, ["init", "notes"])
     assert found.exit_code == 0, found.output

@@ -43,7 +43,7 @@ def run(*words):
 def test_a_choice_stands_for_all_later_commands_until_it_is_taken_out(folder):
     run("compare", folder, "bm25, fts", "--embedder", "none")
     assert about(folder)["embedder"] == "none"
-    assert json.loads(run("recommend", folder, "--json").stdout)["model"] == ""
+    assert "model" not in json.loads(run("recommend", folder, "--json").stdout)["provenance"]
     run("recommend", folder, "--embedder", "lsa")
     assert about(folder)["embedder"] == "lsa"
     run("compare", folder, "bm25", "--embedder", "auto")
@@ -65,10 +65,10 @@ def test_a_printed_command_names_what_dataset_json_does_not(folder):
     assert "--embedder" not in spelled("judge", load(folder).embedded_by("none"), options={})
     assert "lsa" in spelled("judge", load(folder).embedded_by("lsa"), options={})
     assert "--embedder" not in spelled("runs", load(folder).embedded_by("lsa"), options={})
-    steps = sy.load(folder, embedder="lsa").recommend(timed=False).record["steps"]
-    commands = [step["command"] for step in steps if step["command"].startswith("steelyard judge")]
+    steps = sy.load(folder, embedder="lsa").recommend().result.answer.steps
+    commands = [step.command for step in steps if step.command[:2] == ["steelyard", "judge"]]
     assert commands
-    assert all("--embedder lsa" in command for command in commands)
+    assert all(command[-2:] == ["--embedder", "lsa"] for command in commands)
 
 
 SHOWS = (

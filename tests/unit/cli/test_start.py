@@ -10,9 +10,9 @@ import pytest
 import steelyard
 from steelyard.base.compiled import compiled
 from steelyard_eval import precompile
+from steelyard_eval.candidates.curve import crossings
+from steelyard_eval.candidates.kernel import lanes
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.weights.exact import crossings
-from steelyard_eval.weights.kernel import lanes
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
 LOADED = """

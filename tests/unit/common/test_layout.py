@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from steelyard.memory.entry import Entry, Hit
+from steelyard_eval.cli.found_text import hits
 from steelyard_eval.common.console import brief, folded, painted, table, width, wrapped
-from steelyard_eval.show import terminal
-from steelyard_eval.show.terminal import hits
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
 
@@ -132,25 +131,6 @@ def test_a_title_that_does_not_fit_ends_in_dots(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     (head,) = hits([Hit(1, 0.5, Entry("a", title="word " * 15))]).splitlines()
     assert head == "  1  0.5000  a  " + "word " * 12 + "..."
-
-
-def test_what_the_column_of_power_holds_is_said_below_where_it_holds_anything():
-    row = {
-        "challenger": "new",
-        "verdict": "better",
-        "delta": 0.1,
-        "low": 0.0,
-        "high": 0.2,
-        "p": 0.01,
-        "p_holm": 0.01,
-    }
-    record = {"baseline": "old", "primary": "nDCG@10", "comparisons": [row | {"wins": 2, "ties": 1, "losses": 0}]}
-    record["comparisons"][0] |= {"mde": 0.078}
-    said = "\n\n80% power from: a difference of this size or more would be found 4 times in 5."
-    assert terminal.tests(record).endswith("  0.078" + said)
-    record["comparisons"][0] |= {"mde": None, "why": "p decides"}
-    assert terminal.tests(record).endswith("\n\nnew: p decides")  # and no line on power
-    assert "p decides" not in terminal.tests(record | {"beside": "p decides"})  # the answer above said it
 
 
 def test_messages_are_folded_and_commands_stay_whole(monkeypatch):

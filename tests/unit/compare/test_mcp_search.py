@@ -14,12 +14,12 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
-from steelyard_eval.tune.recommendation import recommend
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVER = Path(__file__).with_name("mcp_server.py")
@@ -93,7 +93,7 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
 def test_a_server_may_be_what_is_used_today(dataset, server):
     found = recommend(dataset, current=f"today={server('plain')}", embedder="none", metric="nDCG@10")
 
-    assert found.record["current"]["label"] == "today"
+    assert found.result.provenance.baseline == "today"
 
 
 @pytest.mark.parametrize(

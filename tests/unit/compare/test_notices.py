@@ -18,10 +18,10 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.notices import dependent, effective_number, few, lsa, unjudged
-from steelyard_eval.compare.proposed_groups import propose_groups
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.decide.provenance import vouched
+from steelyard_eval.explain.proposed_groups import propose_groups
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
@@ -233,7 +233,7 @@ def test_gate_and_compare_say_what_recommend_tuned_and_nothing_of_what_it_keeps(
     tuned = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)")
     files = tuned.save_weights("w.json")
     data.update_baseline({"w": str(files[-1])}, because="first", baseline="b.json")
-    assert any("w was tuned on" in notice for notice in data.gate(baseline="b.json").record["notices"])
+    assert any("w was tuned on" in notice for notice in data.gate(baseline="b.json").notices)
     chosen, other = {path.name: SearchConfig.load(path).provenance for path in files}, "w.current.json"
     assert [name for name, facts in chosen.items() if "tuned" in facts] == [n for n in chosen if n != other]
 

@@ -10,12 +10,12 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.tune.recommendation import recommend
 
 BOM = "\ufeff"
 SECOND, FIFTH = 1 / log2(3), 1 / log2(6)
@@ -165,10 +165,9 @@ class TestEqualScores:
         alone = compare(dataset, given, embedder="none")
         save_lists(dataset, given, tmp_path / "lists")
         again = compare(dataset, "flat, steep", recording=tmp_path / "lists")
-        best = recommend(dataset, recording=tmp_path / "lists", current="flat").to_json()
-        row = next(r for r in best["results"] if r["label"] == "flat" and r["metric"] == "nDCG@10")
-        means = [found.result.row("flat").means["nDCG@10"].mean for found in (alone, again)]
-        assert [*means, row["mean"]] == pytest.approx([FIFTH] * 3)
+        best = recommend(dataset, recording=tmp_path / "lists", current="flat")
+        means = [found.result.row("flat").means["nDCG@10"].mean for found in (alone, again, best)]
+        assert means == pytest.approx([FIFTH] * 3)
         assert alone.result.row("steep").against.verdict == again.result.row("steep").against.verdict
 
     @pytest.mark.parametrize(
@@ -212,9 +211,8 @@ class TestEqualScores:
         dataset, flat, _, folder = made
         data, base = sy.load(dataset.path, embedder="none"), folder / "base.json"
         data.update_baseline(flat, baseline=base, because="first")
-        found = data.gate(flat, baseline=base).record
-        row = next(row for row in found["contenders"][0]["metrics"] if row["metric"] == "nDCG@10")
-        assert row["now"] == pytest.approx(FIFTH)
+        now = data.gate(flat, baseline=base).result.rows[0]
+        assert now.means["nDCG@10"].mean == pytest.approx(FIFTH)
 
     def test_the_order_of_ties_that_is_stated_is_the_one_that_was_used(self, made, tmp_path):
         dataset, flat, steep, _ = made
@@ -311,8 +309,8 @@ class TestScales:
     def test_recommend_tells_it_too(self, recorded):
         dataset, folder = recorded
         current = "weighted_sum(0.1*wrong, 0.9*right, normalize=max)"
-        notices = recommend(dataset, recording=folder, current=current).to_json()["notices"]
-        assert sum("right weighs nothing" in notice for notice in notices) == 1
+        notices = recommend(dataset, recording=folder, current=current).result.notices
+        assert [said.facts["term"] for said in notices if said.key == "weightless"] == ["right"]
 
     def test_a_raw_sum_is_told_once_with_both_values(self, recorded):
         dataset, folder = recorded
@@ -362,15 +360,13 @@ def test_where_nothing_is_found_labels_are_not_blamed(tmp_path, queries, current
     rng = np.random.default_rng(3)
     corpus = {f"e{i}": "".join(rng.choice(list(letters), 9)) for i in range(queries)}
     asked = {f"k{i}": f"{WORDS[i % 12]} note" for i in range(queries)}
-    found = (
-        sy.load(corpus, asked, {f"k{i}": [f"e{i}"] for i in range(queries)}).recommend(current=current).to_json()
-    )
-    assert found["verdict"] == "keep" and "tried finds" in found["sentence"]
+    found = sy.load(corpus, asked, {f"k{i}": [f"e{i}"] for i in range(queries)}).recommend(current=current)
+    assert (found.verdict, found.result.answer.key) == ("keep", "keep_nothing_found")
 
 
 def test_a_current_search_that_finds_nothing_is_said_to_find_nothing(tmp_path):
     dataset = world(tmp_path / "w", "".join(f"k{i} 0 e{i % 12:02} 1\n" for i in range(40)), queries=40)
     empty = run_of(tmp_path, "\n".join(f"k{i} e{(i + 5) % 12:02} 1" for i in range(40)))
-    found = recommend(dataset, embedder="lsa", current=empty).to_json()
-    assert found["verdict"] == "try" and "40 labelled" in found["refusal"]["reason"]
-    assert "failing" not in found["sentence"]
+    found = recommend(dataset, embedder="lsa", current=empty)
+    blocker = found.result.decision.blocker
+    assert (found.verdict, blocker.key, blocker.facts["queries"]) == ("try", "nothing_found", 40)

@@ -19,6 +19,7 @@ from steelyard.memory.template import render, template_fields
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 from steelyard_eval.recording.runs import keep
+from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
 ENTRIES = [
     {"id": "e1", "title": "Ann", "text": "Hello", "project": "p", "created_at": "2026-11-20"},
@@ -467,7 +468,7 @@ class TestAccepting:
         return done.exit_code, json.loads(done.stdout)["changes"]
 
     def test_a_label_that_was_changed(self, sealed):
-        keep(load(sealed), "gate", {"primary": "nDCG@10"})
+        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
         write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
 
         [fault] = check(sealed).faults
@@ -482,7 +483,7 @@ class TestAccepting:
         """Of the relevant ones q1 e1 goes and q2 e1, which pool: complete called not relevant, comes."""
         manifest = json.loads((sealed / "dataset.json").read_text())
         write(sealed, "dataset.json", manifest | {"pool": "complete"})
-        keep(load(sealed), "compare", {"primary": "nDCG@10"})
+        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
         write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2\n", "") + "q2 0 e1 1\n")
         said = "labels of relevant entries: 1 gone, 1 new. dataset.json says that all is judged (pool: complete)"
         assert [line.startswith(said) for line in self.accept(sealed)[1]] == [False, False, True]
@@ -490,7 +491,7 @@ class TestAccepting:
     def test_labels_that_an_undo_brought_back_are_not_doubted(self, sealed):
         """The same change, back to the labels that judge --apply had kept."""
         self.test_labels_that_show_that_not_all_is_judged(sealed)
-        keep(load(sealed), "compare", {"primary": "nDCG@10"})
+        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
         for folder in ("qrels.txt.bak", "qrels.txt"):
             write(sealed, folder, QRELS)
         assert [line.split(":")[0] for line in self.accept(sealed)[1]][:1] == ["accepted"]

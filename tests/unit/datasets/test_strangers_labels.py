@@ -17,7 +17,7 @@ from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.in_memory import load_dict
 from steelyard_eval.extensions.usage.records import records_of
-from steelyard_eval.learn.log_formats import from_ubi
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 
 BOM = "\ufeff"
 CORPUS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}

@@ -16,9 +16,11 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate import hashes
-from steelyard_eval.gate.answers import Field, read_asked
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.hashes import scores_hash
+from steelyard_eval.gate.lists import read_contenders
+from steelyard_eval.gate.lists import run as run_all
+from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.ties import runs, settled_hash
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
@@ -51,6 +53,21 @@ def run(*words):
     return ended.value.code or 0
 
 
+def rows(found, key):
+    """The rows of a table of a result."""
+    return found.result.table(key)
+
+
+def checks(found):
+    """How the contenders were held against the baseline."""
+    return {row["check"] for row in rows(found, "gate_check")}
+
+
+def against(found, side="baseline"):
+    """What the rule saw of the first contender."""
+    return next(row for row in rows(found, "gate_rule") if row["side"] == side)
+
+
 def changed(path, change):
     """Change the record of a baseline and seal it again, as our own program would have written it."""
     record = STRICT_JSON.decode(path.read_text())
@@ -59,11 +76,16 @@ def changed(path, change):
     path.write_text(json.dumps({**record, SEAL: hashed(record)}))
 
 
+def alone(data):
+    """The gate of a data set that has no baseline."""
+    return Gate.of(data.dataset, "none.json", opened=lambda _: data.workspace)
+
+
 @pytest.fixture(scope="module")
 def lists(data):
     """Ids that bm25 and vector find, down to place 100: name -> query -> ids."""
     queries = data.dataset.split()
-    answers = Field(data.dataset, queries, None, lambda: data.workspace).run(read_asked("bm25, vector"))
+    answers = run_all(alone(data), read_contenders("bm25, vector"))
     return {
         own.label: {query.id: [id_ for id_, _ in far] for query, far in zip(queries, own.deep, strict=True)}
         for own in answers
@@ -83,14 +105,14 @@ def worse(data, lists, share, seed=0):
 def test_an_unchanged_tree_passes_by_identity(data, baseline):
     found = data.gate(baseline=baseline)
 
-    assert (found.verdict, found.record["check"]) == ("pass", "identity")
-    assert [row["lists_changed"] for row in found.record["contenders"]] == [0, 0]
-    assert found.sentence == "Pass: no list of 2 contenders changed."
+    assert (found.verdict, checks(found)) == ("pass", {"identity"})
+    assert [row["lists_changed"] for row in rows(found, "gate_check")] == [0, 0]
+    assert found.result.answer.facts["many"] == 2
 
 
 def test_one_ulp_of_one_score_is_told(data, baseline):
     """The hash is computed as if one score of the first list were the next float."""
-    answers = Field(data.dataset, data.dataset.split(), None, lambda: data.workspace).run(read_asked([SUM]))[0]
+    answers = run_all(alone(data), read_contenders([SUM]))[0]
     own = [
         (id_, math.nextafter(score, 2) if at == 3 else score) for at, (id_, score) in enumerate(answers.lists[0])
     ]
@@ -101,8 +123,9 @@ def test_one_ulp_of_one_score_is_told(data, baseline):
     changed(baseline, plant)
     found = data.gate(baseline=baseline)
 
-    assert (found.verdict, found.record["check"]) == ("fail", "identity")
-    assert "the scores of 1 query differ" in found.sentence
+    assert found.verdict == "fail"
+    first = found.result.findings[0]
+    assert (first.key, first.facts["scores"], first.facts["queries"]) == ("gate_differs", True, 1)
 
 
 @pytest.mark.parametrize("what", ["sources", "configuration"])
@@ -117,8 +140,8 @@ def test_changed_scores_pass_and_are_told_where_something_changed(data, baseline
     changed(baseline, plant)
     found = data.gate("bm25", baseline=baseline)
 
-    assert (found.verdict, found.record["check"]) == ("pass", "quality")
-    assert found.record["contenders"][0]["text"] == "no list changed; the scores of 1 query changed"
+    assert (found.verdict, checks(found)) == ("pass", {"quality"})
+    assert (found.result.findings[0].key, found.result.findings[0].facts["scores"]) == ("gate_unchanged", 1)
 
 
 def test_another_platform_may_differ_in_the_last_bits_of_scores(data, baseline):
@@ -133,9 +156,9 @@ def test_another_platform_may_differ_in_the_last_bits_of_scores(data, baseline):
 
     changed(baseline, lambda record: record["contenders"][0]["lists"][0]["first"][0].__setitem__(1, 99.0))
     found = data.gate("bm25", baseline=baseline)
-    assert (found.verdict, found.exit_code(), found.record["check"]) == ("mismatch", 2, "identity")
-    assert any("another machine" in notice for notice in found.record["notices"])
-    assert "--update" in found.record["steps"][0]["command"]
+    assert (found.verdict, found.exit_code(), checks(found)) == ("mismatch", 2, {"identity"})
+    assert any("another machine" in notice for notice in found.notices)
+    assert "--update" in found.result.answer.steps[0].command
 
 
 def test_ties_may_change_places_on_another_platform_and_nothing_else():
@@ -152,7 +175,9 @@ def test_ties_may_change_places_on_another_platform_and_nothing_else():
 def test_a_list_that_changed_by_itself_fails(data, baseline):
     changed(baseline, lambda record: record["contenders"][0]["lists"][5].__setitem__("list_hash", "0" * 32))
 
-    assert "not deterministic" in data.gate("bm25", baseline=baseline).sentence
+    found = data.gate("bm25", baseline=baseline)
+    assert "not deterministic" in found.sentence
+    assert (found.result.findings[0].key, found.result.findings[0].facts["lists"]) == ("gate_differs", True)
 
 
 def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, monkeypatch):
@@ -169,22 +194,25 @@ def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, 
         numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
 
     assert json.dumps(first) == json.dumps(again)
-    assert first["check"] == "identity"
+    assert {finding["key"] for finding in first["findings"]} == {"gate_identity"}
 
 
 def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baseline, capsys):
     assert run("gate", STARTER, "bm25=vector", "--baseline", baseline) == 0  # better, as compare says
-    assert "; 1 in 60 that it is worse." in " ".join(capsys.readouterr().out.split())
+    assert "; 1 in 60 that" in " ".join(capsys.readouterr().out.split())
     assert run("gate", STARTER, "bm25=cortex_mem", "--baseline", baseline) == 1
-    assert "queries that lost most" in capsys.readouterr().out
+    assert "see why" in capsys.readouterr().out
 
     found = data.gate({"bm25": worse(data, lists, 0.4)}, baseline=baseline)
 
-    row = found.record["contenders"][0]
+    now, before = found.result.rows[:2]
     assert (found.verdict, found.exit_code()) == ("fail", 1)
-    assert row["metrics"][0]["delta"] == pytest.approx(row["against"][0]["delta"])
-    assert row["worst"][0]["delta"] == min(one["delta"] for one in row["worst"])
-    assert row["worst"][0]["list_before"] != row["worst"][0]["list_now"]
+    assert now.means["nDCG@10"].mean - before.means["nDCG@10"].mean == pytest.approx(now.gain.mean)
+    falls = [row["now"] - row["before"] for row in rows(found, "lost")]
+    assert falls == sorted(falls)
+    query = next(query for query in found.result.queries if query.id == rows(found, "lost")[0]["query"])
+    assert query.lists["bm25"] != query.lists[before.label]
+    assert min(query.values["bm25"] - query.values[before.label] for query in found.result.queries) == falls[0]
 
 
 def test_inconclusive_passes_loudly_and_fails_under_strict(baseline, tmp_path, capsys):
@@ -221,13 +249,14 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     changed_set = sy.load(other).dataset
     now = hashes.data_hashes(changed_set, changed_set.split("all"))["labels"]
     text = " ".join(out.split())
-    changed = "the labels changed: 1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')"
-    assert f"{changed} labels {before[:12]} in the baseline, {now[:12]} now" in text  # the digests below
+    assert "1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')" in text
+    assert before[:12] in text
+    assert now[:12] in text
     assert before not in text
     assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
     assert "corpus" not in text
-    whole = sy.load(other).gate(baseline=baseline).record["findings"][-1]["digests"]
-    assert whole == {"labels": {"before": before, "now": now}}
+    whole = sy.load(other).gate(baseline=baseline).result.findings[-1]
+    assert whole.facts == {"part": "labels", "before": before, "now": now}
 
     assert run("gate", other, "--baseline", baseline, "--update", "--because", "a label was wrong") == 0
     assert run("gate", other, "--baseline", baseline) == 0
@@ -269,7 +298,7 @@ def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tm
     assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
     assert list(folder.iterdir()) == []
 
-    monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", _interrupted)
+    monkeypatch.setattr("steelyard_eval.cli.commands.gate.check", _interrupted)
     assert run("gate", STARTER, "--baseline", baseline) == 130
 
 
@@ -304,7 +333,7 @@ def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
 def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
     changed(baseline, lambda record: record["contenders"][0].__setitem__("kind", 7))
 
-    with pytest.raises(DataError, match=r"does not follow its schema: 'contenders\.0\.kind' = "):
+    with pytest.raises(DataError, match=r"contenders\[0\]\.kind"):
         data.gate(baseline=baseline)
 
 
@@ -321,11 +350,11 @@ def test_an_update_says_when_and_why(data, baseline, monkeypatch):
     )
 
     found = data.gate(baseline=baseline)
-    about = found.record["baseline"]
+    (about,) = rows(found, "gate_file")
     assert (about["because"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
     assert found.verdict == "pass"
     # of vector, as compare prints it
-    assert found.record["contenders"][0]["metrics"][0]["before"] == pytest.approx(0.7105, abs=1e-4)
+    assert found.result.rows[1].means["nDCG@10"].mean == pytest.approx(0.7105, abs=1e-4)
 
 
 def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
@@ -365,7 +394,7 @@ def test_a_single_contender_takes_the_place_of_a_single_one(data, tmp_path):
         data.update_baseline("cortex_mem", because="other", baseline=own)
     data.update_baseline("vector", because="better", baseline=own)
 
-    assert data.gate(baseline=own).sentence == "Pass: no list of vector changed."
+    assert data.gate(baseline=own).result.answer.facts["alone"] == "vector"
 
 
 @pytest.mark.parametrize("because", ["", "  "])
@@ -394,15 +423,14 @@ def test_a_decline_in_small_steps_is_seen_by_the_anchor(data, lists, tmp_path):
     verdicts = []
     for share in range(1, 10):
         found = data.gate({"mine": step(share)}, baseline=own)
-        row = found.record["contenders"][0]
-        verdicts.append([part["verdict"] for part in row["against"]])
+        verdicts.append([against(found, side)["verdict"] for side in ("baseline", "anchor")])
         if found.verdict == "fail":
             break
         data.update_baseline({"mine": step(share)}, because=f"step {share}", baseline=own)
 
     assert verdicts[-1][1] == "fail"
     assert [step[0] for step in verdicts if step[0] == "fail"] == [], verdicts
-    assert found.record["findings"][0]["kind"] == "anchor"
+    assert found.result.findings[0].key == "gate_anchor"
 
 
 def test_the_anchor_moves_up_with_what_is_significantly_better(data, tmp_path):
@@ -410,10 +438,9 @@ def test_the_anchor_moves_up_with_what_is_significantly_better(data, tmp_path):
     data.update_baseline({"mine": "bm25"}, because="first", baseline=own)
     data.update_baseline({"mine": "moltnet"}, because="fused", baseline=own)
 
-    row = data.gate({"mine": "moltnet"}, baseline=own).record["contenders"][0]
-    assert row["metrics"][0]["anchor"] == pytest.approx(0.7427, abs=1e-4)  # of moltnet, as compare prints it
-    for one in row["metrics"]:
-        assert one["before"] + one["delta"] == pytest.approx(one["now"])
+    now, before = data.gate({"mine": "moltnet"}, baseline=own).result.rows  # it is its own anchor
+    assert before.means["nDCG@10"].mean == pytest.approx(0.7427, abs=1e-4)  # of moltnet, as compare prints it
+    assert now.means["gain@100"].mean == pytest.approx(before.means["gain@100"].mean)
 
 
 def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline):
@@ -445,7 +472,7 @@ def test_any_contender_can_be_gated(data, tmp_path):
     data.update_baseline(given, because="first", baseline=own)
 
     found = data.gate(given, baseline=own)
-    kinds = {row["label"]: row["kind"] for row in found.record["contenders"]}
+    kinds = {row.label: row.kind for row in found.result.rows if row.label in given}
     assert (found.verdict, kinds) == ("pass", {name: name for name in given})
     with pytest.raises(ConfigError, match="of the kind 'function'; what a file names is never asked"):
         data.gate(baseline=own)
@@ -458,10 +485,9 @@ def test_lists_of_ten_are_judged_by_ndcg_alone(data, lists, tmp_path):
         return lists["bm25"][query.id][:10]
 
     data.update_baseline({"ten": ten}, because="first", baseline=own)
-    row = data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own).record["contenders"][0]
+    row = against(data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own))
 
-    assert row["deep"] is False
-    assert row["against"][0]["composite"] == pytest.approx(row["against"][0]["delta"])
+    assert row["composite"] == pytest.approx(row["change"].mean)
 
 
 def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, lists, tmp_path):
@@ -480,11 +506,11 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     leaking = {"mine": lambda query: [*inside(query)[:9], *filter(None, [outside.get(query.id)])]}
     found = data.gate(leaking, baseline=own)
 
-    assert (found.verdict, found.record["findings"][0]["kind"]) == ("fail", "invariant")
-    against = found.record["contenders"][0]["against"][0]
-    word = {"fail": "fell", "pass": "rose" if against["reason"] == "better" else "held"}[against["verdict"]]
+    assert (found.verdict, found.result.findings[0].key) == ("fail", "gate_invariant")
+    seen = against(found)
+    word = {"fail": "fell", "pass": "rose" if seen["reason"] == "better" else "held"}[seen["verdict"]]
     assert found.sentence.startswith(f"Fail: mine: quality {word} (")  # what everybody asks first
-    assert "outside the query's filter" in found.sentence
+    assert found.result.findings[0].facts["promises"] == ["scope"]
 
 
 def test_a_gate_that_fails_names_a_command_that_explains_what_is_gated(tmp_path, monkeypatch, capsys):
@@ -536,11 +562,11 @@ def test_an_interval_with_0_beside_fail_names_the_test_that_failed_it(data, list
     for seed in range(12):
         lost = worse(data, lists, 0.06, seed)
         found = data.gate({"mine": lambda query, lost=lost: lost(query)[:10]}, baseline=own)
-        against = found.record["contenders"][0]["against"][0]
+        seen = against(found)
         if found.verdict == "fail":
-            assert against["p_worse"] < 0.05
-            held += [against["high"] >= 0]
-            assert ("one-sided test of the gate fails it (p = 0.0" in found.sentence) == held[-1]
+            assert seen["p_worse"] < 0.05
+            held += [seen["change"].high >= 0]
+            assert ("one-sided test" in found.sentence) == held[-1]
     assert any(held)
 
 
@@ -558,12 +584,12 @@ def test_slices_are_shown_and_block_where_asked(data, lists, tmp_path):
 
     data.update_baseline({"mine": lambda query: found_by[query.id]}, because="first", baseline=own)
     found = data.gate({"mine": collapsed}, baseline=own, block_slices=True)
-    worse = [row["value"] for row in found.record["contenders"][0]["slices"] if row["worse"]]
+    worse = [row["value"] for row in rows(found, "gate_slices") if row["fell"]]
 
     assert category in worse
-    assert any(one["kind"] == "slice" and one["verdict"] == "fail" for one in found.record["findings"])
+    assert any(one.key == "gate_slice" and one.verdict == "fail" for one in found.result.findings)
     shown = data.gate({"mine": collapsed}, baseline=own)
-    assert any(one["kind"] == "slice" and one["verdict"] == "pass" for one in shown.record["findings"])
+    assert any(one.key == "gate_slice" and one.verdict == "pass" for one in shown.result.findings)
 
 
 def test_the_document_is_written_and_nothing_else_is_on_stdout(baseline, tmp_path, capsys):

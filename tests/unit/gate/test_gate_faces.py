@@ -1,9 +1,5 @@
 """What people and their tools read of a gate: each format by its own reader, with hostile texts in it."""
 
-import copy
-import hashlib
-import json
-import os
 import re
 import shutil
 import subprocess
@@ -11,33 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
-from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 from lxml import etree
 from markdown_it import MarkdownIt
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.cli.workflow import Source
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.gate.gate_text import rewritten, text
-from steelyard_eval.gate.github import workflow_commands
-from steelyard_eval.gate.junit import junit_xml
-from steelyard_eval.gate.markdown import markdown_page
-from steelyard_eval.gate.starting import find_dataset, start
-from steelyard_eval.gate.workflow import Source, named, recorded, workflow_text
+from steelyard_eval.result import document
+from steelyard_eval.result.structs import replace
+from steelyard_eval.views import github, junit, pull_request
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
 ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
-SCHEMA = Draft202012Validator(json.loads((Path(__file__).parent / "document.schema.json").read_text()))
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
 
 
@@ -72,17 +59,15 @@ VERDICTS = ("pass", "fail", "inconclusive", "mismatch")
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_the_document_follows_its_schema(found, verdict):
-    record = found[verdict].to_json()
-
-    assert record["verdict"] == verdict
-    assert [fault.message for fault in SCHEMA.iter_errors(json.loads(json.dumps(record, allow_nan=False)))] == []
+def test_the_document_is_read_back(found, verdict):
+    assert found[verdict].verdict == verdict
+    assert document.read(document.render(found[verdict].result).encode()) == found[verdict].result
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_junit_follows_its_schema(found, verdict, strict):
-    text = junit_xml(found[verdict].record, strict)
+    text = junit.render(found[verdict].result, strict)
     tree = etree.fromstring(text.encode())
 
     JUNIT.assertValid(tree)
@@ -100,7 +85,7 @@ def test_the_schema_of_junit_would_see_a_fault():
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_markdown_has_no_markup_but_ours(found, verdict):
-    page = markdown_page(found[verdict].record)
+    page = pull_request.render(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
     tags = set(re.findall(r"<(/?\w+)", html))
 
@@ -128,31 +113,16 @@ def test_markdown_has_no_markup_but_ours(found, verdict):
 
 
 def test_markdown_shows_both_rankings_of_what_failed(found):
-    html = MarkdownIt("commonmark").enable("table").render(markdown_page(found["fail"].record))
+    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
 
-    assert "10 queries of" in html
+    assert "10 queries" in html
     assert html.count("<summary>") == 1
-
-
-def test_the_table_is_one_at_80_columns_and_what_decided_stands_below(found, monkeypatch):
-    """The width of a label, a verdict, a value, a signed change with its ends, a count, and gaps of two."""
-    monkeypatch.setenv("COLUMNS", "80")
-    record = copy.deepcopy(found["fail"].record)
-    other = found["inconclusive"].record["contenders"][0]
-    record["contenders"].append({**other, "label": "new-weights-2026-11.json", "text": "why so"})
-    record["contenders"][0]["label"] = "mine"
-    lines = text(record).splitlines()
-
-    assert sum(bool(re.fullmatch("-+(  -+)+", line)) for line in lines) == 1
-    assert "new-weights-2026-11.json: why so" in lines
-    assert "<code>new-weights-2026-11.json</code>: why so." in markdown_page(record).splitlines()
-    assert next(line for line in lines if line.startswith("mine ")).endswith(" 12")  # every list is reversed
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
-    shown = markdown_page(found[verdict].record).partition("<details>")[0]
+    shown = pull_request.render(found[verdict].result).partition("<details>")[0]
 
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
@@ -162,20 +132,20 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
 
 
 def test_markdown_is_harmless(found):
-    html = MarkdownIt("commonmark").enable("table").render(markdown_page(found["fail"].record))
+    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
 
     assert "alert(1)" in html  # as text
 
 
 def test_markdown_shows_160_characters_of_a_query(found):
-    record = copy.deepcopy(found["fail"].record)
-    record["contenders"][0]["worst"][0]["text"] = "x" * 400
-    assert max(map(len, re.findall("x+", markdown_page(record)))) == 160
+    result = found["fail"].result
+    long = [replace(query, text="x" * 400) for query in result.queries]
+    assert max(map(len, re.findall("x+", pull_request.render(replace(result, queries=long))))) == 160
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
-    lines = list(workflow_commands(found[verdict].record))
+    lines = list(github.render(found[verdict].result))
 
     levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
     assert lines
@@ -190,44 +160,39 @@ def test_text_frame_and_page_are_harmless(found, verdict):
 
     assert "\x1b[31m" not in repr(one)
     assert "<script>" not in one._repr_html_()
-    assert len(one.to_frame()) == len(one.record["contenders"])
+    assert len(one.to_frame()) == len(one.result.table("gated"))
     assert str(one)
-
-
-def test_the_reason_of_one_contender_stands_in_the_sentence_alone(found):
-    record = copy.deepcopy(found["fail"].record)
-    record["contenders"][0]["text"] = "a drop"
-    record["sentence"] = "Fail: a drop."
-    assert (text(record).count("a drop"), markdown_page(record).count("a drop")) == (1, 1)
-    record["sentence"] = "Fail: another (and 1 more)."
-    assert (text(record).count("a drop"), markdown_page(record).count("a drop")) == (1, 1)
 
 
 def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
     data, path = sy.load(starter()), tmp_path / "baseline.json"
     data.update_baseline("bm25", because="x", baseline=path)
-    record = data.gate("graph", baseline=path).record
-    (step,) = record["steps"]
-    assert step["command"].endswith(" bm25 --against graph")
-    assert "- it was <code>bm25</code>, and is <code>graph</code>\n" in markdown_page(record)
+    result = data.gate("graph", baseline=path).result
+    (step,) = result.answer.steps
+    assert step.command[-3:] == ["bm25", "--against", "graph"]
+    assert {"before": "bm25", "now": "graph"}.items() <= rewritten(result).items()
     # A formula alone would search with the usual settings, and no command names both.
     moved = find_system("plain[graph.seeds=1]").config(10)
     moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
     data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
     moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
-    (step,) = data.gate(tmp_path / "w.json", baseline=path).record["steps"]
-    assert "--against" not in step["command"]
+    (step,) = data.gate(tmp_path / "w.json", baseline=path).result.answer.steps
+    assert "--against" not in step.command
     # Settings alone may be what changed; a baseline of an earlier version keeps none.
     data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
-    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
-    (row,) = data.gate(tmp_path / "w.json", baseline=path).record["contenders"]
-    assert rewritten(row) == ("graph with graph.seeds=1", "graph with graph.seeds=2")
-    assert rewritten({**row, "settings_before": None}) is None
+    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
+    said = rewritten(data.gate(tmp_path / "w.json", baseline=path).result)
+    assert (said["before_with"], said["now_with"]) == ("graph.seeds=1", "graph.seeds=2")
+
+
+def rewritten(result):
+    """The facts of the notice that a formula changed."""
+    return next((one.facts for one in result.notices if one.key == "gate_rewritten"), {})
 
 
 def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):
-    kinds = [one["kind"] for one in found["fail"].record["findings"]]
-    assert ("baseline" in kinds, "anchor" in kinds) == (True, False)
+    kinds = [one.key for one in found["fail"].result.findings]
+    assert ("gate_baseline" in kinds, "gate_anchor" in kinds) == (True, False)
 
 
 def test_a_figure_shows_every_contender(found):
@@ -305,228 +270,12 @@ class TestUndecided:
         def stop(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steelyard_eval.gate.gating.Gate.check", stop)
+        monkeypatch.setattr("steelyard_eval.cli.commands.gate.check", stop)
 
         assert asked(STARTER) == 130
 
         assert "was stopped" in Path("g.md").read_text()
         assert "was stopped" in etree.parse("g.xml").find(".//error").get("message")
-
-
-class TestStart:
-    """`steelyard init`."""
-
-    @pytest.fixture
-    def folder(self, tmp_path, monkeypatch):
-        (tmp_path / "memory").mkdir()
-        for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
-            shutil.copy(STARTER / name, tmp_path / "memory")
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: ORIGIN)
-        return tmp_path
-
-    def test_it_writes_everything_once(self, folder, capsys):
-        with pytest.raises(SystemExit):
-            main(["init", "--json", "-q"])
-        first = json.loads(capsys.readouterr().out)
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        with pytest.raises(SystemExit):
-            main(["init", "--json", "-q"])
-        second = json.loads(capsys.readouterr().out)
-
-        assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
-        assert set(first["written"]) == {
-            "memory/dataset.json",
-            "reports/baseline.json",
-            ".github/workflows/relevance.yml",
-        }
-        assert second["written"] == []
-        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-        about = json.loads((folder / "memory" / "dataset.json").read_text())
-        assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
-        assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
-
-    def test_the_workflow_gates_the_data_set(self, folder):
-        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN.text)
-        workflow = yaml.safe_load(Path("w.yml").read_text())
-
-        (job,) = workflow["jobs"].values()
-        used = [step["uses"] for step in job["steps"] if "uses" in step]
-        assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
-        run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
-        words = run.split()
-        known = {name for option in load_command("gate").params for name in option.opts}
-        assert words[:3] == ["steelyard", "gate", "memory"]
-        assert {word for word in words if word.startswith("--")} <= known
-        assert workflow["permissions"] == {"contents": "read"}
-
-    def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
-        """Whoever owns the package's name in an index would decide what the workflow runs."""
-        monkeypatch.setattr("steelyard_eval.gate.starting.recorded", lambda: None)
-        first = start(current="bm25")
-        assert not Path(".github").exists()
-        assert ".github/workflows/relevance.yml" not in first.needed
-        assert any("--install" in notice for notice in first.notices)
-        second = start(install=ORIGIN.text)
-        assert second.written == (".github/workflows/relevance.yml",)
-        text = Path(second.written[0]).read_text()
-        assert f'pip install "steelyard @ {ORIGIN.text}"' in text
-        assert "steelyard==" not in text
-
-    @pytest.mark.parametrize(
-        ("record", "text"),
-        [
-            (
-                {"url": "https://git.example.org/a/b.git", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}},
-                "git+https://git.example.org/a/b.git@" + "1f" * 20,
-            ),
-            (
-                {"url": "https://example.org/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}},
-                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
-            ),
-            (
-                {"url": "https://example.org/s-1.whl", "archive_info": {"hash": "sha256=" + "ab" * 32}},
-                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
-            ),
-            ({"url": "https://example.org/s-1.whl", "archive_info": {}}, ""),
-            ({"url": "https://me:papaya@g.org/a", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
-            ({"url": "file:///home/ana/s", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
-            ({"url": "https://g.org/a", "vcs_info": {"vcs": "git", "commit_id": "main"}}, ""),
-            (
-                {
-                    "url": "https://g.org/a",
-                    "subdirectory": "b",
-                    "vcs_info": {"vcs": "git", "commit_id": "1f" * 20},
-                },
-                "",
-            ),
-            ({"url": "https://g.org/$(id)", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
-            ({"url": "file:///home/ana/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}}, ""),
-            ({"url": "file:///home/ana/s", "dir_info": {"editable": True}}, ""),
-            ([], ""),
-            (None, ""),
-        ],
-    )
-    def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
-        class Known:
-            def read_text(self, name):
-                return json.dumps(record) if name == "direct_url.json" and record is not None else None
-
-        monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
-        found = recorded()
-        assert (found.text if found else "") == text
-
-    def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
-        Path("vendor").mkdir()
-        Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
-        check, install = named("vendor/s-1-py3-none-any.whl").commands("[onnx]")
-        assert hashlib.sha256(b"wheel").hexdigest() in check
-        assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
-        assert named("vendor").commands("") == ['pip install "./vendor"']
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "steelyard",
-            "steelyard==0.1.0",
-            "git+https://g.org/a",
-            "git+https://g.org/a@main",
-            "git+http://g.org/a@" + "1f" * 20,
-            "git+https://me:papaya@g.org/a@" + "1f" * 20,
-            "https://g.org/a.whl",
-            "https://g.org/a.whl#sha256=12",
-            "https://g.org/$(id).whl#sha256=" + "ab" * 32,
-            "../elsewhere",
-            "/etc",
-            "missing.whl",
-            "memory/corpus.jsonl",
-        ],
-    )
-    def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
-        before = sorted(folder.rglob("*"))
-        with pytest.raises(ConfigError) as refused:
-            start(current="bm25", install=text)
-        assert "papaya" not in str(refused.value)
-        assert sorted(folder.rglob("*")) == before
-
-    def test_a_weights_file_that_is_there_is_what_is_gated(self, folder):
-        from steelyard.systems import find_system
-
-        find_system("moltnet").config(10).save("search-weights.json")
-
-        assert start().gated == "search-weights.json"
-
-    def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
-        find_system("moltnet").config(10).save("w.json")
-        monkeypatch.chdir(folder / "memory")
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        with pytest.raises(
-            ConfigError, match=r"'\.\./w\.json' lies outside .*; copy it there, or run steelyard init"
-        ):
-            start(folder=".", current="../w.json")
-        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-    def test_dataset_json_names_what_is_gated(self, folder):
-        (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
-
-        found = start()
-        assert (found.gated, found.kept) == ("soleri", ("memory/dataset.json",))
-
-    def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
-        asked = start()
-        assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
-        about = Path("memory/dataset.json")
-        plain = json.loads(about.read_text())
-
-        CliRunner().invoke(main, ["init", "--sampled", "log", "--pool", "bm25, vector"], catch_exceptions=False)
-        told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
-        assert json.loads(about.read_text()) == plain | told
-        assert start().notices == ()
-
-    def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
-        about = Path("memory/dataset.json")
-        about.write_text('{"name": "mine", "sampled": "failing"}')
-
-        found = CliRunner().invoke(main, ["init", "--sampled", "random"])
-        assert found.exit_code == 2
-        assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
-        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
-        assert not Path("reports").exists()
-
-        start(sampled="failing", pool=JudgedPool())
-        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
-
-    def test_faults_are_named_and_nothing_is_written(self, folder):
-        (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
-
-        with pytest.raises(DataError, match="nowhere"):
-            start()
-        assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == [
-            "corpus.jsonl",
-            "qrels.txt",
-            "queries.jsonl",
-        ]
-
-    def test_several_data_sets_are_not_guessed_from(self, folder):
-        shutil.copytree(folder / "memory", folder / "other")
-
-        with pytest.raises(DataError, match="there are 2: memory, other"):
-            find_dataset(Path())
-
-    @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
-    def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
-        (folder / "memory").rename(folder / name)
-
-        with pytest.raises(ConfigError, match="cannot stand in a workflow"):
-            start()
-
-    @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
-    def test_actionlint_finds_nothing(self, tmp_path):
-        path = tmp_path / "relevance.yml"
-        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
-
-        done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
 
 
 def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):

@@ -44,7 +44,7 @@ def test_it_is_how_often_the_rule_fails_simulated_drops(n, ndcg, composite, toge
 
     for drop in (0.03, 0.06):
         said = power_of(spread(n, ndcg, composite), drop, deep=True)
-        assert said.caught == pytest.approx(share(drop), abs=0.05)
+        assert said.detection_rate == pytest.approx(share(drop), abs=0.05)
     assert said.false_alarms == pytest.approx(share(0.0), abs=0.02)
     assert said.false_alarms <= ALPHA + 1e-9
 
@@ -53,7 +53,7 @@ def test_of_lists_that_end_at_ten_it_is_that_of_students_test():
     found = power_of(spread(60, 0.25, 0.25), 0.05, deep=False)
 
     t = stats.t.ppf(0.05, 59)
-    assert found.caught == pytest.approx(stats.nct.cdf(t, 59, -0.05 / (0.25 / math.sqrt(60))), abs=1e-9)
+    assert found.detection_rate == pytest.approx(stats.nct.cdf(t, 59, -0.05 / (0.25 / math.sqrt(60))), abs=1e-9)
 
 
 def test_a_change_that_moved_hardly_anything_has_the_power_of_a_typical_one():
@@ -66,9 +66,9 @@ def test_a_change_that_moved_hardly_anything_has_the_power_of_a_typical_one():
 def test_more_queries_catch_more_and_few_leave_it_asleep():
     caught = [power_of(still(n), 0.04, deep=True) for n in (8, 20, 60, 200, 100_000)]
 
-    assert [one.caught for one in caught] == sorted(one.caught for one in caught)
-    assert [one.asleep for one in caught] == [True, True, False, False, False]
-    assert caught[-1].caught == pytest.approx(1.0)
+    assert [one.detection_rate for one in caught] == sorted(one.detection_rate for one in caught)
+    assert [one.low for one in caught] == [True, True, False, False, False]
+    assert caught[-1].detection_rate == pytest.approx(1.0)
     # of so many the drop that is not blocked, .01, is far beyond the error
     assert caught[-1].false_alarms == pytest.approx(0.0, abs=1e-9)
 
@@ -76,4 +76,4 @@ def test_more_queries_catch_more_and_few_leave_it_asleep():
 def test_a_single_unit_catches_nothing():
     found = power_of(still(30, np.zeros(30, dtype=int)), 0.04, deep=True)
 
-    assert (found.caught, found.false_alarms, found.asleep) == (0.0, 0.0, True)
+    assert (found.detection_rate, found.false_alarms, found.low) == (0.0, 0.0, True)

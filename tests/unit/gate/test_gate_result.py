@@ -2,7 +2,8 @@
 
 import pytest
 
-from steelyard_eval.gate.result import Gating
+from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
+from steelyard_eval.views.gated import Gating
 
 
 @pytest.mark.parametrize(
@@ -10,5 +11,6 @@ from steelyard_eval.gate.result import Gating
     [("pass", 0, 0), ("fail", 1, 1), ("mismatch", 2, 2), ("inconclusive", 0, 3)],
 )
 def test_each_verdict_has_its_exit_code(verdict, code, strict):
-    found = Gating({"verdict": verdict})
+    about = Provenance("steelyard", DataFacts("mine"))
+    found = Gating(Result("gate", Answer(verdict), about))
     assert (found.exit_code(), found.exit_code(strict=True)) == (code, strict)

@@ -10,13 +10,13 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.decide.decision import decide
-from steelyard_eval.decide.prediction_powered import SecondMeasurement
-from steelyard_eval.decide.rule import FROM_A_LOG, Evidence
+from steelyard_eval.choose.rule import FROM_A_LOG, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
-from steelyard_eval.learn.cells import Cells
-from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.gains import ClickGains
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.top10 import PLACES
 
 QUERIES, CANDIDATES = 240, 25
 
@@ -45,7 +45,7 @@ def made(strategy="weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)", seed=0
 
 def learned(lists, cells):
     """What cells say, and the gain of every candidate by them: float64[G, n] on the logged queries."""
-    found = ClickGains.of(lists.pairs, cells)
+    found = FeedbackGains.of(lists.pairs, cells)
     values = found.values(lists.top[:, cells.queries])
     return found, values - values[0]
 
@@ -64,7 +64,7 @@ def decided(lists, grades, cells, queries):
     rows = np.flatnonzero(np.isin(cells.queries, queries))
     at = np.searchsorted(queries, cells.queries[rows])
     second = SecondMeasurement.of(gains, at, rows, cells.queries)
-    found = decide(Evidence.of(labels, labels, second=second), FROM_A_LOG)
+    found = decide(Scored.of(labels, labels, second=second), FROM_A_LOG)
     return found.verdict, found.candidate or 0
 
 
@@ -82,4 +82,4 @@ def cells_of(sessions, lists, kind="clicked"):
     acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
     row = sessions.row.ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
-    return Cells.of(lists.pairs, row, place, np.ones(size), acts)
+    return PositionCounts.of(lists.pairs, row, place, np.ones(size), acts)

@@ -7,55 +7,45 @@ from simulator import simulate
 
 from steelyard.feedback.team_draft import draft_teams
 from steelyard_eval.learn.acts import CODE, KINDS
-from steelyard_eval.learn.cells import Cells
+from steelyard_eval.learn.bias_check import feedback_biases
+from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.examination import Examination, examine, from_given, harvest, joint
-from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
-from steelyard_eval.learn.follows import follows, warning
-from steelyard_eval.learn.interleaving import Duel
+from steelyard_eval.learn.interleaving import InterleavingResult
+from steelyard_eval.learn.position_bias import (
+    PositionBias,
+    examine,
+    exponent_by_intervention_harvesting,
+    from_given,
+    joint,
+)
+from steelyard_eval.learn.top10 import DISCOUNT, PLACES
 
 
 def cells(rows, acts_of="clicked"):
-    """Cells from (row, place from 1, shows, acts)."""
+    """PositionCounts from (row, place from 1, shows, acts)."""
     lists, _ = made()
     row, place, shown, done = np.array(rows, dtype=float).T
     acts = np.zeros((len(rows), len(KINDS)))
     acts[:, CODE[acts_of]] = done
-    return Cells.of(lists.pairs, row.astype(int), place.astype(int) - 1, shown, acts)
+    return PositionCounts.of(lists.pairs, row.astype(int), place.astype(int) - 1, shown, acts)
 
 
 # By hand
 
 
-def test_examination_is_told_in_shares_and_a_few_acts_tell_nothing():
-    # 10 ** -1 is a tenth; two errors of 0.1 around it: 10 ** -1.2 = 6.3% and 10 ** -0.8 = 15.8%.
-    known = Examination(1.0, 0.1, "joint")
-    assert known.in_words(5000) == (
-        "the tenth place counts as looked at 10% as often as the first (6% to 16%), "
-        "from the places of acts and the signals together"
-    )
-    assert (
-        Examination(1.0, 0.04, "joint")
-        .in_words(1)
-        .endswith("as often as the first, as is usual; 1 act cannot tell")
-    )
-    assert "cannot tell" in Examination(1.0, np.inf, "harvested").in_words(5000)
-    assert Examination(2.0, np.inf, "given").in_words(1).endswith("1% as often as the first, as the log says")
-
-
 def test_one_entry_at_two_places_gives_the_exponent_of_their_ratio():
     """900 acts of 1,000 at place 1, 225 of 1,000 at place 4: 4 ** -e = 1/4, so e is 1 whatever the prior."""
-    found, acts = harvest(cells([(0, 1, 1000, 900), (0, 4, 1000, 225)]))
+    found, acts = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 900), (0, 4, 1000, 225)]))
     assert found.exponent == pytest.approx(1.0, abs=1e-6)
     assert acts == 1125
     # log(8)/log(4) = 1.5 of 800 and 100 acts, with so weak a prior that it does not count
-    found, _ = harvest(cells([(0, 1, 1000, 800), (0, 4, 1000, 100)]), strength=1e-9)
+    found, _ = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 800), (0, 4, 1000, 100)]), strength=1e-9)
     assert found.exponent == pytest.approx(1.5, abs=1e-5)
 
 
 def test_shows_divide_out_of_a_harvested_exponent():
     """Half as many shows at place 2 and a quarter of the acts: half the rate, so 2 ** -e = 1/2."""
-    found, _ = harvest(cells([(0, 1, 1000, 400), (0, 2, 500, 100)]), strength=1e-9)
+    found, _ = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 400), (0, 2, 500, 100)]), strength=1e-9)
     assert found.exponent == pytest.approx(1.0, abs=1e-5)
 
 
@@ -69,7 +59,7 @@ def test_given_probabilities_are_taken_as_they_are():
 
 @pytest.mark.parametrize(("estimate", "exponent"), [(-0.5, 0.0), (1.0, 1.0), (3.5, 3.0)])
 def test_an_exponent_is_brought_to_its_bounds(estimate, exponent):
-    assert Examination(estimate, 0.2, "joint").exponent == exponent
+    assert PositionBias(estimate, 0.2, "joint").exponent == exponent
 
 
 def test_values_are_discounted_sums_of_the_first_places():
@@ -100,9 +90,9 @@ def test_teams_take_turns_and_never_repeat_an_entry():
 
 
 def test_the_sign_test_is_exact():
-    assert Duel("x", wins=5).p == pytest.approx(2 / 32)
-    assert Duel("x", wins=3, losses=3).p == 1.0
-    assert Duel("x", ties=9).p == 1.0
+    assert InterleavingResult("x", wins=5).p == pytest.approx(2 / 32)
+    assert InterleavingResult("x", wins=3, losses=3).p == 1.0
+    assert InterleavingResult("x", ties=9).p == 1.0
 
 
 # By construction
@@ -129,13 +119,16 @@ def test_the_exponent_is_recovered_and_its_interval_covers():
 
 
 def test_the_harvested_error_falls_with_the_number_of_sessions():
-    short, long = (harvest(simulated(sessions=n, explore="interleave")[2])[0].error for n in (500, 8000))
+    short, long = (
+        exponent_by_intervention_harvesting(simulated(sessions=n, explore="interleave")[2])[0].error
+        for n in (500, 8000)
+    )
     assert long < short / 2
 
 
 def test_the_joint_exponent_needs_no_exploration():
     lists, _, own = simulated(sessions=8000)
-    assert harvest(own)[1] == 0
+    assert exponent_by_intervention_harvesting(own)[1] == 0
     assert joint(lists.pairs, own).exponent == pytest.approx(1.0, abs=0.25)
 
 
@@ -160,7 +153,7 @@ def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
     acts[:, CODE["accepted"]] = np.where(relevant, clicks - turned, turned)
     acts[:, CODE["opened"]] = clicks - acts[:, CODE["accepted"]]
     acts[:, CODE["dismissed"]] = rng.binomial(own.shown.astype(int), np.where(relevant, 0.01, 0.2))
-    mixed = Cells.of(lists.pairs, own.row, own.place, own.shown, acts)
+    mixed = PositionCounts.of(lists.pairs, own.row, own.place, own.shown, acts)
     found = fit(lists.pairs, mixed, 1.0).strengths(mixed)
     assert found["accepted"] > 5 * found["opened"]
     assert found["dismissed"] < 0.5
@@ -197,13 +190,12 @@ def test_what_clicks_follow_is_named():
     qrels = {name: {} for name in pairs.queries}
     for row in np.flatnonzero(grades):
         qrels[pairs.queries[pairs.query[row]]][pairs.entries[pairs.entry[row]]] = 1
-    found = {one.label: one for one in follows(pairs, own, qrels)}
+    found = {one.label: one for one in feedback_biases(pairs, own, qrels)}
     assert found["the label"].followed
     assert found["bm25"].followed
     assert not found["vector"].followed
-    assert warning(list(found.values())).startswith("given the label and the place, acts follow bm25")
     honest = cells_of(simulate(lists, grades, 0, "pbm", 20_000, np.random.default_rng(0)), lists)
-    assert warning(follows(pairs, honest, qrels)) == ""
+    assert [one.label for one in feedback_biases(pairs, honest, qrels) if one.followed] == ["the label"]
 
 
 @pytest.mark.parametrize("rows", [[(0, 1, 1, 1)], [(0, 1, 1, 0)], [(0, 1, 2, 1), (30, 2, 1, 1)]])

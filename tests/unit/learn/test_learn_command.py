@@ -19,6 +19,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.learn import learn
+from steelyard_eval.result import document
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
@@ -48,63 +49,79 @@ def changed(tmp_path, change):
     return path
 
 
+def facts(found, key):
+    """The facts of what is said under a key."""
+    said = [*found.result.notices, *found.result.answer.because]
+    return next(one.facts for one in said if one.key == key)
+
+
 def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
-    record = learned.record
-    assert record["log"]["queries"] >= 150
-    assert record["log"]["simulated"]
-    assert (record["verdict"], record["labels"]) == ("try", None)
-    assert [policy["how"] for policy in record["policies"]] == ["replayed"]
-    assert record["policies"][0]["agreement"] > 0.99  # the log is older than the words of CJK texts
-    assert all(view["gain"] - 2 * view["error"] > 0 for view in record["views"])
-    lifts = {row["kind"]: row["lift"] for row in record["acts"]["kinds"]}
+    result = learned.result
+    log = facts(learned, "learn_log")
+    assert log["distinct"] >= 150
+    assert log["simulated"]
+    assert (result.decision.verdict, result.answer.key) == ("try", "learn_try")
+    (policy,) = result.table("policies")
+    assert policy["how"] == "replayed"
+    assert policy["agreement"] > 0.99  # the log is older than the words of CJK texts
+    assert {row["by"] for row in result.table("gains")} == {"by_acts"}
+    assert all(row["gain_by"] - 2 * row["error"] > 0 for row in result.table("gains"))
+    lifts = {row["act"]: row["lift"] for row in result.table("acts")}
     assert lifts["accepted"] > lifts["opened"] > 1 > lifts["dismissed"]
-    parts = {row["part"]: row["gain"] for row in record["pieces"]}
-    assert {"without the largest client", "without the busiest day", "earlier half"} < set(parts)
+    parts = {row["part"]: row["gain_by"] for row in result.table("parts")}
+    assert {"without_largest", "without_busiest", "earlier_half"} < set(parts)
     assert min(parts.values()) > 0
-    assert record["clients"]["count"] == 40
-    assert "judge 30 queries of the log" in record["steps"][2]["what"]
-    assert record["steps"][2]["command"].startswith("steelyard judge ")
-    assert "take turns" in record["steps"][3]["what"]
-    both = "--weights search-weights.current.json --explore search-weights.try.json"
-    assert both in record["steps"][3]["command"]
+    assert facts(learned, "learn_clients")["clients"] == 40
+    *_, judge, turns = result.answer.steps
+    assert (judge.key, judge.facts["count"], judge.command[1]) == ("learn_judge_log", 30, "judge")
+    assert turns.key == "learn_turns"
+    both = ["--weights", "search-weights.current.json", "--explore", "search-weights.try.json"]
+    assert turns.command[3:7] == both
     assert learned.config.provenance["learned_from"] == "feedback"
-    assert str(learned.config.strategy) == record["current"]["strategy"]
+    assert str(learned.config.strategy) == result.rows[0].strategy
+
+
+def test_what_is_learned_is_read_back_and_drawn(learned):
+    assert document.read(document.render(learned.result).encode()) == learned.result
+    for what in ("gains", "parts", "places"):
+        assert learned.plot(what=what).axes
+    assert "by_acts" not in str(learned)
 
 
 def test_what_is_suggested_is_better_by_the_labels_that_made_the_log(learned, data):
-    found = data.compare([learned.attempt, learned.record["current"]["strategy"]], timed=False)
-    values = [row.means["nDCG@10"].mean for row in found.result.rows]
-    assert values[0] > values[1] + 0.03
+    found = data.compare([learned.attempt, learned.result.rows[0].strategy], timed=False)
+    suggested, current = (row.means["nDCG@10"].mean for row in found.result.rows)
+    assert suggested > current + 0.03
 
 
 def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
     found = run("learn", starter(), "--out", tmp_path / "w.json", "--document", tmp_path / "d.json")
     assert found.exit_code == 0, found.stderr
-    assert found.stdout.startswith("Ship: better than what you use today")  # over a fusion a gain takes 200 labels
-    assert "59 labelled queries decided; the acts in" in found.stdout.replace("\n", " ")
-    assert "this log is simulated" in found.stderr
-    document = json.loads((tmp_path / "d.json").read_text())
-    assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == document["verdict"] == "ship"
-    labels = document["labels"]
-    assert (labels["queries"], labels["logged"], labels["others"]) == (59, 59, 98)
-    assert 0 < labels["share"] <= 1
-    assert labels["worth"] > 59
-    assert labels["both_error"] < labels["error"]
-    assert {row["label"] for row in document["follows"]} >= {"the label", "bm25", "vector"}
-    assert document["warning"] == ""
+    assert found.stdout.startswith("Ship: ")
+    assert "log is simulated" in found.stderr
+    result = document.read((tmp_path / "d.json").read_bytes())
+    assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == result.decision.verdict == "ship"
+    (worth,) = result.answer.because
+    assert (worth.key, worth.facts["labelled"], worth.facts["distinct"]) == ("learn_worth", 59, 157)
+    assert 0 < worth.facts["share"] <= 1
+    assert worth.facts["worth"] > 59
+    alone, both = result.table("gains")[:2]
+    assert (alone["by"], alone["queries"], both["by"], both["queries"]) == ("by_labels", 59, "by_both", 98)
+    assert both["error"] < alone["error"]
+    assert {row["follows"] for row in result.table("follows")} >= {"the label", "bm25", "vector"}
 
 
 def test_labels_that_were_chosen_are_no_proof(data):
     found = learn(replace(data.dataset, pool=JudgedPool(("bm25",), 10)))
-    assert found.record["verdict"] == "try"
-    assert str(found.config.strategy) == found.record["current"]["strategy"]
-    assert "the first 10 of bm25 alone was judged" in found.sentence
+    assert found.result.decision.verdict == "try"
+    assert str(found.config.strategy) == found.result.rows[0].strategy
+    assert "bm25 alone was judged" in found.sentence
 
 
 def test_the_adaptive_rule_is_that_of_a_system_that_documents_one(tmp_path):
     result = run("learn", starter(), "--rule", "adaptive", "--out", tmp_path / "w.json")
     assert result.exit_code == 2
-    assert "documents no rule that adapts weights" in result.stderr
+    assert "documents no rule" in result.stderr
 
 
 def test_the_adaptive_rule_of_soleri_counts_and_moves_one_weight(tmp_path):
@@ -113,9 +130,9 @@ def test_the_adaptive_rule_of_soleri_counts_and_moves_one_weight(tmp_path):
     simulate_log(load(starter()), ["soleri"], sessions=100, act="accepted").save(log)
     found = run("learn", starter(), "--feedback", log, "--rule", "adaptive", "-o", tmp_path / "w.json", "--json")
     record = json.loads(found.stdout)
-    assert record["counted"]["rate"] == 1.0
+    assert any(count.endswith(" accepted") for count in record["answer"]["facts"]["counts"])
     moved = dict.fromkeys(["tfidf"], 0.25 + 0.15)
-    assert f"{moved['tfidf']:g}*tfidf" in record["chosen"]["strategy"]
+    assert f"{moved['tfidf']:g}*tfidf" in record["answer"]["formula"]
 
 
 def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
@@ -126,11 +143,11 @@ def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
         return {**record, "policy": "elsewhere", "hits": hits}
 
     found = data.learn(changed(tmp_path, other), "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)")
-    policies = {policy["name"]: policy for policy in found.record["policies"]}
-    assert policies["elsewhere"]["how"] == "another engine's"
+    policies = {policy["policy"]: policy for policy in found.result.table("policies")}
+    assert policies["elsewhere"]["how"] == "other_engine"
     assert policies["elsewhere"]["agreement"] < 0.5
-    assert found.record["refusal"] is None
-    assert found.record["labels"]["share"] > 0
+    assert found.result.decision.blocker is None
+    assert facts(found, "learn_worth")["share"] > 0
 
 
 TALLY = ("accepted",) * 18 + ("modified",) * 4 + ("dismissed",) * 10 + ("failed",)
@@ -161,8 +178,9 @@ def test_acts_without_lists_change_nothing_and_say_why(tmp_path):
     record = json.loads(found.stdout)
 
     assert found.exit_code == 0
-    assert (record["verdict"], record["chosen"], record["views"]) == ("keep", None, [])
-    assert "the log has 33 acts on single entries, and not the lists" in record["sentence"]
+    assert (record["decision"]["verdict"], record["answer"]["key"]) == ("keep", "learn_no_lists")
+    assert record["answer"]["facts"]["acts"] == 33
+    assert "gains" not in {table["key"] for table in record["tables"]}
 
 
 @pytest.mark.parametrize(("actions", "weight"), [(TALLY, 0.2875), (TALLY[:18] + TALLY[22:], 0.25)])
@@ -175,8 +193,8 @@ def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
     )
     record = json.loads(found.stdout)
 
-    assert record["counted"]["accepted"] == 18
-    assert f"weighted_sum({weight:g}*tfidf" in record["chosen"]["strategy"]
+    assert "18 accepted" in record["answer"]["facts"]["counts"]
+    assert f"weighted_sum({weight:g}*tfidf" in record["answer"]["formula"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -185,7 +203,7 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
         hits = [{**hit, "object_id": f"gone-{hit['object_id']}"} for hit in record["hits"]]
         return {**record, "hits": hits, "actions": []}
 
-    with pytest.raises(DataError, match=r"changed\.jsonl' shows no entry that .* has; name the log"):
+    with pytest.raises(DataError, match=r"changed\.jsonl' shows no entry"):
         data.learn(changed(tmp_path, of_another), labels=False)
 
 
@@ -208,9 +226,9 @@ def test_ten_thousand_acts_of_one_client_change_nothing(tmp_path, data, learned)
     path = tmp_path / "flooded.jsonl"
     path.write_text(lines + (json.dumps({**shown, "client_id": "bot", "actions": acts}) + "\n") * 10_000)
     found = data.learn(path, labels=False)
-    assert (found.record["verdict"], found.record["chosen"]) == ("try", learned.record["chosen"])
-    aside = {row["rule"]: row["count"] for row in found.record["log"]["set_aside"]}
-    assert sum(aside.values()) - sum(row["count"] for row in learned.record["log"]["set_aside"]) == 9_999
+    assert (found.result.decision.verdict, found.attempt.effective) == ("try", learned.attempt.effective)
+    aside, before = (sum(row["set_aside"] for row in of.result.table("set_aside")) for of in (found, learned))
+    assert aside - before == 9_999
 
 
 def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
@@ -253,12 +271,13 @@ def test_a_user_who_prefers_tag_matches_shifts_the_weights_towards_tags(tagged, 
     simulate_log(tagged.dataset, ["soleri"], model="tags", signal="tags", sessions=4000, act="accepted",
                  workspace=tagged.workspace).save(log)  # fmt: skip
     found = tagged.learn(log, labels=False)
-    before = weight_of(found.record["current"]["strategy"], "tags")
-    assert found.record["refusal"] is None
-    assert "tags" in found.record["best"]["strategy"]
-    assert weight_of(found.record["best"]["strategy"], "tags") > before
+    current, best = (row.strategy for row in found.result.rows)
+    before = weight_of(current, "tags")
+    assert found.result.decision.blocker is None
+    assert "tags" in best
+    assert weight_of(best, "tags") > before
     ruled = tagged.learn(log, rule="adaptive", labels=False)
-    assert weight_of(ruled.record["chosen"]["strategy"], "tags") < before
+    assert weight_of(ruled.result.answer.formula, "tags") < before
 
 
 def test_the_command_line_names_every_act():

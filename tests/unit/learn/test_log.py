@@ -20,13 +20,13 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.learn import clients
 from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.interleaving import duels
-from steelyard_eval.learn.log_formats import from_ubi
-from steelyard_eval.learn.reader import MOST_A_DAY, Known, read_log
-from steelyard_eval.learn.tally import Axes, Seen, Tally
+from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
+from steelyard_eval.learn.tally import SeenFilter, Tally
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"
@@ -47,7 +47,7 @@ def known(extensible=False):
     texts = {"q1": "one", "q2": "two"}
     by_id = {name: at for at, name in enumerate(texts)}
     by_text = {text: at for at, text in enumerate(texts.values())}
-    return Known({name: at for at, name in enumerate("abcdefgh")}, by_id, by_text, texts, extensible)
+    return DatasetIndex({name: at for at, name in enumerate("abcdefgh")}, by_id, by_text, texts, extensible)
 
 
 def log(tmp_path, lines, **options):
@@ -58,15 +58,16 @@ def log(tmp_path, lines, **options):
 
 def counted(found):
     """(query, entry, place from 1) -> (shows, acts)."""
-    tally = found.whole
-    _, _, query, entry, place = found.axes.split(tally.key)
-    keys = zip(query.tolist(), entry.tolist(), (place + 1).tolist(), strict=True)
-    values = zip(tally.shown.tolist(), tally.acts.sum(axis=1).tolist(), strict=True)
-    return dict(zip(keys, values, strict=True))
+    _, _, query, _, _, _, _, entry, place = found.columns
+    whole = {}
+    for *key, shown, acts in zip(query, entry, place + 1, found.tally.shown, found.tally.acts.sum(1), strict=True):
+        before = whole.get(tuple(key), (0, 0))
+        whole[tuple(key)] = before[0] + shown, before[1] + acts
+    return whole
 
 
 def aside(found):
-    return dict(found.census.aside)
+    return dict(found.census.rejected)
 
 
 # Reading
@@ -106,7 +107,7 @@ def test_acts_may_follow_their_impression(tmp_path):
 
 def test_none_useful_is_one_act_about_every_entry(tmp_path):
     found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
-    assert found.whole.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
+    assert found.tally.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +136,8 @@ def test_none_useful_is_one_act_about_every_entry(tmp_path):
 )
 def test_what_breaks_a_rule_is_set_aside_with_its_line(tmp_path, line, rule):
     found = log(tmp_path, [impression(client_id="x"), line])
-    [broken] = [own for own in found.census.to_json()["set_aside"] if rule in own["rule"]]
-    assert broken["lines"][0] == 2
+    [lines] = [lines for _, own, lines in found.census.ordered if rule in own]
+    assert lines[0] == 2
     assert counted(found)[0, 0, 1][0] in (1, 2)
 
 
@@ -215,12 +216,13 @@ def test_the_largest_client_the_busiest_day_and_the_earlier_half_are_counted_apa
     robot = [impression(query, "ab", client_id="r", user_query="") for query in ("q1", "q2")]
     days = [{**one, "timestamp": f"2025-09-{1 + at:02}T10:00:00Z"} for at in range(20) for one in robot]
     found = log(tmp_path, searches + days)
-    assert sum(fold.shown.sum() for fold in found.folds) == pytest.approx(found.whole.shown.sum())
-    assert sum(len(fold.key) > 0 for fold in found.folds) > 1
-    assert found.apart["client"].shown.sum() == pytest.approx(2 * 20)  # two entries a search
-    assert found.whole.shown.sum() == pytest.approx(100 + 40)
-    assert 0 < found.apart["day"].shown.sum() < 10
-    assert 0.3 < found.apart["earlier"].shown.sum() / found.whole.shown.sum() < 0.6
+    _, _, _, fold, largest, busiest, earlier, _, _ = found.columns
+    shown = found.tally.shown
+    assert len(set(fold.tolist())) > 1
+    assert shown[largest > 0].sum() == pytest.approx(2 * 20)  # two entries a search
+    assert shown.sum() == pytest.approx(100 + 40)
+    assert 0 < shown[busiest > 0].sum() < 10
+    assert 0.3 < shown[earlier > 0].sum() / shown.sum() < 0.6
 
 
 def test_searches_without_a_client_count_as_one_a_day(tmp_path):
@@ -229,21 +231,12 @@ def test_searches_without_a_client_count_as_one_a_day(tmp_path):
     assert found.census.impressions == 3
 
 
-def test_a_key_is_split_into_what_it_was_made_of():
-    """Every combination, the unknown entry (3) and the last place among them."""
-    axes = Axes(queries=2, entries=3)
-    parts = np.indices((3, 2, 2, 4, 10)).reshape(5, -1)
-    keys = axes.key(*parts)
-    assert len(set(keys.tolist())) == len(keys)
-    assert [part.tolist() for part in axes.split(keys)] == parts.tolist()
-
-
 def test_nothing_counted_has_no_keys():
     assert [len(part) for part in (Tally.sum([]).key, Tally.empty().shown)] == [0, 0]
 
 
 def test_hashes_are_remembered():
-    seen, rng = Seen(), np.random.default_rng(0)
+    seen, rng = SeenFilter(), np.random.default_rng(0)
     hashes = rng.integers(0, 2**63, 50_000).astype(np.uint64)
     assert seen.first(hashes).mean() > 0.9999
     assert not seen.first(hashes).any()
@@ -335,14 +328,8 @@ def test_processes_share_a_log(tmp_path):
         writer.start()
     for writer in writers:
         writer.join()
-    assert read_log(path, known(), NOW).census.to_json() | {"acts": 0} == {
-        "lines": 600,
-        "impressions": 600,
-        "acts": 0,
-        "simulated": False,
-        "disordered": 0,
-        "set_aside": [],
-    }
+    census = read_log(path, known(), NOW).census
+    assert (census.lines, census.impressions, census.disordered, census.ordered) == (600, 600, 0, [])
 
 
 def test_an_interleaved_list_names_who_placed_each_hit(tmp_path, searcher):
@@ -365,7 +352,7 @@ def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
     path = tmp_path / "log.jsonl"
     append(path, [list_(f"c{at}", name) for at, name in enumerate(["b"] * 4 + ["a", None])])
     append(path, [list_("c0", "a")])  # the same client on the same day
-    every, own = duels(path)
+    every, own = interleaving_results(path)
     assert (own.other, own.wins, own.losses, own.ties) == ("r", 4, 1, 1)
     assert (every.wins, every.p) == (4, own.p)
     assert own.p == pytest.approx(2 * (5 + 1) / 32)

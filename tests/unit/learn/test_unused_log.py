@@ -7,7 +7,8 @@ import pytest
 
 from steelyard.memory.query import Query
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.learned_sentence import evidence
+from steelyard_eval.learn.result import evidence
+from steelyard_eval.result.sentences import say
 
 LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
 
@@ -16,10 +17,16 @@ def decision(logged, second=None, listless=False, few=0):
     """Labels of sixteen queries, and a log of some queries, all of which were valued."""
     cells = SimpleNamespace(queries=np.arange(len(logged)))
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
-    case = SimpleNamespace(queries=logged, cells=cells, log=log, listless=listless)
-    made = None if few else SimpleNamespace(second=second, evidence=SimpleNamespace(share=0.0))
+    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=SimpleNamespace(listless=listless))
+    made = None if few else SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
     labelled = () if few else LABELLED
     return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
+
+
+def said(found):
+    """What is said of the evidence."""
+    (one,) = evidence(found)
+    return say(one)
 
 
 def others(count):
@@ -44,22 +51,20 @@ AGAIN = tuple(Query(LABELLED[0].text, id=f"a{at}") for at in range(9))
 def test_the_reason_is_that_which_holds(logged, count, left, facts):
     found = decision(logged)
     assert (len(found.logged), found.others) == (count, left)
-    told = evidence(found)
+    told = said(found)
     assert all(fact in told for fact in facts), told
     assert ("none of" in told) == (count == 0)
 
 
 def test_a_log_without_lists_is_called_so():
-    assert "no result lists" in evidence(decision(LABELLED + others(9), listless=True))
+    assert "no result lists" in said(decision(LABELLED + others(9), listless=True))
 
 
 def test_acts_that_do_not_follow_labels_are_not_said_to_lack_queries():
-    told = evidence(decision(LABELLED + others(9), second=object()))
-    assert "no more than chance" in told
-    assert "16 labelled queries in it" in told
+    (told,) = evidence(decision(LABELLED + others(9), second=object()))
+    assert (told.key, told.facts["logged"]) == ("learn_chance", 16)
 
 
 def test_too_few_labels_to_decide_are_counted():
-    told = evidence(decision(others(9), few=14))
-    assert "14 different queries" in told
-    assert "15" in told
+    (told,) = evidence(decision(others(9), few=14))
+    assert (told.key, told.facts["labelled"], told.facts["fewest"]) == ("learn_few_labels", 14, 15)

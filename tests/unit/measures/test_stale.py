@@ -4,7 +4,6 @@ import pytest
 
 from steelyard.memory.entry import Entry, Relation
 from steelyard_eval.measures.stale import Succession
-from steelyard_eval.show.further_tables import stale
 
 FACTS = Succession.of(
     [
@@ -45,9 +44,3 @@ def test_entries_that_replace_each_other_end():
 def test_a_corpus_without_such_facts_has_nothing_to_say():
     assert not Succession.of([Entry("a"), Entry("b", superseded_by="a", created_at=3.0)]).ends
     assert not Succession.of([Entry("a"), Entry("b", superseded_by="elsewhere")])
-
-
-def test_the_baseline_is_not_counted_against_itself():
-    row = {"stale": 1, "queries": 2, "share": 0.5, "low": 0.1, "high": 0.9, "more": 0, "fewer": 1, "entries": {}}
-    shown = stale({"baseline": "a", "stale": [{"label": label, **row} for label in "ab"]})
-    assert [one["against baseline"] for one in shown] == ["-", "1 better, 0 worse"]

@@ -9,15 +9,15 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.choose.pair_selection import MIN_PAIRS, PairSelection, PairSelectionState, fitted, sigmoid
+from steelyard_eval.choose.pairs import DuelPairs, gains_of
+from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.contest import DuelPairs, gains_of
-from steelyard_eval.decide.duel import ENOUGH, Duels, DuelStanding, fitted, sigmoid
-from steelyard_eval.decide.public import DEFAULT, features, reciprocal
-from steelyard_eval.decide.steps import rough
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel
 from steelyard_eval.notebook.label.open import open_judging
+from steelyard_eval.recording.steps import rough
 
 
 def duel(relevance, worth, query, known=None):
@@ -25,7 +25,7 @@ def duel(relevance, worth, query, known=None):
     logit = np.log(np.array(relevance) / (1 - np.array(relevance)))
     features = np.column_stack([logit, np.zeros(len(logit))])
     none = np.full(len(worth), np.nan) if known is None else np.array(known)
-    return Duels(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
+    return PairSelection(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
 
 
 def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
@@ -83,7 +83,7 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
 
 def test_a_duel_without_pairs_does_not_stand():
     made = duel(np.zeros(0), np.zeros((2, 0)), np.zeros(0, dtype=int))
-    assert not DuelStanding(made, np.zeros(0, dtype=bool), np.zeros(0)).stands
+    assert not PairSelectionState(made, np.zeros(0, dtype=bool), np.zeros(0)).stands
 
 
 def test_the_error_of_a_lead_is_that_of_independent_labels():
@@ -95,12 +95,12 @@ def test_the_error_of_a_lead_is_that_of_independent_labels():
 
 
 def test_the_verdict_stands_after_enough_pairs_that_leave_little_open():
-    pairs = ENOUGH + 20
+    pairs = MIN_PAIRS + 20
     worth = np.zeros((2, pairs))
     worth[0] = 1.0
     made = duel([0.5] * pairs, worth, range(pairs))
     seen = np.full(pairs, np.nan)
-    seen[: ENOUGH - 1] = 1.0
+    seen[: MIN_PAIRS - 1] = 1.0
     assert not made.standing(seen).stands
     assert made.standing(seen).more >= 1
     seen[:] = 1.0

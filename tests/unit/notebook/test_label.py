@@ -37,6 +37,7 @@ from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Answer, DataFacts, Decision, Provenance, Result
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
 
@@ -70,6 +71,12 @@ def small(seed=0, queries=20, count=60):
     dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
     pool = pooled(replace(dataset, qrels={}), ("a", "b"), dataset.queries, found, seed)
     return pool, rng.integers(0, 4, len(pool))
+
+
+def said_of(verdict, more=None):
+    """A recommendation of this verdict."""
+    about = Provenance("t", DataFacts("starter"), metrics=["nDCG@10"])
+    return Result("recommend", Answer("told", {"text": verdict}), about, decision=Decision(verdict, more=more))
 
 
 class TestReach:
@@ -575,17 +582,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("decided", "told"),
         [
-            ({"verdict": "ship", "labels_needed": None}, "says ship, so it needs no more."),
-            (
-                {"verdict": "keep", "labels_needed": 174},
-                "says keep; it takes about 170 more labelled queries to halve the gain that this may miss.",
-            ),
-            (
-                {"verdict": "try", "labels_needed": 62},
-                "says try; it takes about 60 more labelled queries to settle it.",
-            ),
-            ({"verdict": "try", "labels_needed": None}, "says try; it says what would settle it."),
-            ({"verdict": "\x1b[2J"}, None),  # the file of runs may be anybody's
+            (said_of("ship"), "says ship, so it needs no more."),
+            (said_of("keep", 174), "says keep; it takes about 170 more labelled queries"),
+            (said_of("try", 62), "says try; it takes about 60 more labelled queries"),
+            (said_of("try"), "says try; it says what"),
         ],
     )
     def test_what_recommend_asked_for_is_told_while_the_labels_are_those(
@@ -593,12 +593,12 @@ class TestCommand:
     ):
         monkeypatch.setenv("STEELYARD_RUNS", "on")
         folder = shutil.copytree(starter(), tmp_path / "mine", ignore=shutil.ignore_patterns(".steelyard"))
-        keep(load(folder), "recommend", decided)
+        keep(load(folder), decided)
         words = ["judge", str(folder), "--list"]
         said = " ".join(CliRunner().invoke(main, words).stdout.split())
         usual = "These labels are enough for recommend to decide by."
-        assert f"labels recommend {told} " in said if told else usual in said
-        assert ("decide by these" in said) == (told is None)
+        assert f"labels recommend {told}" in said
+        assert "decide by these" not in said
         rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)
         (folder / "qrels.txt").write_text("".join(row for row in rows if not row.startswith("q12 ")))
         CliRunner().invoke(main, ["check", str(folder), "--accept"])

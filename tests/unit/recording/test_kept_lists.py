@@ -9,12 +9,12 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.sources import KeptLists, Sources
 from steelyard.memory.entry import Entry
 from steelyard.systems import find_system
+from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import KeptTables, Workspace
-from steelyard_eval.tune.tuned_parameters import of_retrievers
 
 
 def same(one, other):

@@ -21,6 +21,7 @@ from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 from steelyard.table.facts import TagSets
 from steelyard.testing import random_table
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
@@ -28,7 +29,6 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.select import only
-from steelyard_eval.tune.recommendation import recommend
 
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
@@ -178,12 +178,10 @@ def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today
         recommend(dataset, recording=recording)
     found = recommend(dataset, "words", recording=recording)
 
-    record = found.to_json()
-    assert {"words", "stems, tuned", "RRF, tuned", "dense first, tuned"} & {
-        row["label"] for row in record["leaderboard"]
-    } >= {"words", "RRF, tuned", "dense first, tuned"}
-    assert record["current"]["label"] == "words"
-    assert all(row["embedding_calls"] is None and row["vector_bytes"] is None for row in record["timing"])
+    result = found.result
+    assert {row.label for row in result.rows} >= {"words", "RRF, tuned", "dense first, tuned"}
+    assert result.provenance.baseline == "words"
+    assert all(row.cost.embedded is None and row.cost.vector_bytes is None for row in result.rows)
     found.save_weights(tmp_path / "w.json")
     assert json.loads((tmp_path / "w.json").read_text())["system"] == "lists"
 
@@ -232,7 +230,7 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
         standalone_mode=False,
     )
     tuned = json.loads(capsys.readouterr().out)
-    assert all(row["embedding_calls"] is None for row in tuned["timing"])
+    assert not any(row.get("cost") for row in tuned["rows"])
     out = min(tmp_path.glob("w*.json"))  # w.current.json under try
     assert json.loads(out.read_text())["system"] == "lists"
 
@@ -302,11 +300,11 @@ def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
     out = tmp_path / "own"
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
 
-    tuned = recommend(dataset, only="rrf(fts, vector)", recording=out / "plain.documented").record
+    tuned = recommend(dataset, only="rrf(fts, vector)", recording=out / "plain.documented").result
 
     # As it was recorded; twice that is tried in a live search.
-    assert tuned["current"]["depths"]["fts"] == 100
-    assert {row["depths"]["fts"] for row in tuned["leaderboard"]} <= {50, 100}
+    assert tuned.row(tuned.provenance.baseline).depths["fts"] == 100
+    assert {row.depths["fts"] for row in tuned.rows} <= {50, 100}
 
 
 def test_a_configuration_of_ours_among_lists_is_named_alone(dataset, runs, tmp_path):

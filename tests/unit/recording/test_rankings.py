@@ -1,7 +1,6 @@
 """The lists in documents: those of the runs, with contributions that add up, the important ones first."""
 
 import json
-import shlex
 
 import pytest
 from click.testing import CliRunner
@@ -74,7 +73,7 @@ def sy_ranked(queries):
 
 def run_again(document, out):
     """The document that its command makes, run as it stands."""
-    job = shlex.split(document["command"]) if "command" in document else document["provenance"]["command"]
+    job = document["provenance"]["command"]
     result = CliRunner().invoke(main, [*job[1:], "--json", "--out", str(out)])
     assert job[0] == "steelyard"
     assert result.exit_code == 0, result.output
@@ -98,7 +97,10 @@ def test_the_command_of_a_tuning_over_a_recording_makes_it_again(data, tmp_path)
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
     tuned = data.tune(strategy, recording=lists, timed=False).to_json()
     again = run_again(tuned, tmp_path / "weights.json")
-    assert (again["command"], again["formula"]) == (tuned["command"], tuned["formula"])
+    assert (again["provenance"]["command"], again["answer"].get("formula")) == (
+        tuned["provenance"]["command"],
+        tuned["answer"].get("formula"),
+    )
 
 
 def test_a_data_set_in_memory_has_no_command():

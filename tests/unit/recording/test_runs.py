@@ -20,8 +20,20 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
+from steelyard_eval.recording.history import trends
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
-from steelyard_eval.show.runs_kept import trends
+from steelyard_eval.result.document import render
+from steelyard_eval.result.structs import (
+    Answer,
+    DataFacts,
+    Decision,
+    Estimate,
+    Provenance,
+    QueryRow,
+    Result,
+    Row,
+    replace,
+)
 
 CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
 
@@ -44,16 +56,22 @@ def folder(tmp_path, monkeypatch):
     return at
 
 
-def document(mean=0.5, strategy="bm25", values=None):
+def document(
+    mean=0.5, strategy="bm25", values=None, *, means=None, kind="compare", metric="nDCG@10", verdict="",
+    chosen=None, tool="steelyard 0.1.0", baseline="b", **about,
+):  # fmt: skip
     """A comparison of a and b, b the baseline; `values` are those of a by query."""
-    means = {"a": mean, "b": 0.4}
-    values = values or {"q1": mean}
-    return {
-        "tool": "steelyard 0.1.0", "primary": "nDCG@10", "baseline": "b",
-        "configurations": [{"label": label, "strategy": strategy} for label in means],
-        "results": [{"label": label, "metric": "nDCG@10", "mean": own} for label, own in means.items()],
-        "per_query": [{"id": query, "values": {"a": own, "b": 0.4}} for query, own in values.items()],
-    }  # fmt: skip
+    means = {"a": mean, "b": 0.4} if means is None else means
+    values = {"q1": mean} if values is None else values
+    job = {"command": ["steelyard", "tune"]} if kind == "tune" else {}
+    return Result(
+        "recommend" if kind == "tune" else kind,
+        Answer(verdict if kind == "gate" else "alone"),
+        Provenance(tool, DataFacts("mine"), metrics=[metric], baseline=baseline, **job, **about),
+        rows=[Row(label, "system", strategy, means={metric: Estimate(own)}) for label, own in means.items()],
+        decision=Decision(verdict, chosen) if verdict and kind != "gate" else None,
+        queries=[QueryRow(query, values={"a": own, "b": 0.4}) for query, own in values.items()],
+    )
 
 
 def test_no_text_is_kept(folder):
@@ -85,7 +103,7 @@ def test_links_are_not_followed(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (folder / FOLDER).symlink_to(elsewhere)
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     assert list(elsewhere.iterdir()) == []
     assert len(kept(sy.load(folder).dataset)) == 1
 
@@ -98,12 +116,12 @@ def test_a_link_in_our_folder_loses_nobody_a_file(folder, tmp_path, text):
     (folder / FOLDER).mkdir()
     for name in (".gitignore", f"{FILE}-journal", f"{FILE}-wal", f"{FILE}-shm"):
         (folder / FOLDER / name).symlink_to(mine)
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     assert (mine.read_text() if text else mine.exists()) == (text or False)
 
 
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     monkeypatch.setattr("steelyard_eval.recording.runs.PATIENCE", 10)
     with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
         db.execute("BEGIN EXCLUSIVE")
@@ -123,7 +141,7 @@ def test_somebody_elses_file_is_refused_and_never_written(folder, statements):
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
         db.execute(statements)
     before = (folder / FOLDER / FILE).read_bytes()
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     assert (folder / FOLDER / FILE).read_bytes() == before
     with pytest.raises(DataError, match="kept runs; move"):
         sy.load(folder).runs()
@@ -139,7 +157,7 @@ def test_a_damaged_file_is_named_and_stops_no_job(folder, raw):
 
 
 def test_facts_that_are_no_object_are_damage(folder):
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
         db.execute("UPDATE runs SET facts = '[NaN]'")
     with pytest.raises(DataError, match="is damaged"):
@@ -167,7 +185,7 @@ ROW = {"label": "a", "mean": 0.5}
     ],
 )
 def test_facts_of_other_types_are_damage(folder, facts):
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
         db.execute("UPDATE runs SET facts = ?", (json.dumps(facts),))
     with pytest.raises(DataError, match="damaged; delete"):
@@ -176,8 +194,8 @@ def test_facts_of_other_types_are_damage(folder, facts):
 
 @pytest.mark.parametrize("content", ['{"a": {"q1": ["x"]}}', '{"a": {"q1": "x"}}', "[[1]]"])
 def test_states_of_other_types_are_damage(folder, content):
-    keep(sy.load(folder).dataset, "compare", document())
-    keep(sy.load(folder).dataset, "compare", document(0.75))
+    keep(sy.load(folder).dataset, document())
+    keep(sy.load(folder).dataset, document(0.75))
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
         db.execute("UPDATE states SET content = ?", (content,))
     with pytest.raises(DataError, match="damaged; delete"):
@@ -197,11 +215,18 @@ def test_a_damaged_file_costs_a_recommendation_its_trend_alone(folder, tmp_path)
 def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     code = (
         "import json, sys, steelyard_eval as sy; from steelyard_eval.recording.runs import keep\n"
-        "data, document = sy.load(sys.argv[1]).dataset, json.loads(sys.argv[2])\n"
-        "for _ in range(10): keep(data, 'compare', document)"
+        "from steelyard_eval.result.document import read\n"
+        "data, result = sy.load(sys.argv[1]).dataset, read(sys.argv[2].encode())\n"
+        "for _ in range(10): keep(data, result)"
     )
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    call = [sys.executable, "-c", code, str(folder), json.dumps(document())]
+    call = [
+        sys.executable,
+        "-c",
+        code,
+        str(folder),
+        render(replace(document(), answer=Answer("told", {"text": "x"}))),
+    ]
     for process in [subprocess.Popen(call, env=environ) for _ in range(3)]:
         assert process.wait() == 0
     assert [one.id for one in kept(sy.load(folder).dataset)] == list(range(1, 31))
@@ -232,7 +257,7 @@ def test_the_trend_is_of_runs_that_did_the_same(folder):
     """A comparison between two recommendations measured something else, and no dip."""
     data = sy.load(folder)
     for kind, mean in (("recommend", 0.5), ("compare", 0.1), ("tune", 0.2), ("recommend", 0.6), ("tune", 0.3)):
-        keep(data.dataset, kind, {**document(mean), "baseline": "a"}, now=lambda: NOW)
+        keep(data.dataset, document(mean, kind=kind, baseline="a", split="dev"), now=lambda: NOW)
     assert [span.value for span in trends(data.runs().runs)[0]["today"]] == [0.2, 0.3]
     assert [span.value for span in trends(data.runs().runs[:4])[0]["today"]] == [0.5, 0.6]
     assert trends(data.runs().runs[:3]) is None
@@ -261,16 +286,16 @@ def many(folder):
 def measured(folder, rise, **more):
     """Keep a comparison in which a has .5 and a rise on each of the twelve queries."""
     values = {f"q{at}": 0.5 + own for at, own in enumerate(rise)}
-    found = document(sum(values.values()) / 12, values=values)
-    keep(sy.load(folder).dataset, "compare", found | more, now=lambda: NOW)
+    found = document(sum(values.values()) / 12, **{"values": values, **more})
+    keep(sy.load(folder).dataset, found, now=lambda: NOW)
 
 
 def test_the_list_has_a_line_a_run_with_what_changed_since_the_one_before_that_is_alike(many):
     measured(many, [0.0] * 12)
-    measured(many, [0.1] * 12, metric="other", primary="P@5", results=[], configurations=[])
+    measured(many, [0.1] * 12, metric="P@5", means={})
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 2\n" for at in range(12)))
-    measured(many, [0.1] * 12, tool="steelyard 0.2.0", verdict="ship", chosen={"strategy": "bm25"})
-    keep(sy.load(many).dataset, "gate", {"verdict": "mismatch"}, now=lambda: NOW)
+    measured(many, [0.1] * 12, tool="steelyard 0.2.0")
+    keep(sy.load(many).dataset, document(kind="gate", verdict="mismatch", means={}), now=lambda: NOW)
 
     rows = sy.load(many).runs().to_frame().to_dict("records")
     assert [row["date"] for row in rows] == ["2026-11-23 17:40"] * 4
@@ -304,7 +329,7 @@ def test_two_runs_are_compared_by_query_where_both_kept_values(many):
 def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     measured(many, [0.0] * 12)
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 {1 + (at < 4)}\n" for at in range(12)))
-    measured(many, [0.1] * 12, configurations=[{"label": "a", "strategy": "fts"}])
+    measured(many, [0.1] * 12, strategy="fts")
 
     found = sy.load(many).runs().between(1, 2)
     assert found["difference"]["queries"] == 8
@@ -315,8 +340,8 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     "more",
     [
         {"split": "test"},
-        {"primary": "P@5", "results": [{"label": "a", "metric": "P@5", "mean": 1}]},
-        {"per_query": []},
+        {"metric": "P@5"},
+        {"values": {}},
     ],
 )
 def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
@@ -328,21 +353,20 @@ def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
 
 
 def test_a_run_is_about_what_it_chose_or_kept_else_its_only_weights_file(folder):
-    results = [{"label": label, "metric": "nDCG@10", "mean": own} for label, own in (("a", 0.9), ("w.json", 0.1))]
     for more, own in (
         ({}, "a"),
-        ({"results": results}, "w.json"),
-        ({"chosen": {"strategy": "x"}, "configurations": [{"label": "b", "strategy": "x"}]}, "b"),
+        ({"means": {"a": 0.9, "w.json": 0.1}}, "w.json"),
+        ({"verdict": "ship", "chosen": "b", "strategy": "x", "means": {"b": 0.4, "c": 0.1}}, "b"),
         ({"verdict": "keep"}, "b"),
     ):
-        keep(sy.load(folder).dataset, "compare", document() | more)
-        assert kept(sy.load(folder).dataset)[-1].own["label"] == own
+        keep(sy.load(folder).dataset, document(**more))
+        assert kept(sy.load(folder).dataset)[-1].facts.own.label == own
 
 
 def test_how_queries_were_drawn_is_told_as_changed(folder):
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     (folder / "dataset.json").write_text('{"name": "mine", "sampled": "random"}')
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     assert sy.load(folder).runs().between(1, 2)["changes"].keys() == {"provenance"}
 
 
@@ -350,7 +374,7 @@ def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):
     """dataset.json holds the hash of qrels.txt, which nobody renewed."""
     sealed = sha256((folder / "qrels.txt").read_bytes()).hexdigest()
     (folder / "dataset.json").write_text(json.dumps({"name": "mine", "files": {"qrels.txt": sealed}}))
-    keep(check(folder).dataset, "compare", document())
+    keep(check(folder).dataset, document())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     assert len(run("runs", folder)["runs"]) == 1
 
@@ -363,7 +387,7 @@ def test_a_gate_keeps_its_values_by_query(folder):
 
 
 def test_runs_that_are_not_kept_are_named(folder):
-    keep(sy.load(folder).dataset, "compare", document())
+    keep(sy.load(folder).dataset, document())
     with pytest.raises(ConfigError, match="9"):
         sy.load(folder).runs().between(1, 9)
     assert CliRunner().invoke(main, ["runs", str(folder), "1"]).exit_code == 2

@@ -1,4 +1,4 @@
-"""Weights files, recordings, the lists they replay to, and reports have the bytes that commit 8291822 wrote.
+"""Weights files, recordings, and the lists they replay to have the bytes that commit 8291822 wrote.
 
 Charts are drawn by the matplotlib of constraints.txt.
 
@@ -69,7 +69,6 @@ def make(given, folder):
         ranked = [[id_, float(score).hex()] for id_, score in zip(ids, found.ranking.score, strict=True)]
         lists[place.name] = [ranked[first:last] for first, last in pairwise(ends)]
     (folder / "lists.json").write_text(json.dumps(lists, indent=1))
-    run("report", given / "results.json", "--out", folder / "report", "--quiet")
 
 
 def contents(folder):
@@ -91,7 +90,7 @@ def new(old, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("part", ["weights", "recordings", "report"])
+@pytest.mark.parametrize("part", ["weights", "recordings"])
 def test_what_is_written_has_the_bytes_of_old(old, new, part):
     before, after = contents(old / "made" / part), contents(new / part)
     assert [*after] == [*before]
@@ -126,8 +125,6 @@ if __name__ == "__main__":
         home = Path(name)
         (home / "given").mkdir()
         small(home / "given" / "set")
-        results = home / "given" / "results.json"
-        run("compare", home / "given" / "set", "--systems", "fts,bm25,echovault", "--out", results, "--quiet")
         make(home / "given", home / "made")
         with tarfile.open(sys.argv[1], "w:xz") as archive:
             for path in sorted(

@@ -22,6 +22,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
+from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.explain.explanation import explain
 from steelyard_eval.recording import workspace as workspaces
@@ -31,7 +32,6 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.tune.recommendation import recommend
 
 NOW = 1_795_305_600.0
 TOPICS = ("jwt token", "session cookie", "cache key", "token cache", "cookie jar", "key rotation", "jwt session")
@@ -184,11 +184,11 @@ class TestTheFirstPlaces:
     def test_it_is_what_is_used_today_in_a_recommendation(self, space, stub, monkeypatch):
         for name, value in RERANKING.items():
             monkeypatch.setenv(name, value)
-        found = recommend(space.dataset, "spec_kit", workspace=space, timed=False).record
+        found = recommend(space.dataset, "spec_kit", workspace=space, timed=False).result
         own = replay(record(space, space.dataset.queries, [config(space, limit=10)]), config(space, limit=10))
-        assert found["current"]["label"] == "spec_kit"
+        assert found.provenance.baseline == "spec_kit"
         expected = np.mean([v.mean() for v in own.ranked.metrics(space.dataset.qrels, _measures()).values()])
-        assert found["current"]["in_sample"]["value"] == pytest.approx(expected)
+        assert found.row("spec_kit").means["nDCG@10"].mean == pytest.approx(expected)
 
 
 def _measures():

@@ -15,14 +15,14 @@ from matplotlib.transforms import Bbox
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.candidates.curve.curve import Curve
+from steelyard_eval.candidates.weight_curve import COLUMNS, steps_of
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result.structs import Cost, Estimate, Latency
-from steelyard_eval.tune.weight_curve import steps_of
 from steelyard_eval.views.drawing import canvas, plots, spans
 from steelyard_eval.views.drawing.cost_plot import CostPoint, cost
 from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.figures import cost_points, difference
-from steelyard_eval.weights.exact.curve import Curve
 
 from .made import result, row
 
@@ -78,7 +78,8 @@ def test_a_curve_names_its_signal_and_marks_both_weights():
 
 def test_a_curve_falls_where_its_value_does():
     """By hand: two steps, 0.86 below the weight 0.442 and 0.846 above it, of a sum with the total 0.5."""
-    steps = steps_of(Curve(np.array([0.0, 0.884, 1.0]), np.array([0.86, 0.846]), (0.8, 0.8)), 0.5)
+    rows = steps_of(Curve(np.array([0.0, 0.884, 1.0]), np.array([0.86, 0.846]), (0.8, 0.8)), 0.5)
+    steps = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     assert [point["weight"] for point in steps] == pytest.approx([0.221, 0.471])
     (axes,) = plots.curve(steps, "nDCG@10").axes
     line = axes.lines[0]

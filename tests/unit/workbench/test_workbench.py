@@ -216,7 +216,7 @@ def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):
 
     found = data.tune("rrf(words, meaning)", recording=tmp_path / "rec", timed=False)
 
-    assert found.record["current"]["system"] == "lists"
+    assert found.result.row(found.result.provenance.baseline).system == "lists"
 
 
 def test_a_weights_file_is_a_start_for_tuning_as_what_it_holds_is(data, tmp_path):
@@ -226,7 +226,7 @@ def test_a_weights_file_is_a_start_for_tuning_as_what_it_holds_is(data, tmp_path
     with pytest.raises(ConfigError, match="lists and no"):
         data.tune("http://localhost:1/?q={query}")
     tuned = data.tune(str(tmp_path / "w.json"), weights_only=True, timed=False)
-    assert tuned.record["current"]["strategy"] == str(parse_strategy(STRATEGY))
+    assert tuned.result.row(tuned.result.provenance.baseline).strategy == str(parse_strategy(STRATEGY))
 
 
 def test_harmful_text_stays_text_in_every_page():

@@ -74,7 +74,7 @@ def check(
         document["duplicates"] = duplicates(data.entries)
         document["groups"] = _proposed(data)
         if known_items:
-            from steelyard_eval.compare.known_items import ask_known_items  # with all that searches
+            from steelyard_eval.explain.known_items import ask_known_items  # with all that searches
 
             document["known_items"] = ask_known_items(data, current, embedder=embedder, seed=seed)
             said.append(document["known_items"]["sentence"])
@@ -130,6 +130,6 @@ def _proposed(dataset: Dataset) -> list[str]:
     queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
     if not (lack_groups(queries) or alike(dataset, queries)):
         return []
-    from steelyard_eval.compare.proposed_groups import propose_groups
+    from steelyard_eval.explain.proposed_groups import propose_groups
 
     return propose_groups(dataset)

@@ -153,7 +153,7 @@ def compare(
     if not options["recording"]:
         options["embedder"] = embedder_of(data, options["embedder"], [*named, options["baseline"]])
     answered = run_compare(data, named or None, **options)
-    keep(data, "compare", answered.result)
+    keep(data, answered.result)
     if out:
         answered.save(out)
     for notice in answered.notices:

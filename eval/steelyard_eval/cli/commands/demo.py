@@ -8,7 +8,7 @@ import click
 
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.demonstration import demo as run_demo
-from steelyard_eval.show.terminal import recommendation
+from steelyard_eval.views import terminal
 
 
 @click.command()
@@ -19,4 +19,4 @@ def demo(out: str, as_json: bool) -> None:
     answer, files, learn = run_demo(Path(out))
     document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
     told = ["", answer.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
-    put(document, as_json, "\n".join([recommendation(answer.record), "", *map(str, files), *told]))
+    put(document, as_json, "\n".join([terminal.render(answer.result), "", *map(str, files), *told]))

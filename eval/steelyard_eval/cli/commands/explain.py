@@ -11,17 +11,15 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of, more_option
 from steelyard_eval.cli.commands.options import embedder_option, intents_option, json_option, limit_option, put
-from steelyard_eval.common.answer import step_in_terminal
 from steelyard_eval.common.configurations import lists_alone, parted, separate
-from steelyard_eval.common.console import table
-from steelyard_eval.common.documents.parts import StepRecord
+from steelyard_eval.common.console import step_text, table
 from steelyard_eval.common.markup import counted
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.decide.steps import chosen_for
 from steelyard_eval.explain import explain as run_explain
 from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.steps import chosen_for
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.structs import Result
 
@@ -139,9 +137,9 @@ def _listed(document: dict[str, Any], dataset: Dataset) -> str:
         worse, of = document["worse"] or "none", document["queries"]
         counts = f"less {document['metric']} with {label} than with {against}: {worse} of {of} judged queries"
     first = "; the first, signal by signal" if rows else ""
-    why = [StepRecord(what=f"{counts}{first}", command=document["command"] if rows else "")]
+    why = [step_text(f"{counts}{first}", document["command"] if rows else "")]
     if document["reverse"]:
         better = counted(document["better"], "query has", "queries have")
-        why += [StepRecord(what=f"{better} more, listed by", command=document["reverse"])]
+        why += [step_text(f"{better} more, listed by", document["reverse"])]
     parts = [table(rows, columns)] if rows else []
-    return "\n\n".join([*parts, "\n".join(map(step_in_terminal, why))])
+    return "\n\n".join([*parts, "\n".join(why)])

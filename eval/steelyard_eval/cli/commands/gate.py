@@ -21,17 +21,20 @@ from steelyard_eval.cli.commands.options import (
     standing_embedder,
 )
 from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.cli.gate_outputs import GateOutputs
+from steelyard_eval.cli.init_from_data import start
 from steelyard_eval.cli.init_from_store import begin, is_store
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
-from steelyard_eval.gate.gating import Gate
-from steelyard_eval.gate.outputs import Faces
-from steelyard_eval.gate.result import Gating
-from steelyard_eval.gate.starting import start
+from steelyard_eval.gate.gating import check
+from steelyard_eval.gate.gating import update as update_baseline
+from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
+from steelyard_eval.views import terminal
+from steelyard_eval.views.gated import Gating
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."
@@ -92,7 +95,7 @@ def gate(
     data or the labels are not those of the baseline or a file is broken, 3 inconclusive under --strict. With
     --update the baseline is written instead, and nothing is written where that would hide a decline.
     """
-    faces = Faces() if update else Faces(markdown, junit, out, github)
+    faces = GateOutputs() if update else GateOutputs(markdown, junit, out, github)
     with faces.deciding():
         data = load(dataset, intents)
         named = contenders_of(contenders, more) or None
@@ -101,18 +104,18 @@ def gate(
         if update:
             _update(gate_, named, because, accept_worse, as_json)
             return
-        gating = gate_.check(named)
-        keep(data, "gate", {**gating.to_json(), **gating.by_query})
-    for notice in gating.record["notices"]:
+        gating = check(gate_, named)
+        keep(data, gating.result)
+    for notice in gating.notices:
         note(notice)
-    faces.write(gating.record, strict=strict)
-    put(gating.to_json(), as_json, str(gating))
+    faces.write(gating.result, strict=strict)
+    put(gating.record, as_json, terminal.render(gating.result, notes=False))
     _end(gating, strict)
 
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool, as_json: bool) -> None:
-    gating, copy = own.update(named, because=because, accept_worse=accept_worse)
-    document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.to_json()}
+    gating, copy = update_baseline(own, named, because=because, accept_worse=accept_worse)
+    document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.record}
     document |= {"replaced": str(copy)} if copy else {}
     lines = [wrapped(gating.sentence)] if gating else []
     lines += [f"written: {own.path}", *([f"the baseline before is kept as {copy}"] if copy else [])]

@@ -16,7 +16,7 @@ from steelyard_eval.cli.commands.first_queries import write_queries
 from steelyard_eval.cli.commands.judge_texts import KEYS
 from steelyard_eval.cli.commands.options import json_option, put, seed_option, standing_embedder, tell
 from steelyard_eval.cli.commands.shared_options import note as tell_user
-from steelyard_eval.common.answer import step_in_terminal
+from steelyard_eval.common.console import step_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
@@ -98,7 +98,7 @@ def judge(
     if not (as_json or applies) and not data.queries:
         if lists:
             what = f"{data.called} has no queries, so no pair is next; write some"
-            put(None, False, step_in_terminal({"what": what, "command": judge_texts.again()}))
+            put(None, False, step_text(what, judge_texts.again()))
             return
         for judge_ in (name, second_to or name):  # before queries are typed
             judgments_of(data, folder / f"{judge_}.jsonl")

@@ -11,19 +11,19 @@ import click
 from click.core import ParameterSource
 
 from steelyard.base.errors import shown
-from steelyard_eval.common.answer import step_in_terminal
-from steelyard_eval.common.console import wrapped
+from steelyard_eval.common.console import step_text, wrapped
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.decide.steps import deciding, rough
-from steelyard_eval.gate.gating import Gate
+from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.steps import deciding, rough
+from steelyard_eval.result.sentences import say
 
 INDENT = 9
 GRADES = "  ".join(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING))
@@ -62,7 +62,7 @@ def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> 
     if pairs:
         needed = open_ or found["drawn"] or not found["comparisons"]
         what = "label them, one key each" if needed else "to label pairs all the same, one key each"
-        yield step_in_terminal({"what": what, "command": again()})
+        yield step_text(what, again())
         yield ""
     before = [None, *(pair["query"] for pair in pairs)]
     for pair, last in zip(pairs, before, strict=False):
@@ -87,7 +87,7 @@ def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
-    yield from map(step_in_terminal, found["steps"])
+    yield from (step_text(step["what"], step["command"]) for step in found["steps"])
 
 
 def saved(session: Session, found: DeskDocument) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _to_use(session: Session, found: DeskDocument, what: str) -> Iterator[str]:
     unstated = found["state"] and not found["written"]
     new = found["own_labels"] and (found["new_labels"] or unstated)
     if (new or session.pool.dataset.qrels != session.held) and (command := applying(session)):
-        yield step_in_terminal({"what": what, "command": command})
+        yield step_text(what, command)
 
 
 def _unlabelled(session: Session) -> str:
@@ -123,7 +123,7 @@ def _singles(session: Session) -> Iterator[str]:
     if any(not session.given[pair].drawn for pair in session.waiting):
         command = again(contenders=(), random=False, from_log=False, feedback=None)
         what = "to add the answers on single pairs, too (drawn queries decide, as before)"
-        yield step_in_terminal({"what": what, "command": f"{command} --apply"})
+        yield step_text(what, f"{command} --apply")
 
 
 def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> Iterator[str]:
@@ -144,20 +144,20 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield wrapped(f"{what}; to keep one out, delete its line in {session.file}, and apply again")
     yield from _singles(session)
     if session.waiting or not own:
-        yield step_in_terminal({"what": "go on judging", "command": again()})
+        yield step_text("go on judging", again())
     if not (own or done.moved):
         return
     dataset, first = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto"), ""
-    if done.moved and Gate.of(dataset).of_other_labels():
+    if done.moved and is_of_other_labels(dataset):
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
         options = {"--update": True, "--because": "new labels"}
-        yield step_in_terminal({"what": what, "command": spelled("gate", dataset, options=options) or ""})
+        yield step_text(what, spelled("gate", dataset, options=options) or "")
         first = "then "
     decide = deciding(dataset)
-    yield step_in_terminal({"what": f"{first}{decide.what}", "command": decide.command})
+    yield step_text(f"{first}{say(decide)}", shlex.join(decide.command))
     if done.undo:
-        yield step_in_terminal({"what": "to undo", "command": done.undo})
+        yield step_text("to undo", done.undo)
 
 
 def _stated(stated: Mapping[str, object], session: Session) -> Iterator[str]:

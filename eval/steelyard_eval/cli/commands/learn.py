@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from steelyard_eval.choose.find_threshold import floored
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     floor_option,
@@ -17,9 +18,8 @@ from steelyard_eval.common.extensions import extension
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn import learn as run_learn
-from steelyard_eval.learn.learned_text import learned
 from steelyard_eval.recording.runs import keep
-from steelyard_eval.tune.floor import floored
+from steelyard_eval.views import terminal
 
 RULES = ("labels", "adaptive")
 CURRENT = (
@@ -94,12 +94,12 @@ def learn(
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     result = run_learn(data, log, current, rule=rule, labels=labels, embedder=embedder)
     result, floors = floored(result, data, floor, embedder)
-    keep(data, "learn", result.to_json())
+    keep(data, result.result)
     for sentence in floors:
         note(sentence)
     result, files = result.saved(out, data)
     if document:
         result.save(document)
-    if result.record["log"]["simulated"]:
-        note("this log is simulated: it shows how learning works, and nothing about people")
-    put(result.to_json(), as_json, "\n".join([learned(result.record), "", *files]))
+    for sentence in result.notices:
+        note(sentence)
+    put(result.record, as_json, "\n".join([terminal.render(result.result, notes=False), "", *files]))

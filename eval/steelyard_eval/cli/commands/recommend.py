@@ -9,6 +9,8 @@ import click
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
+from steelyard_eval.choose.find_threshold import floored
+from steelyard_eval.choose.recommend import recommend as run_recommend
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     Handed,
@@ -26,12 +28,11 @@ from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.export import TARGETS
+from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
-from steelyard_eval.show.runs_kept import Runs
-from steelyard_eval.show.terminal import recommendation
-from steelyard_eval.tune.floor import floored
-from steelyard_eval.tune.recommendation import recommend as run_recommend
+from steelyard_eval.result.sentences import say
+from steelyard_eval.views import terminal
 
 _CHOICE = (
     click.option(
@@ -133,13 +134,11 @@ def _choose(
     answer = run_recommend(data, current, model_labels=labels, **options)
     answer, floors = floored(answer, data, floor, options["embedder"])
     answer, files = answer.saved(out, data)
-    document = answer.to_json()
-    keep(data, "tune" if options.get("only") else "recommend", document)
-    for notice in (*document["notices"], *floors):
-        if notice not in answer.aside:
-            note(notice)
+    keep(data, answer.result)
+    for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
+        note(text)
     files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]
-    put(document, as_json, "\n".join([recommendation(answer.record), "", *files]))
+    put(answer.record, as_json, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
     if answer.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 

@@ -8,7 +8,7 @@ from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table
 from steelyard_eval.datasets import Dataset, check, load
-from steelyard_eval.show.runs_kept import Runs, in_words
+from steelyard_eval.recording.history import Runs, in_words
 
 
 @click.command()

@@ -30,7 +30,7 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.cli.commands.typed_query import QueryCommand
-from steelyard_eval.show.terminal import hits, listing, scan
+from steelyard_eval.cli.found_text import hits, listing, scan
 from steelyard_eval.vaults.arguments import parse_filters, parse_weights, vault_file
 from steelyard_eval.vaults.read import RankedBy, list_entries, open_searcher, read_entries, record_of
 

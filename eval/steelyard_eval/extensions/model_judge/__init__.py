@@ -21,13 +21,13 @@ import numpy as np
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
+from steelyard_eval.choose.model_labels import ModelLabels
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of
 from steelyard_eval.notebook.label.kappa import agreement
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.tune.model_labels import ModelLabels
 
 PROMPT = "relevance-1"
 """The version of the prompt: a changed text is another version."""
@@ -37,7 +37,7 @@ ANSWER = 80
 """Tokens of an answer, about."""
 CHARACTERS = 4
 """Of a token, about."""
-ENOUGH = 50
+MIN_PAIRS = 50
 """Pairs that a person and the model have to have judged both."""
 DRAWS = 1_000
 _GRADE = re.compile(r"grade\s*:\s*([0-3])\b(?!\s*(?:,|or))", re.IGNORECASE)
@@ -143,7 +143,7 @@ def model_agreement(
 ) -> dict[str, object]:
     """Kappa of a person and a model with its 95% interval by bootstrap, and whether the model may count.
 
-    `counts` is true from `ENOUGH` common pairs on, where the interval of the weighted kappa lies above 0.
+    `counts` is true from `MIN_PAIRS` common pairs on, where the interval of the weighted kappa lies above 0.
     """
     record = agreement(person, model)
     common = [pair for pair in person if pair in model and None not in (person[pair].grade, model[pair].grade)]
@@ -155,8 +155,8 @@ def model_agreement(
         every = (weighted_kappa(first[rows], second[rows]) for rows in drawn)
         values = [value for value in every if value is not None]
         low, high = (float(end) for end in np.quantile(values, [0.025, 0.975])) if values else (None, None)
-    counts = len(common) >= ENOUGH and low is not None and low > 0
-    return {**record, "low": low, "high": high, "counts": counts, "needed": max(0, ENOUGH - len(common))}
+    counts = len(common) >= MIN_PAIRS and low is not None and low > 0
+    return {**record, "low": low, "high": high, "counts": counts, "needed": max(0, MIN_PAIRS - len(common))}
 
 
 def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float | None:

@@ -26,7 +26,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
 from steelyard_eval.extensions.usage.session import Searched
-from steelyard_eval.learn.first_ten import PLACES
+from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
 KEY = "log.key"

@@ -10,7 +10,7 @@ from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import LogLine, decode
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.session import Acted, Event, Searched, ShownHit, UseSession
-from steelyard_eval.learn.log_formats import from_ubi
+from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 
 
 def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.rule import shrinkage_factor
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.decide.promise import Gain
 from steelyard_eval.decide.provenance import estimate, origin, promised
-from steelyard_eval.decide.rule import shrinkage
 from steelyard_eval.measures.paired import Interval, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.bench import Bench
 
@@ -43,7 +43,7 @@ def adopted(
     """
     gains = values - current
     numbers = np.array(bench.units)
-    left, seen = shrinkage(gains, numbers), difference_interval(gains, bench.units)
+    left, seen = shrinkage_factor(gains, numbers), difference_interval(gains, bench.units)
     promise = Gain.within(Interval(*(left * value for value in astuple(seen))), len(np.unique(numbers)))
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {

@@ -13,10 +13,10 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS
+from steelyard_eval.choose.weights_files import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.decide.provenance import ends_of
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.notebook.explorer.adopt import adopted
@@ -25,7 +25,6 @@ from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weigh
 from steelyard_eval.notebook.explorer.query_list import described, top
 from steelyard_eval.notebook.explorer.trial import Trial
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.tune.replaced import write_and_log
 
 POINTS = 160
 """Places at which a curve is drawn."""
@@ -112,14 +111,14 @@ class Exploration:
         return self.measured()
 
     def begin(self, label: str) -> Record:
-        """Start from another system, or from where it all began."""
+        """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
         self._begin(label, self.bench.config(self._starts[label]))
         return self.opened()
 
     def write(self, text: str) -> Record:
-        """Start from a strategy that was typed, under the settings of the system at hand."""
+        """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.setting.lists or ())
         self._begin(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
@@ -219,7 +218,8 @@ class Exploration:
             "weights": self.weights,
             "chosen": self._at,
             "mean": mean.mean,
-            **ends_of(mean, 0.0),
+            "low": mean.stated(0.0)[0],
+            "high": mean.stated(0.0)[1],
             "against": self.against.label,
             "base": float(base.mean()),
             "gain": [gain.mean, *gain.stated(-1.0)],

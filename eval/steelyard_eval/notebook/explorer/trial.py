@@ -11,12 +11,12 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.curve.curve import Curve
+from steelyard_eval.candidates.curve.objective import Objective
+from steelyard_eval.candidates.curve.sweep import sweep
+from steelyard_eval.candidates.kernel import Form
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.weights.exact.curve import Curve
-from steelyard_eval.weights.exact.objective import Objective
-from steelyard_eval.weights.exact.sweep import sweep
-from steelyard_eval.weights.kernel import Form
 
 
 @dataclass(frozen=True)

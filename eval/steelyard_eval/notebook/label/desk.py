@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypedDict
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.common.answer import Step
-from steelyard_eval.common.documents.parts import StepRecord
+from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT as STATED
+from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.common.markup import counted
-from steelyard_eval.decide.promise import FEWEST as STATED
-from steelyard_eval.decide.steps import WEIGHTS, beside, deciding, drawing, judging, lacking, rough, sealed
-from steelyard_eval.decide.without_labels import FEWEST
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
 from steelyard_eval.notebook.label.judgments import MEANING
@@ -24,8 +23,10 @@ from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
-from steelyard_eval.recording.rankings import spelled
+from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.runs import KeptFacts
+from steelyard_eval.recording.steps import WEIGHTS, accepting, beside, deciding, lacking, rough, sealed
+from steelyard_eval.result.sentences import say
 
 LISTED = 20
 """Pairs that are listed without being asked."""
@@ -93,12 +94,19 @@ class DeskState(TypedDict):
     drawn: DrawnRecord | None
 
 
+class DeskStep(TypedDict):
+    """One thing to do: in words, and the command; either may be empty."""
+
+    what: str
+    command: str
+
+
 class DeskDocument(DeskState):
     """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes."""
 
     counts: str
     sentence: str
-    steps: list[StepRecord]
+    steps: list[DeskStep]
 
 
 def desk(session: Session) -> DeskDocument:
@@ -125,7 +133,7 @@ def desk(session: Session) -> DeskDocument:
         "complete": _complete(session.pool),
         "drawn": _drawn(session) if session.random else None,
     }
-    steps = [StepRecord(what=step.what, command=step.command) for step in _to_do(session, record)]
+    steps = list(_to_do(session, record))
     told = sentence(record)
     return {**record, "counts": _counts(record), "sentence": told, "steps": steps}
 
@@ -142,26 +150,30 @@ def _counts(record: DeskState) -> str:
     return f"{counted(record['given'], 'pair')} judged{left}."
 
 
-def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
+def _to_do(session: Session, record: DeskState) -> Iterator[DeskStep]:
     """What to do where there is no pair left to ask."""
     dataset, duel = session.pool.dataset, record["duel"]
     if record["card"] is not None or record["agreement"] is not None:
         return
     stands = duel and duel["stands"]
     if (dataset.qrels or record["labels"]) and not (record["drawn"] and record["drawn"]["verdict"]):
-        yield deciding(dataset, _decider(record["drawn"]))
+        decide = deciding(dataset, _decider(record["drawn"]))
+        yield _step(say(decide), decide.command)
     if not stands:
         row = '{"id": "...", "text": "..."}'
         written = f"to judge more, add queries to {dataset.path / QUERIES}, a line {row} each"
         if log_has_more(dataset, session.pool.seed):
-            yield judging(dataset, f"{written}, or draw them from the log", option="--from-log")
+            yield _judging(dataset, f"{written}, or draw them from the log", option="--from-log")
         elif sealed(dataset) and not dataset.in_memory:
-            accept = spelled("check", dataset, options={"--accept": True}) or ""
-            yield Step(f"{written}{lacking(dataset)}, and then", accept)
+            vectors = lacking(dataset).get("vectors")
+            moved = ", ".join(vectors) if isinstance(vectors, list) else ""
+            told = f"{written}, move {moved} away" if moved else written
+            yield _step(f"{told}, and then", accepting(dataset).command)
         else:
-            yield Step(written)
+            yield _step(written)
     elif dataset.unlabelled:
-        yield drawing(dataset, "label queries that are drawn at random, so that more than a try is possible")
+        what = "label queries that are drawn at random, so that more than a try is possible"
+        yield _judging(dataset, what, option="--random" if dataset.by_pairs else "")
         return
     files = (str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file())
     other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
@@ -169,7 +181,15 @@ def _to_do(session: Session, record: DeskState) -> Iterator[Step]:
         what = "label what two rankings part on, such as today's and the recommended one"
         if record["complete"]:
             what = "to check pairs that count as not relevant, name two rankings"
-        yield judging(dataset, what, dataset.today, other)
+        yield _judging(dataset, what, dataset.today, other)
+
+
+def _judging(dataset: Dataset, what: str, *contenders: str, option: str = "") -> DeskStep:
+    return _step(what, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
+
+
+def _step(what: str, words: Sequence[str] = ()) -> DeskStep:
+    return {"what": what, "command": shlex.join(words)}
 
 
 def upcoming(session: Session) -> list[NextPair]:
@@ -199,7 +219,7 @@ def _drawn(session: Session) -> DrawnRecord:
     pairs = Counter(query for query, _ in session.upcoming())  # in the order in which they are asked
     query, left = next(iter(pairs.items()), ("", 0))
     decided = None if session.counted()[2] else session.decided  # labels that are new were not decided by
-    facts = decided.facts if decided and decided.facts.get("verdict") in VERDICTS else KeptFacts()
+    facts = decided.facts if decided and decided.facts.verdict in VERDICTS else KeptFacts()
     return {
         "judged": judged,
         "queries": len(whole_queries.drawn(pool)),
@@ -209,8 +229,8 @@ def _drawn(session: Session) -> DrawnRecord:
         "query": query,
         "left": left,
         "stated": STATED if session.enough == FEWEST else None,
-        "verdict": facts.get("verdict", ""),
-        "needed": facts.get("labels_needed"),
+        "verdict": facts.verdict,
+        "needed": facts.labels_needed,
     }
 
 

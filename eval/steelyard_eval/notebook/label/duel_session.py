@@ -11,14 +11,14 @@ from typing import ClassVar, TypedDict
 import numpy as np
 
 from steelyard.base.errors import ConfigError
+from steelyard_eval.choose.pair_selection import PairSelectionState
+from steelyard_eval.choose.pairs import build_pair_selection, gains_of, graded
+from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.contest import contest, gains_of, graded
-from steelyard_eval.decide.duel import DuelStanding
-from steelyard_eval.decide.public import CONTENDERS, DEFAULT
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pooled
 from steelyard_eval.notebook.label.session import JUDGE, Session
@@ -50,14 +50,14 @@ class DuelSession(Session):
     unsure: ClassVar[int | None] = None
     model = ""
     """Of the vectors."""
-    _seen: tuple[int, DuelStanding] | None = None
+    _seen: tuple[int, PairSelectionState] | None = None
 
     @property
-    def standing(self) -> DuelStanding:
+    def standing(self) -> PairSelectionState:
         """Where the contenders stand by the grades of the data set and of this judge."""
         if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
             pool = self.pool
-            made = contest(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
+            made = build_pair_selection(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
             grades = graded(self.grades(), pool.query, pool.queries, pool.dataset)
             self._seen = hash(tuple(self.given.items())), made.standing(gains_of(grades))
         return self._seen[1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.common.configurations import Named
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.few_labels import WITH_A_LOG
-from steelyard_eval.decide.without_labels import FEWEST
 from steelyard_eval.notebook.label.duel_session import duel_pool, open_duel
 from steelyard_eval.notebook.label.pool import pool
 from steelyard_eval.notebook.label.session import JUDGE, Session
@@ -54,6 +54,6 @@ def open_judging(
         space = opened()
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
     session = Session(pool(dataset, named, space, asked, seed), folder, judge, second_to, random=random)
-    session.enough = WITH_A_LOG if queries else FEWEST
+    session.enough = MIN_QUERIES_WITH_LOG if queries else FEWEST
     session.decided = decided_on(dataset) if random and not queries else None
     return session

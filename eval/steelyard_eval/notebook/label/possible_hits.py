@@ -13,8 +13,8 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Branch, compile_plan
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.weights.exact.crossings import rank_steps
-from steelyard_eval.weights.exact.objective import compiled
+from steelyard_eval.candidates.curve.crossings import rank_steps
+from steelyard_eval.candidates.curve.objective import compiled
 
 BLOCK = 100
 """Queries that are followed at a time."""

@@ -23,7 +23,7 @@ from steelyard.memory.text import terms
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import wording
 from steelyard_eval.datasets.logs import decode, lines_of
-from steelyard_eval.decide.steps import sealed
+from steelyard_eval.recording.steps import sealed
 
 WANTED = 20
 """Queries from which on labels choose better than the default."""

@@ -1,6 +1,7 @@
 """The ranked lists that a document keeps, so that a report can show what a query found and why."""
 
 from steelyard_eval.recording.rankings.shown_lists import (
+    DatasetRecord,
     ShownLists,
     described,
     facts_of,
@@ -8,13 +9,12 @@ from steelyard_eval.recording.rankings.shown_lists import (
     lists_of,
     opening,
     ordered,
-    query_rows,
-    rankings,
     rows_by_query,
 )
 from steelyard_eval.recording.rankings.spelling import spelled, words_of
 
 __all__ = [
+    "DatasetRecord",
     "ShownLists",
     "described",
     "facts_of",
@@ -22,8 +22,6 @@ __all__ = [
     "lists_of",
     "opening",
     "ordered",
-    "query_rows",
-    "rankings",
     "rows_by_query",
     "spelled",
     "words_of",

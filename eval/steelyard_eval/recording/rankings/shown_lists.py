@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import compile_plan
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.documents.parts import ContenderLists, ListRecord, QueryRecord, RankingsRecord
-from steelyard_eval.common.documents.results import DatasetRecord
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
@@ -44,24 +43,36 @@ class ShownLists:
     scores: Floats | None = None
     parts: Floats | None = None
 
-    def record(self, queries: Sequence[str]) -> dict[str, ListRecord]:
+    def listed(self, queries: Sequence[str]) -> dict[str, Listed]:
         """The first places for these queries, by query."""
         spans = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
         return {id_: self._places(*spans[id_]) for id_ in queries if id_ in spans}
 
-    def listed(self, queries: Sequence[str]) -> dict[str, Listed]:
-        """The same, as parts of a result."""
-        return {id_: Listed(**record) for id_, record in self.record(queries).items()}
-
-    def _places(self, begin: int, end: int) -> ListRecord:
+    def _places(self, begin: int, end: int) -> Listed:
         places = slice(begin, min(end, begin + PLACES))
-        record: ListRecord = {"entries": [self.ranked.entries[i] for i in self.ranked.entry[places].tolist()]}
-        if self.scores is not None and self.parts is not None:
-            record["scores"] = [_short(value) for value in self.scores[places].tolist()]
-            parts = self.parts[places]
-            used = np.flatnonzero(parts.any(axis=0)).tolist()
-            record["parts"] = {self.signals[i]: [_short(value) for value in parts[:, i].tolist()] for i in used}
-        return record
+        entries = [self.ranked.entries[i] for i in self.ranked.entry[places].tolist()]
+        if self.scores is None or self.parts is None:
+            return Listed(entries)
+        parts = self.parts[places]
+        used = np.flatnonzero(parts.any(axis=0)).tolist()
+        return Listed(
+            entries,
+            [_short(value) for value in self.scores[places].tolist()],
+            {self.signals[i]: [_short(value) for value in parts[:, i].tolist()] for i in used},
+        )
+
+
+class DatasetRecord(TypedDict):
+    """The data set, with its hash, sizes and clock; `path` is None for one that is in memory alone."""
+
+    name: str
+    path: str | None
+    description: str | None
+    licence: str | None
+    sha256: str | None
+    entries: int | None
+    set_apart: int | None
+    as_of: str | None
 
 
 def described(dataset: Dataset) -> DatasetRecord:
@@ -85,27 +96,6 @@ def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
     """
     signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
     return ShownLists(run.ranked, signals, run.ranking.score, parts)
-
-
-def rankings(
-    dataset: Dataset, queries: Sequence[Query], contenders: Iterable[tuple[str, Callable[[], ShownLists]]]
-) -> RankingsRecord:
-    """The part of a document that has the lists of contenders, the most important first.
-
-    Returns `lists` (a record a contender), `grades` of every query, and `entries`: the headline of every entry in
-    a list or a judgment. Contenders that would make more than `MOST` places are left out.
-    """
-    ids = [query.id for query in queries]
-    lists: list[ContenderLists] = []
-    for label, made in contenders:
-        if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
-            break
-        lists.append({"label": label, "queries": made().record(ids)})
-    grades = {id_: dict(dataset.qrels.get(id_, {})) for id_ in ids}
-    named = {id_ for contender in lists for record in contender["queries"].values() for id_ in record["entries"]}
-    named |= {id_ for judged in grades.values() for id_ in judged}
-    entries = {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
-    return {"lists": lists, "grades": grades, "entries": entries}
 
 
 def rows_by_query(
@@ -143,20 +133,6 @@ def rows_by_query(
 def facts_of(dataset: Dataset, queries: int, judged: int) -> DataFacts:
     """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
     return replace(DataFacts(**described(dataset)), queries=queries, judged=judged)
-
-
-def query_rows(queries: Sequence[Query], values: Mapping[str, Floats]) -> list[QueryRecord]:
-    """A record a query: what it is, and its value of the primary metric by label; `values` are float64[Q]."""
-    return [
-        {
-            "id": query.id,
-            "text": query.text,
-            "category": query.category,
-            "group": query.group,
-            "values": {label: float(column[i]) for label, column in values.items()},
-        }
-        for i, query in enumerate(queries)
-    ]
 
 
 def headline(entry: Entry | None) -> str:

@@ -1,6 +1,7 @@
 """Every sentence about a result, and no other place: a module a verb, one namespace of keys.
 
-A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `forms.FORMS`; a part in
+A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `forms.FORMS`, or for
+``clause`` the sentence whose key it is, with the same facts; a part in
 ``<< >>`` is left out where a fact in it is not known, and one in ``<<?fact: >>`` where that fact is not true.
 """
 
@@ -65,7 +66,10 @@ def filled(template: str, facts: Mapping[str, Fact]) -> str:
             raise KeyError(*missing)
         if missing:
             return ""
-        values = [FORMS[form or "as_is"](facts[name]) for name, form in names]
+        values = [
+            filled(SENTENCES[str(facts[name])], facts) if form == "clause" else FORMS[form or "as_is"](facts[name])
+            for name, form in names
+        ]
         if not needed and not all(values):
             return ""
         filling = iter(values)

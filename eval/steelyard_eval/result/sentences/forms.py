@@ -6,14 +6,23 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
-from steelyard_eval.common.markup import counted, in_range, listed, number, tells
+from steelyard_eval.common.markup import clip, counted, in_range, listed, number, tells
 from steelyard_eval.result.structs import Estimate
 
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
 NAMED = 40
 """Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+DIGEST = 12
+"""Digits of a hash, where it is to be read; the document has it whole."""
+PROMISES = {
+    "scope": "outside the query's filter or tenant",
+    "validity": "expired, or not valid yet",
+    "exclusion": "with a word that the query excludes",
+}
+"""What each promise of a list is about: entries that are ..."""
 SOME = 4
 """Contenders that are named in one warning."""
 BRIEF = 24
@@ -69,6 +78,18 @@ def best_one(label: str) -> str:
     return label if len(label) <= BRIEF else "the best one"
 
 
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_words(count: int) -> str:
+    """A small number in words.
+
+    >>> in_words(2), in_words(13)
+    ('two', '13')
+    """
+    return WORDS[count] if count < len(WORDS) else str(count)
+
+
 def signed(value: float) -> str:
     """A difference in three decimals, with its sign."""
     return number(value, signed=True)
@@ -99,10 +120,29 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "command": shlex.join,
     "hundredths": "{:.2f}".format,
     "whole": "{:.0f}".format,
+    "plus": "{:+.3f}".format,
+    "significant": "{:.4g}".format,
+    "in_words": in_words,
+    "undrawn": lambda count: counted(
+        count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
+    ),
     "asks": lambda count: counted(count, "query asks", "queries ask"),
     "pairs": lambda count: counted(count, "pair"),
     "queries": lambda count: counted(count, "query", "queries"),
     "more_queries": lambda count: counted(count, "more query", "more queries"),
+    "permille": "{:.1%}".format,
+    "tenths": "{:.1f}".format,
+    "digits2": "{:.2g}".format,
+    "plain": "{:g}".format,
+    "digest": lambda text: text[:DIGEST],
+    "joined": " and ".join,
+    "acts": lambda count: counted(count, "act"),
+    "clients": lambda count: counted(count, "client"),
+    "labels": lambda count: counted(count, "label"),
+    "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
+    "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
+    "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
+    "short": lambda label: clip(visible(label), NAMED),
     "strategy": brief,
     "yours": yours,
     "best_one": best_one,

@@ -5,9 +5,11 @@ Of a table KEY its title is ``title_KEY``; what explains a table or a column sta
 
 from __future__ import annotations
 
+from steelyard_eval.result.sentences import gate, learn
+
 CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "tuned here"
 """How tables mark rows: of what was chosen, of what is used today or others are tested against, of what was tuned."""
-DETAILS = frozenset({"categories", "floors", "curve"})
+DETAILS = frozenset({"categories", "floors", "curve"}) | gate.DETAILS | learn.DETAILS
 """Tables that a report has, and that are too much for a terminal."""
 
 VERDICTS = {"better": "better", "worse": "worse", "same": "no difference", "open": "too few queries to tell"}
@@ -19,6 +21,7 @@ CELLS = {
     "p_by_category": "p",
     "difference": "gain",
     "gain": "gain",
+    "ahead": "gain",
     "p50_ms": "hundredths",
     "p95_ms": "hundredths",
     "megabytes": "hundredths",
@@ -33,17 +36,20 @@ CELLS = {
     "l2": "percent",
     "disagreement": "percent",
     "largest": "power",
+    **gate.CELLS,
+    **learn.CELLS,
 }
 """How the cells of a column look, where numbers have not three decimals."""
 
 TITLES = {
-    "title_contenders": "Contenders",
+    "title_contenders": "Leaderboard",
     "title_tests": "Tests",
     "title_agreement": "How far the lists agree",
     "title_categories": "Categories of queries",
     "title_silence": "What is shown where nothing fits",
     "title_floors": "What other floors would do",
     "title_stale": "What was replaced or has expired",
+    "title_runner_up": "The next best",
     "title_layers": "Layered searches",
     "title_layer_times": "Milliseconds of each layer",
     "title_verification": "Check by ir_measures",
@@ -97,6 +103,8 @@ COLUMNS = {
     "fewer": "better than <<{baseline}>>",
     "more": "worse than <<{baseline}>>",
     "most_often": "most often",
+    "ahead": "the choice is ahead by [95%]",
+    "told_apart": "told apart by these queries",
     "layered": "layered search",
     "at_threshold": "at threshold",
     "lower_step": "lower step",
@@ -293,4 +301,14 @@ FIGURES = {
     "word_today": "today: {baseline}",
 }
 
-HEADINGS: dict[str, str] = {**REPORT, **FIGURES, **LATEX, **TITLES, **COLUMNS, **LEGENDS, **ABOUT}
+HEADINGS: dict[str, str] = {
+    **REPORT,
+    **FIGURES,
+    **LATEX,
+    **TITLES,
+    **COLUMNS,
+    **LEGENDS,
+    **ABOUT,
+    **gate.HEADINGS,
+    **learn.HEADINGS,
+}

@@ -1,5 +1,157 @@
-"""The sentences of recommend."""
+"""The sentences of recommend and tune: verdicts, what blocks a ship, what public collections showed, what a restriction
+costs, and what was not tried.
+"""
 
 from __future__ import annotations
 
-SENTENCES: dict[str, str] = {}
+_NAME = "{current:yours}"
+_SURE = "<<, 95% sure of {gain:range}; {worse:odds}>><<?vague:, and so few queries say nothing of others>>"
+_DRAWN = "that are drawn at random or from a log"
+_JUDGE = "judge the first {cutoff} of your {current} and of {other}"
+
+BLOCKERS = {
+    "interrupted": "the search was broken off",
+    "too_few": "fewer than {fewest} labelled queries do not carry a ship",
+    "some_chosen": "only {drawn} of the {labelled} labelled queries were drawn at random",
+    "chosen_queries": "the labelled queries do not stand for the others ({how})",
+    "nothing_found": "your {current} finds no relevant entry in the first {cutoff} of any of the {queries} labelled "
+    "queries",
+    "flat": "on the labelled queries the scores of your {current} spread over {spread:hundredths} and those of the "
+    "other over {wider:hundredths}, as if they were chosen for failing",
+    "pool_misses": "{pool} alone was judged",
+    "unjudged_gain": "it does not hold among judged entries ({judged:percent} of the first places of your {current} "
+    "are judged, and {others:percent} of the other's)",
+    "one_list": "all {count} relevant entries are among the first {cutoff} of {finder}, as if nothing else was judged",
+}
+"""Why labels cannot carry a ship, by the key of a `Blocker`."""
+
+REMEDIES = {
+    "search_again": "run it again to prove it",
+    "label_queries": "label more queries",
+    "draw_more": f"label more queries {_DRAWN}",
+    "draw": f"label queries {_DRAWN}",
+    "check_language": "check that what you use can search the language and the script of your notes",
+    "say_how_drawn": 'say how they were drawn ("sampled" in dataset.json), or label some drawn at random',
+    "judge_both": _JUDGE,
+    "say_the_pool": f'say what was ("pool" in dataset.json), or {_JUDGE}',
+}
+"""What would help, by the key of a blocker's remedy, with the same facts."""
+
+DECIDED = {
+    "ship": f"Ship: {{gain:mean}} {{metric}} expected over {_NAME}{_SURE}.",
+    "ship_unstated": f"Ship: better than {_NAME} ({{worse:odds}}); it takes {{fewest}} different labelled queries to "
+    "say by how much ({asked} now).",
+    **{f"try_{key}": f"Try: not proven, because {reason}." for key, reason in BLOCKERS.items()},
+    "try_blocked": "Try: not proven, because these labels cannot carry it.",
+    "try_aside": f"Try: your labels and public collections favour it over {_NAME}, though it did worse on queries kept "
+    "aside (by those, {worse:odds}).",
+    "try_likely": f"Try: likely better than {_NAME} ({{worse:odds}}), not proven.",
+    "try_perhaps": f"Try: perhaps better than {_NAME} ({{worse:odds}}), not proven.",
+    "keep": f"Keep {_NAME}: nothing that was tried beats it by more than {{bound:number}} {{metric}} (95% sure).",
+    "keep_nothing_found": f"Keep {_NAME}: nothing that was tried finds a relevant entry for any query.",
+}
+
+_LEAD = (
+    "<<?unmeasured:nothing was measured on your notes>>"
+    "<<the {pairs} judged pairs of your notes prove nothing yet>>"
+    "<<the {labelled} labelled queries of your notes prove nothing yet>>"
+)
+_BEAT = (
+    " on {better}, <<by {gained:plus}>><<but lost {lost:number}>> nDCG@10 on average (at worst {worst:plus})"
+    "<<, with {vectors}'s vectors>>"
+)
+_ON = "on {collections:in_words} public collections"
+PUBLIC = {
+    "public_no_vectors": f"Keep {_NAME}: {_LEAD}. There are no vectors, so there is nothing to mix words with.",
+    "public_as_good": f"Keep {_NAME}: {_LEAD}. Without labels no method tells which sum of bm25 and vector between 0.4 "
+    "and 0.6 is better.",
+    "public_lacks": f"Keep {_NAME}: {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
+    "public_not_run": f"Keep {_NAME}: {_LEAD}, and it was not run on the public collections.",
+    "public_keep": f"Keep {_NAME}: {_LEAD}; {_ON} the default sum of bm25 and vector beat "
+    f"<<?near:the nearest to it that was run there>><<?exact:it>>{_BEAT}.",
+    "public_try": f"Try: {_LEAD}; {_ON} it beat <<?near:the nearest to {_NAME} that was run there>>"
+    f"<<?exact:{_NAME}>>{_BEAT}.",
+}
+"""What is said where labels prove nothing."""
+
+_ALLOWED = (
+    "Only what <<{target} expresses>><<?took: and >><<takes at most {ms} ms>><<?calls: and >>"
+    "<<embeds at most {calls_of_100} of 100 queries>><<?no_calls:embeds no query>> was a candidate ({kept:count} of "
+    "{of:count})<<; what you use today is none of them: {not_allowed}>>."
+)
+RESTRICTED = {
+    "restricted_free": f"{_ALLOWED} The restriction costs nothing: the same would be chosen without it.",
+    "restricted_no_cost": f"{_ALLOWED} The restriction shows no cost: the choice without it is expected to do no "
+    "better.",
+    "restricted": f"{_ALLOWED} The restriction costs {{cost:number}} {{metric}} (95% sure of {{low:signed}} to "
+    "{high:signed}): {within:signed} expected with it, {without:signed} without, by {best}.",
+    "best_allowed": "The formula above is the best that may be chosen.",
+    "export_best": "if it has to be {target}, write the best that it expresses",
+    "too_slow": "it takes {ms} ms",
+    "reads_vectors": "it reads vectors",
+    "embeds": "it embeds {calls} of 100 queries",
+    "takes_no_lists": "{target} cannot be given lists",
+}
+
+STEPS = {
+    "judge_more_pairs": "judge {pairs} more pairs, and they count",
+    "write_and_judge": "write queries and judge {pairs:pairs}, and they count",
+    "label_so_many_to_decide": "label about {more:more_queries}, and they decide",
+    "label_and_write_to_decide": "label the {left:queries} without labels, and new ones: it takes about {more}, and they "
+    "decide",
+}
+
+NOTICES = {
+    "model_labels_odd": "labels of a model: {text}",
+    "model_labels_unused": "labels of a model were not used: it has to judge {fewest} of your labelled queries whole, "
+    "drawn and not chosen, and others",
+    "model_labels": "labels of a model on {both} of your queries and {others} others: {text} By queries, "
+    "<<your {queries} labelled queries are worth about {worth:whole} with them>>"
+    "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
+    "not_tuned": "{label} was not tuned: {why}",
+    "idle": "not used, as all entries that were found are alike in it, so it puts none first: {signals:and}",
+    "not_tried": "not tried: {what:semicolons}",
+    "lacks_parts": "{label} (not everything that it reads is there)",
+    "finds_nothing": "{label} (it finds nothing here)",
+    "orders_alike": "{label} (it orders candidates nearly as {other} does)",
+    "fixed": "settings that were not tuned, as each value would need a new search: {settings:and}",
+    "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
+    "tuned_rows": "Tuned rows were chosen on these very queries, so they are optimistically biased<<; the "
+    "{expected:signed} above, measured on queries that had no part in the choice, is what to expect>>.",
+    "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
+    "them (docs/start.md).",
+    "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
+    "to gain on others (docs/tuning.md).",
+    "dropped": "The choice drops {terms:semicolons}.",
+    "decided_interrupted": "The search was broken off, so some candidates were not tried.",
+}
+
+_SAME = "<<?same:, the same search as before>>"
+FILES = {
+    "file_chosen": f"{{file}}: what was chosen{_SAME}",
+    "file_today": f"{{file}}: what you run today{_SAME}",
+    "file_attempt": f"{{file}}: what to try{_SAME}",
+    "file_allowed": f"{{file}}: the best that may be chosen<< for {{target}}>>{_SAME}",
+    "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
+    "file_earlier": "{file}: {done}, it was of an earlier run",
+    "file_unchanged": "{file}: unchanged, from before this run",
+}
+
+_UNANSWERABLE = "of the questions without an answer"
+FLOORS = {
+    "floor_neither": "No floor keeps both promises: so few false answers <<?none:need no floor>>"
+    "<<need {least:significant}>>, and <<?any:any floor loses more than that>><<no more may be lost than "
+    "{most:significant} loses>>. Show everything, as now, or give one of them up.",
+    "floor_none": "No floor keeps that promise by these labels: show everything, as now.",
+    "floor_not_needed": f"No floor is needed: {{measured:percent}} {_UNANSWERABLE} are answered as it is, and at most "
+    "{share:percent}, {sure:percent} sure, from {queries}.",
+    "floor_kept": "The floor {floor} <<loses at most {lost:percent} of the relevant entries, {sure:percent} sure, from "
+    f"your {{lost_queries}} labels>><<?both:; >><<answers at most {{false:percent}} {_UNANSWERABLE}, {{sure:percent}} "
+    "sure, from {false_queries}>>; <<?usually:questions about something else usually get almost nothing "
+    "(docs/floor.md)>><<of the words shown for {strange} questions about something else, {left:percent} are left>>; a "
+    "question that your memory merely cannot answer is still answered.",
+}
+
+SENTENCES: dict[str, str] = {
+    **BLOCKERS, **REMEDIES, **DECIDED, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
+}  # fmt: skip

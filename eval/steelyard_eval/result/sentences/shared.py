@@ -85,7 +85,16 @@ VALUES = {
     "<<, and may find more; --embedder {kind} is installed here>>",
 }
 
+RUNS = {
+    "runs_apart": "Run {new}, {label}, against run {old}, {other}: {change} {metric} over {queries} queries, p {p}: "
+    "{verdict}.",
+    "runs_by_another": "They cannot be compared: run {old} is by another {what} than run {new}.",
+    "runs_without_values": "They cannot be compared: no values of queries with the same text and labels are kept of "
+    "both.",
+}
+
 SENTENCES: dict[str, str] = {
+    **RUNS,
     "told": "{text}",  # by a data set, an endpoint, the engine
     **LISTS,
     **VALUES,

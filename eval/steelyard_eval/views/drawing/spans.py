@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.documents.parts import Ends
-from steelyard_eval.common.markup import TOO_FEW, interval, legible, number
+from steelyard_eval.common.markup import legible
 from steelyard_eval.views.drawing.canvas import AXIS, SMALL, WIDTH, drawing, fitted, inches, thin_ticks
 from steelyard_eval.views.drawing.colours import BAND, FAINT, INK, LINE, MARKS, PAPER
 
@@ -137,12 +136,3 @@ def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
     axes.annotate(name.replace(r"\$", "$"), (0, at), (0, 4), ha="left", fontweight=bold, **places)
     if words:
         axes.annotate(words, (1, at), (0, 4), ha="right", color=INK, **places)
-
-
-def difference(row: Ends, label: str, look: str, value: float, verdict: str = "") -> Span:
-    """The row of a difference, with what was decided in words."""
-    low, high = row.get("low"), row.get("high")
-    brief = f"{number(value, signed=True)} {verdict}".strip()
-    around = interval(low, high, signed=True)
-    told = brief if around == TOO_FEW else " ".join(filter(None, (number(value, signed=True), around, verdict)))
-    return Span(label, value, low, high, told, look, brief)

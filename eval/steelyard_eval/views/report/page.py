@@ -17,7 +17,7 @@ from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.figures import cost_points, difference_rows, differences, figures
 from steelyard_eval.views.report.parts import Block, FigureBlock, Section, TableBlock, TermList, Texts
 from steelyard_eval.views.report.queries import pairs, widest
-from steelyard_eval.views.sheets import Sheet, facts_of, ranked, sheets, shown_rows, triple
+from steelyard_eval.views.sheets import Sheet, contenders, facts_of, leading, ranked, sheets, triple
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
 """Tables that are not folded."""
@@ -50,9 +50,9 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
 
 def sections(result: Result, sha256: str) -> list[Section]:
     """The sections that have something in them; `sha256` is that of the report.json beside the page."""
-    every, short = sheets(result), sheets(result, short=True)
-    first = [TableBlock(sheet) for sheet in short if sheet.key == "contenders"]
-    seen = {block.sheet.key for block in first if block.sheet == next(s for s in every if s.key == "contenders")}
+    every, board = sheets(result), contenders(result, leading(result), short=True)
+    first = [TableBlock(board)] if board else []
+    seen = {board.key} & {sheet.key for sheet in every if sheet == board} if board else set()
     shown = [
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("decision", list(_decision(result))),
@@ -125,7 +125,7 @@ def _decision(result: Result) -> Iterator[Block]:
 
 
 def _differences(result: Result) -> Iterator[Block]:
-    if difference_rows(result, shown_rows(result)):
+    if difference_rows(result, leading(result)):
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
 

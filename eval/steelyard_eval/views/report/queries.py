@@ -9,7 +9,7 @@ from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.structs import Listed, QueryRow, Result
 from steelyard_eval.views.figures import two_sides
 from steelyard_eval.views.report.parts import Block, ListPlace, Pair, Pairs, TableBlock, Texts
-from steelyard_eval.views.sheets import Column, Sheet, facts_of, ranked
+from steelyard_eval.views.sheets import Sheet, SheetColumn, facts_of, ranked
 
 SHOWN = 10
 COLUMNS = 6
@@ -36,7 +36,7 @@ def widest(result: Result) -> Iterator[Block]:
         return
     top = [query for _, _, query in sorted(wide, key=lambda row: row[:2])[:SHOWN]]
     known = {**facts_of(result), "others": len(kept) - 1 if len(kept) < len(labels) else None}
-    heads = (Column(heading("query"), key="query"), *(Column(label, right=True) for label in kept))
+    heads = (SheetColumn(heading("query"), key="query"), *(SheetColumn(label, right=True) for label in kept))
     rows = tuple(_row(query, kept) for query in top)
     yield TableBlock(Sheet("wide", heading("title_wide"), heads, rows, heading("legend_wide", known)))
 

@@ -54,7 +54,7 @@ def write(result: Result, out: str | Path, history: History | None = None) -> li
 
     Raises MachineError when `out` cannot be written.
     """
-    json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]))
+    json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]), one_line=True)
     parts = _with_trend(sections(result, hashlib.sha256(json_text.encode()).hexdigest()), history)
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
@@ -134,10 +134,17 @@ def _narrow(sheet: Sheet) -> Sheet:
 
 def page(result: Result, parts: Sequence[Section]) -> str:
     """The page as HTML, with as many lists of the result as there is room for."""
+    return rendered(_above(result), parts, result)
+
+
+def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
+    """A page of these sections below a head, with the lists of a result, if there is one."""
     template = _html().get_template("report.html.j2")
-    shared = {**_above(result), "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
+    shared = {**above, "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
     shared |= {"style": _asset("report.css"), "script": _asset("report.js")}
     bare = template.render(packed=Packed(""), **shared)
+    if result is None:
+        return bare
     packed = pack(result, MOST - len(bare.encode()) - 1000)
     return template.render(packed=packed, **shared) if packed.text or packed.note else bare
 

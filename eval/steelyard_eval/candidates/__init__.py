@@ -1,0 +1,1 @@
+"""What is tried, and what it scores: every family and system under many weights, on every labelled query."""

@@ -1,0 +1,238 @@
+"""Recordings and grids of everything that is tried, over one set of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.live.identity import agree, share
+from steelyard.memory.query import Query
+from steelyard.table.signal_table import LAYERS, SignalTable
+from steelyard_eval.candidates.families import StartingPoint
+from steelyard_eval.candidates.grid import Grid, alone, grid, measured
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.candidates.written import simplify_config
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recording.record import needed
+from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.select import only
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
+
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class LabelledRecording:
+    """A recording with the judgments of its queries."""
+
+    table: SignalTable
+    judgments: Judgments
+
+    @classmethod
+    def of(cls, qrels: Qrels, table: SignalTable) -> LabelledRecording:
+        """The recording with what labels say of it."""
+        return cls(table, Judgments.of(qrels, table.queries, table.entries))
+
+    def only(self, queries: Sequence[Query], qrels: Qrels) -> LabelledRecording:
+        """The part of some of its queries."""
+        return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
+
+
+class CandidateScorer(Protocol):
+    """What measures candidates: labels, or what acts say."""
+
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
+
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
+        """One configuration as it is."""
+
+
+@dataclass(frozen=True)
+class LabelScorer:
+    """A metric of the labels."""
+
+    metric: Measure
+
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
+        """See `CandidateScorer`."""
+        return grid(known.table, settings, known.judgments, self.metric, columns)
+
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
+        """See `CandidateScorer`."""
+        return alone(known.table, config, known.judgments, self.metric)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Every candidate on every query.
+
+    Attributes
+    ----------
+    starts : tuple of the families and systems that were laid out.
+    grid : the candidates of all of them.
+    start_index : int64[C], the start that each candidate belongs to.
+    recordings : each with the systems that share it.
+    skipped : what could not be searched, and why.
+    complete : whether nothing was left out because the search was broken off.
+    """
+
+    starts: tuple[StartingPoint, ...]
+    grid: Grid
+    start_index: np.ndarray[tuple[int], np.dtype[np.int64]]
+    recordings: tuple[LabelledRecording, ...]
+    skipped: tuple[Said, ...]
+    complete: bool
+
+    def only(self, kept: Bools) -> Candidates:
+        """The candidates where bool[C] is true, with the starts that still have some."""
+        left, start_index = np.unique(self.start_index[kept], return_inverse=True)
+        starts = tuple(self.starts[start] for start in left)
+        return replace(self, starts=starts, grid=self.grid.only(kept), start_index=start_index.astype(np.int64))
+
+    def written(self, candidate: int, measures: Sequence[Measure]) -> SearchConfig:
+        """The configuration of a candidate, without signals whose facts the data does not have."""
+        config = self.grid.config(candidate)
+        return simplify_config(self.recorded(config).table, config, lambda other: self.means(other, measures))
+
+    def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
+        """float64[M]: the mean of every metric, by replay."""
+        return np.array([values.mean() for values in self.values(config, measures).values()])
+
+    def recorded(self, config: SearchConfig) -> LabelledRecording:
+        """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
+        return recording_for(self.recordings, config)
+
+    def served(self, config: SearchConfig) -> tuple[SignalTable, Judgments]:
+        """That recording, and what labels say of it."""
+        known = self.recorded(config)
+        return known.table, known.judgments
+
+    def replayed(self, config: SearchConfig) -> Replay:
+        """The configuration's lists, in float64."""
+        return replay(self.recorded(config).table, config)
+
+    def values(self, config: SearchConfig, measures: Sequence[Measure]) -> dict[Measure, Floats]:
+        """float64[Q] for every measure, by replay."""
+        return self.replayed(config).metrics(self.recorded(config).judgments, measures)
+
+    def measured(self, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
+        """float64[Q] each: the metric and the composite, by replay."""
+        known = self.recorded(config)
+        return measured(known.table, config, known.judgments, metric)
+
+
+def build_candidates(
+    source: Source,
+    queries: Sequence[Query],
+    starts: Sequence[StartingPoint],
+    metric: Measure,
+    qrels: Qrels | None = None,
+    beside: Sequence[SearchConfig] = (),
+) -> Candidates:
+    """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
+
+    `qrels` are the labels of these queries; the data set's by default. What is `beside` is recorded and no
+    candidate. Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
+    """
+    return build_candidates_on(record_all(source, queries, starts, qrels, beside), starts, LabelScorer(metric))
+
+
+def build_candidates_on(
+    recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
+) -> Candidates:
+    """`build_candidates` over what was recorded already."""
+    grids: list[tuple[StartingPoint, Grid]] = []
+    skipped: list[Said] = []
+    complete = True
+    try:
+        for start in starts:
+            made, fault = candidates_around(recordings, start, scale)
+            grids += [] if made is None else [(start, made)]
+            skipped += [fault] if fault else []
+    except KeyboardInterrupt:
+        if not grids:
+            raise
+        complete = False
+    if not grids:
+        raise ConfigError("; ".join(map(say, skipped)))
+    start_index = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
+    joined = Grid.joined([part for _, part in grids])
+    return Candidates(
+        tuple(start for start, _ in grids), joined, start_index, recordings, tuple(skipped), complete
+    )
+
+
+def candidates_around(
+    recordings: Sequence[LabelledRecording], start: StartingPoint, scale: CandidateScorer
+) -> tuple[Grid | None, Said | None]:
+    """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
+    try:
+        return grid_over(recordings, start.parts, scale, start.columns), None
+    except ConfigError as error:
+        only = scale.alone(recording_for(recordings, start.config), start.config) if start.preset else None
+        return only, Said("not_tuned", {"label": start.label, "why": str(error)})
+
+
+def grid_over(
+    recordings: Sequence[LabelledRecording],
+    parts: Sequence[Sequence[SearchConfig]],
+    scale: CandidateScorer,
+    columns: int,
+) -> Grid:
+    """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
+    every = sum(map(len, parts))
+    served = [(recording_for(recordings, part[0]), part) for part in parts]
+    return Grid.joined([scale.grid(known, part, columns * len(part) // every) for known, part in served])
+
+
+def record_all(
+    source: Source,
+    queries: Sequence[Query],
+    starts: Sequence[StartingPoint],
+    qrels: Qrels | None = None,
+    beside: Sequence[SearchConfig] = (),
+) -> tuple[LabelledRecording, ...]:
+    """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
+    set's labels, or others; `beside` the starts also for these.
+    """
+    recordings: list[LabelledRecording] = []
+    parts = [part for start in starts for part in ((start.config,), *start.parts)]
+    parts += [(config,) for config in beside]
+    known = source.dataset.qrels if qrels is None else qrels
+    for group in share([part[0] for part in parts]):
+        alike = [parts[i] for i in group]
+        wide = [config for part in alike if _wide(part) for config in part]
+        others = [config for part in alike if not _wide(part) for config in part]
+        # Layers are indexed for their recording, and what was found before another index is not used again.
+        made = [
+            LabelledRecording.of(known, source.record(queries, configs)) for configs in (wide, others) if configs
+        ]
+        recordings += made[::-1]
+    return tuple(recordings)
+
+
+def _wide(configs: Sequence[SearchConfig]) -> bool:
+    """Whether they read layers. These give every entry a row, over which all others would be laid out in vain."""
+    return not set(LAYERS).isdisjoint(needed(configs))
+
+
+def recording_for(recordings: Sequence[LabelledRecording], config: SearchConfig) -> LabelledRecording:
+    """The recording whose lists are those that a configuration would find."""
+    *others, last = recordings
+    for known in others:
+        try:
+            agree(config, known.table.fingerprint)
+        except ConfigError:
+            continue
+        if set(needed([config])) & set(LAYERS) <= known.table.columns.keys():
+            return known
+    agree(config, last.table.fingerprint)
+    return last

@@ -1,0 +1,285 @@
+"""What is tried: every family of strategies over what the data set has, and the systems' own.
+
+Families, retrievers and signals declare what there is to try (`Expr.starts`, `Parameter.tried`, `Prior`); here it
+is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
+so the candidates are the same in every fold and on every half.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.finish import stages_without
+from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion.available import Available
+from steelyard.memory.query import Query
+from steelyard.retrievers import layers_read
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table.signal_table import DEPENDENT, FINDERS, LAYERS, RERANK, SignalTable
+from steelyard_eval.candidates.grid import LINE
+from steelyard_eval.candidates.settings import (
+    fixed_parameters,
+    not_tried,
+    of_retrievers,
+    recorded_alike,
+    settings,
+)
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.datasets import GIVEN
+from steelyard_eval.result.structs import Said
+
+SETTINGS = 30
+"""Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
+with the given ones alone."""
+FEW = 10
+"""As many settings are tried of each of the other families."""
+COLUMNS = 600
+"""Weights laid out over all settings of a family; of the two that are common, all."""
+ALONE = 10_000
+"""The same where one strategy is tuned alone."""
+TIER = "fts"
+"""The search by words that may answer alone: it is the cheapest."""
+WORDS = frozenset({"bm25", "fts"})
+"""Retrievers by words, of which a fusion has one."""
+VECTOR = "vector"
+SHARES = (0.3, 0.7)
+"""The weights of words and vectors that EchoVault documents."""
+PRESETS = tuple(
+    name.removesuffix(":documented")
+    for name in SYSTEMS
+    if name.endswith(":documented") and name not in ("plain:documented", "mem0:documented")
+)
+"""The baselines and the five systems as documented, and as the environment configures them.
+
+mem0 is tried where it is named: what recommendations keep of their promise was measured without it.
+"""
+LEAST_PER_INTENT = 5
+"""Queries of an intent, below which it goes with the rest."""
+NEAR = 0.9
+"""The correlation of two signals' ranks above which one of them is enough."""
+SAMPLE = 100
+"""Queries on which it is seen which signals tell entries apart."""
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """A configuration around which settings and weights are laid out, with the settings, its own first.
+
+    `preset` is true where people run it as it is: a system, or one retriever alone. `most` is how many weights are
+    laid out over its settings, where that does not follow from its family.
+    """
+
+    label: str
+    config: SearchConfig
+    settings: tuple[SearchConfig, ...]
+    preset: bool = False
+    most: int = 0
+
+    @classmethod
+    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> StartingPoint:
+        """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
+        tried = [row.config] if weights_only else settings(row.config)
+        if source.space is not None and not weights_only:
+            tried += of_retrievers(row.config, queries)
+        return cls(row.label, row.config, tuple(source.reached(tried)), True, ALONE)
+
+    @classmethod
+    def around(
+        cls, row: Contender, source: Source, others: Sequence[SearchConfig] = (), queries: int = 0
+    ) -> StartingPoint:
+        """Its shapes and depths as far as they can be measured, then others of its kind as they are.
+
+        Parameters of retrievers are tried where the search of so many `queries` for each of their values is
+        affordable. None is re-ranked, or all candidates would have to be scored.
+        """
+        wide = row.config.system != "plain" or row.config.strategy.common
+        bare = [
+            replace(config, finish=stages_without(config.finish, {RERANK})) for config in (row.config, *others)
+        ]
+        tried = [*settings(bare[0], SETTINGS if wide else FEW), *bare[1:]]
+        if wide and source.space is not None:
+            tried += [other for config in bare for other in of_retrievers(config, queries)]
+        return cls(row.label, row.config, tuple(source.reached(tried)), row.kind == "system")
+
+    @property
+    def columns(self) -> int:
+        """How many weights are laid out over its settings."""
+        return self.most or (len(self.settings) * len(LINE) if self.config.strategy.common else COLUMNS)
+
+    @property
+    def parts(self) -> list[list[SearchConfig]]:
+        """The settings that can share a recording, the configuration among the first."""
+        return recorded_alike(self.settings)
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The starts; signals that tell no entries apart; notices of what else is not tried, with the reasons."""
+
+    starts: tuple[StartingPoint, ...] = ()
+    idle: tuple[str, ...] = ()
+    left_out: tuple[Said, ...] = ()
+
+    def __iter__(self) -> Iterator[StartingPoint]:
+        return iter(self.starts)
+
+    def with_current(self, source: Source, label: str, config: SearchConfig | None) -> SearchSpace:
+        """The same, and a start around the current configuration where there is one and it is none of them."""
+        if config is None:
+            return self
+        current = replace(config, strategy=config.effective, by_intent={})
+        if any(start.config == current for start in self.starts):
+            return self
+        added = StartingPoint.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
+        return replace(self, starts=(*self.starts, added))
+
+
+def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> SearchSpace:
+    """One strategy and its settings alone."""
+    start = StartingPoint.alone(row, source, queries, weights_only)
+    fixed = [] if weights_only else fixed_parameters(row.config, start.settings)
+    return SearchSpace((start,), (), tuple(not_tried([], fixed)))
+
+
+def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
+    """A start for each family and system, as far as there is what it needs."""
+    setting = Setting(limit, source.model, source.lists)
+    there, idle, left_out = available(source, queries, setting)
+    rows: dict[str, list[SearchConfig]] = {}
+    for family in FAMILIES.values():
+        for label, texts in family.starts(there).items():
+            rows[label] = [setting.strategy(text) for text in texts]
+    presets = (
+        {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+        if source.lists is None
+        else {name: setting.strategy(name) for name in source.lists}
+    )
+    tried: list[StartingPoint] = []
+    for label, kind, configs in [
+        *((label, "family", configs) for label, configs in rows.items()),
+        *((label, "system", [config]) for label, config in presets.items()),
+    ]:
+        whole = [row for config in configs if (row := _whole(source, Contender(label, config, kind))) is not None]
+        if whole:
+            tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
+        elif configs:
+            left_out.append(Said("lacks_parts", {"label": label}))
+    fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
+    return SearchSpace(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
+
+
+def available(
+    source: Source, queries: Sequence[Query], setting: Setting
+) -> tuple[Available, list[str], list[Said]]:
+    """What there is to fuse, seen on a sample of the queries; signals that tell no entries apart; and what else
+    is not tried, with why.
+    """
+    if source.lists is None:
+        lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
+        others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
+        layers = tuple(name for name in LAYERS if layers_read({name}))
+        tiers: dict[str, tuple[str, ...]] = {TIER: (TIER, VECTOR)}
+    else:
+        lists = {name: 1 / len(source.lists) for name in source.lists}
+        others, layers = [], ()
+        tiers = dict.fromkeys(source.lists, source.lists) if len(source.lists) > 1 else {}
+    there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
+    table = _sample(source, queries, setting, [*lists, *others])
+    if table is None:
+        return there, [], []
+    further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
+    known, idle, like = _facts(table)
+    facts, factors = (
+        tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
+    )
+    left_out = [Said("finds_nothing", {"label": name}) for name in others if name not in further]
+    return replace(there, further=further, facts=facts, factors=factors), idle, left_out + like
+
+
+def _sample(
+    source: Source, queries: Sequence[Query], setting: Setting, lists: Sequence[str]
+) -> SignalTable | None:
+    """The lists of some queries, taken evenly; None where they cannot be had."""
+    some = queries[:: -(-len(queries) // SAMPLE)]
+    row = Contender("sample", setting.strategy(f"rrf({', '.join(lists)})"), "strategy")
+    if source.space is None:
+        return source.record(some, [row.config])
+    try:
+        return source.record(some, [source.usable(row)[0].config])
+    except ConfigError:
+        return None
+
+
+def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
+    """The derived signals that tell candidates apart, by name as they are written; those that do not; and those
+    that order candidates as another does.
+    """
+    every = np.ones(len(table), dtype=bool)
+    orders: dict[str, Floats] = {}
+    texts: dict[str, str] = {}
+    idle: list[str] = []
+    like: list[Said] = []
+    for name, prior in PRIORS.items():
+        for text in prior.written():
+            values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
+            order = _order(table, values)
+            if order.any():
+                break
+        else:
+            idle += [] if prior.reads is None else [name]
+            continue
+        near = next((other for other, known in orders.items() if order @ known > NEAR), None)
+        if near is None:
+            orders[name], texts[name] = order, text
+        else:
+            like.append(Said("orders_alike", {"label": name, "other": near}))
+    return texts, idle, like
+
+
+def _order(table: SignalTable, values: Floats) -> Floats:
+    """float64[N] of length 1: the ranks within each query about their mean, equal values at their middle rank.
+
+    0 where all values are equal.
+    """
+    centred = np.zeros(len(table))
+    for begin, end in itertools.pairwise(table.offsets.tolist()):
+        centred[begin:end] = _ranks(values[begin:end]) - (end - begin + 1) / 2
+    return centred / (np.linalg.norm(centred) or 1.0)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 1, equal values at their middle rank; scipy.stats has it too, and takes a second to import."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return middle
+
+
+def _intents(source: Source, queries: Sequence[Query]) -> tuple[str, ...]:
+    """The intents that enough queries are asked with: nothing classifies them here."""
+    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
+    return tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
+
+
+def _whole(source: Source, row: Contender) -> Contender | None:
+    """The contender where there is what it needs: a system as far as it goes, a family only as a whole.
+
+    A family that lost a part is another family, and a system that lost its layers is a search by vectors.
+    """
+    try:
+        left, notices = source.usable(row)
+    except ConfigError:
+        return None
+    lost = row.config.effective.signals() - left.config.effective.signals()
+    return left if not notices or (row.kind == "system" and lost.isdisjoint(LAYERS)) else None

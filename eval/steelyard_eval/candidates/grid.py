@@ -1,0 +1,294 @@
+"""Many configurations on the same queries: every setting under many weights, as two matrices of per-query values.
+
+The weights are laid out before any label is read, so a choice among the columns can be made again inside any fold.
+Values are those of the float32 kernel, which is for choosing; what is reported is replayed in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Cut
+from steelyard.fusion import Expr
+from steelyard.fusion.base import RECIPROCAL, Linear
+from steelyard.table.signal_table import KEPT_ROWS, SignalTable
+from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for, smoothing
+from steelyard_eval.candidates.configuration_key import config_key, setting_key, with_shares
+from steelyard_eval.candidates.curve.simplex import movable, on_simplices
+from steelyard_eval.candidates.kernel import Form, Kernel, forms
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recording.replay import replay
+
+Singles = NDArray[np.float32]
+RecordingFor = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
+
+ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
+"""Shares near 0, and near 1, where a small weight already decides ties."""
+LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) / 50], 6))
+"""The 71 shares of the first of two weights."""
+COLUMNS = 1600
+"""Weights laid out for one family: fewer a setting where it has many."""
+DIGITS = 4
+"""Decimals of written weights."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One setting under W weights: float64[W, S] of the columns of its form, and their slots in the strategy."""
+
+    config: SearchConfig
+    slot: Indices
+    weights: Floats
+    moving: int
+    """Weights that move together, in the largest branch."""
+
+    @classmethod
+    def of(cls, config: SearchConfig, form: Form, columns: int) -> Block:
+        """So many weights around those of a setting, its own first; `form` is its form."""
+        branches = movable(form)
+        weights = shares(form, branches, columns) * totals(form, branches)
+        return cls(config, form.slot, weights, max(map(len, branches), default=0))
+
+    @classmethod
+    def alone(cls, config: SearchConfig) -> Block:
+        """A setting under its own weights, which do not move."""
+        weights = np.array(config.strategy.weights, dtype=np.float64)
+        return cls(config, np.full(len(weights), -1), weights[None, :], 0)
+
+    def placed(self, form: Form) -> Floats:
+        """float64[W, S']: the weights for the columns of its form on another recording.
+
+        A branch that no query there reaches has no columns; one that only they reach has the weights as written.
+        """
+        weights = np.repeat(form.weights[None, :], len(self.weights), axis=0)
+        columns = {slot: column for column, slot in enumerate(self.slot.tolist()) if slot >= 0}
+        for column, slot in enumerate(form.slot.tolist()):
+            if slot in columns:
+                weights[:, column] = self.weights[:, columns[slot]]
+        return weights
+
+    def written(self, row: int) -> SearchConfig:
+        """The configuration with the weights of one row, in four decimals."""
+        return self.config.with_strategy(self._strategy(row))
+
+    def _strategy(self, row: int) -> Expr:
+        whole = np.array(self.config.strategy.weights, dtype=np.float64)
+        moved = self.slot >= 0
+        whole[self.slot[moved]] = self.weights[row][moved]
+        return self.config.strategy.with_weights(np.round(whole, DIGITS))
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The name of every row in tables of other collections."""
+        if self.config.by_intent:
+            return [config_key(self.written(row)) for row in range(len(self.weights))]
+        setting = setting_key(self.config)
+        return [f"{setting} {with_shares(self._strategy(row))}" for row in range(len(self.weights))]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """C configurations on the Q queries of a recording.
+
+    Attributes
+    ----------
+    blocks : the settings in order, each with its weights, its own first.
+    metric : float32[C, Q], the metric at the configurations' own limit.
+    composite : float32[C, Q], lists of 100, smoothed along the weight of each setting.
+    """
+
+    blocks: tuple[Block, ...]
+    metric: Singles
+    composite: Singles
+
+    def __len__(self) -> int:
+        return len(self.metric)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Grid]) -> Grid:
+        """Several grids over the same queries as one."""
+        return cls(
+            tuple(block for part in parts for block in part.blocks),
+            np.concatenate([part.metric for part in parts]),
+            np.concatenate([part.composite for part in parts]),
+        )
+
+    @cached_property
+    def starts(self) -> Indices:
+        """int64[blocks + 1]: where the candidates of each block begin."""
+        return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
+
+    def again(self, recorded: RecordingFor, metric: Measure) -> Singles:
+        """float32[C, Q']: the metric of every candidate on other queries, or by other labels.
+
+        `recorded` says which recording serves a configuration, and what labels say of it.
+        """
+        return np.concatenate([_again(block, *recorded(block.config), metric) for block in self.blocks])
+
+    def config(self, candidate: int) -> SearchConfig:
+        """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
+        block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
+        return _to_one(self.blocks[block].written(candidate - int(self.starts[block])))
+
+    def only(self, kept: Bools) -> Grid:
+        """The candidates where bool[C] is true, in order; at least one."""
+        parts = np.split(kept, self.starts[1:-1])
+        blocks = [
+            replace(block, weights=block.weights[rows]) for block, rows in zip(self.blocks, parts, strict=True)
+        ]
+        left = tuple(block for block in blocks if len(block.weights))
+        return Grid(left, self.metric[kept], self.composite[kept])
+
+    def keys(self, known: Container[str]) -> list[str]:
+        """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
+        names: list[str] = []
+        for block in self.blocks:
+            there = config_key(block.written(0)) in known
+            names += block.keys if there else [""] * len(block.weights)
+        return names
+
+
+def _again(block: Block, table: SignalTable, judgments: Judgments, metric: Measure) -> Singles:
+    try:
+        (form,) = forms(table, block.config, [block.config.effective], judgments)
+        values = Kernel.of(form, [metric]).values(block.placed(form))[metric]
+    except ConfigError:  # its weights cannot be searched, so it stands alone
+        values = replay(table, block.config).metrics(judgments, [metric])[metric][None]
+    return values.astype(np.float32)
+
+
+def _to_one(config: SearchConfig) -> SearchConfig:
+    strategy = config.strategy
+    total = sum(strategy.weights)
+    shape = strategy.describe()
+    free = isinstance(shape, Linear) and shape.scale != RECIPROCAL
+    if not free or total <= 0 or not all(isinstance(stage, Cut) for stage in config.finish):
+        return config
+    return config.with_strategy(
+        strategy.with_weights([round(weight / total, DIGITS) for weight in strategy.weights])
+    )
+
+
+def grid(
+    table: SignalTable,
+    settings: Sequence[SearchConfig],
+    judgments: Judgments,
+    metric: Measure,
+    columns: int = COLUMNS,
+) -> Grid:
+    """Every setting under its own weights and many others, over all queries of the recording.
+
+    Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
+    """
+    kept = table.derived.setdefault("grids", [])
+    labels = (judgments.key, judgments.grade, judgments.relevant, judgments.ideal)
+    asked = (tuple(settings), metric, columns, [part.tobytes() for part in labels])
+    if known := next((cached for key, cached in kept if key == asked), None):
+        return cast(Grid, known)
+    each = columns // len(settings)
+    made = _forms(table, settings, judgments)
+    shown = bar("laying out weights")(settings)
+    result = Grid.joined([_of(config, next(made), metric, each) for config in shown])
+    if len(table) <= KEPT_ROWS:  # for the next command on this recording
+        kept.append((asked, result))
+    return result
+
+
+def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:
+    """One configuration as it is, by replay: for one whose weights cannot be searched."""
+    values, steady = measured(table, config, judgments, metric)
+    return Grid((Block.alone(config),), values[None, :].astype(np.float32), steady[None, :].astype(np.float32))
+
+
+def measured(
+    table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure
+) -> tuple[Floats, Floats]:
+    """float64[Q] each: the metric of one configuration at its own limit, and its composite, both by replay."""
+    parts = parts_for(metric)
+    deep = replay(table, config.with_limit(max(config.limit, DEEPEST))).metrics(judgments, parts)
+    return replay(table, config).metrics(judgments, [metric])[metric], composite(deep, parts)
+
+
+def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judgments) -> Iterator[Form]:
+    """The form of each setting at the composite's depth, one at a time: together they would not fit in memory."""
+    for _, alike in groupby(settings, key=lambda config: config.depths):
+        configs = list(alike)
+        deep = configs[0].with_limit(max(configs[0].limit, DEEPEST))
+        yield from forms(table, deep, [config.effective for config in configs], judgments)
+
+
+def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
+    branches = movable(form)
+    block = Block.of(config, form, columns)
+    weights = block.weights
+    parts = parts_for(metric)
+    values = Kernel.of(form, parts).values(weights)
+    smooth = composite(values, parts)
+    if len(branches) == 1 and len(branches[0]) == 2:
+        smooth = smoothing(shares(form, branches, columns)[:, branches[0][0]]) @ smooth
+    limit = min((stage.limit for stage in config.finish if isinstance(stage, Cut)), default=None)
+    shallow = limit is not None and limit < (metric.cutoff or DEEPEST)
+    shown = replace(form, limit=limit)
+    raw = Kernel.of(shown, [metric]).values(weights)[metric] if shallow or metric not in values else values[metric]
+    return Grid((block,), raw.astype(np.float32), smooth.astype(np.float32))
+
+
+def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
+    """float64[W, S]: weights with those of each branch that moves summing to 1, the form's own first."""
+    start = on_simplices(form.weights, form, list(branches))
+    if not branches:
+        return start[None, :]
+    if len(branches) == 1 and len(branches[0]) == 2:
+        first, last = branches[0]
+        line = LINE if columns >= len(LINE) else LINE[::2]
+        line = line[line != np.round(start[first], 6)]
+        rows = np.repeat(start[None, :], len(line) + 1, axis=0)
+        rows[1:, first], rows[1:, last] = line, 1 - line
+        return rows
+    return np.vstack([start, *_corners(start, branches), _drawn(start, branches, columns)])
+
+
+def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
+    """Each signal alone in its branch, and each at a tenth of what it has, the others as they are."""
+    for branch in branches:
+        for column in branch:
+            alone, less = start.copy(), start.copy()
+            alone[branch] = branch == column
+            less[column] /= 10
+            less[branch] /= less[branch].sum() or 1.0
+            yield alone
+            yield less
+
+
+def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
+    """Mixtures drawn evenly from each simplex, every second halfway to where the weights are.
+
+    Branches of equal size, such as intents, share their draws in the first half and have their own in the second.
+    """
+    rows = np.repeat(start[None, :], draws, axis=0)
+    own_draws = np.random.default_rng(0)
+    for branch in branches:
+        drawn = np.random.default_rng(len(branch)).dirichlet(np.ones(len(branch)), draws)
+        drawn[draws // 2 :] = own_draws.dirichlet(np.ones(len(branch)), draws - draws // 2)
+        drawn[::2] = (drawn[::2] + start[branch]) / 2
+        rows[:, branch] = drawn
+    return rows
+
+
+def totals(form: Form, branches: Sequence[Indices]) -> Floats:
+    """float64[S]: the sum of the written weights of each branch, so that scores keep their scale."""
+    total = np.ones(len(form.weights))
+    for branch in branches:
+        total[branch] = form.weights[branch].sum() or 1.0
+    return total

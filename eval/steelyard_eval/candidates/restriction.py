@@ -1,0 +1,170 @@
+"""What may be chosen: what a target expresses, and what costs at most so much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from steelyard.base.arrays import Bools
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.export import TARGETS, Lost, say
+from steelyard_eval.recording.replay import embedded, may_embed
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Fact, Said
+
+TIMED = 10
+"""Queries that each row is timed on: a leaderboard has many rows."""
+SLACK = 1e-9
+"""Of a share of queries, which is rounded."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """A restriction of the candidates.
+
+    Attributes
+    ----------
+    target : str
+        A key of `steelyard_eval.export.TARGETS`; empty for any.
+    latency : float or None
+        Milliseconds that half of the searches take at most, live on this machine.
+    embedding_calls : float or None
+        Of 100 queries, how many may be embedded.
+    """
+
+    target: str = ""
+    latency: float | None = None
+    embedding_calls: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.target and self.target not in TARGETS:
+            raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
+        for name, value, most in (
+            ("latency", self.latency, np.inf),
+            ("embedding_calls", self.embedding_calls, 100),
+        ):
+            if value is not None and not 0 <= value <= most:
+                raise ConfigError(
+                    f"{name} {shown(value)} is outside 0..{most:g}; give milliseconds, or calls of 100"
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self.target) or self.latency is not None or self.embedding_calls is not None
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What it is, for a sentence."""
+        calls, took = self.embedding_calls, self.latency
+        return {
+            "target": self.target or None,
+            "took": took is not None and bool(self.target),
+            "ms": None if took is None else f"{took:g}",
+            "calls": calls is not None and (bool(self.target) or took is not None),
+            "calls_of_100": f"{calls:g}" if calls else None,
+            "no_calls": calls == 0,
+        }
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """As a command writes it."""
+        named = {
+            "--for": self.target or None,
+            "--latency": self.latency,
+            "--embedding-calls": self.embedding_calls,
+        }
+        return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
+
+    def rejection_reason(self, config: SearchConfig) -> Said | None:
+        """Why the target cannot express a configuration; None where it can, or where there is no target."""
+        try:
+            if self.target:
+                say(config, TARGETS[self.target])
+        except Lost as lost:
+            return Said("told", {"text": str(lost)})
+        return None
+
+    def not_allowed(
+        self, found: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+    ) -> Said | None:
+        """Why a configuration may not be chosen; None where it may."""
+        if why := self.rejection_reason(config) or self.costs(found, config):
+            return why
+        if self.latency is None or space is None:
+            return None
+        took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
+        return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
+
+    def costs(self, found: Candidates, config: SearchConfig) -> Said | None:
+        """What of 100 queries a configuration embeds, where that is too much; None where it is not."""
+        if self.embedding_calls is None:
+            return None
+        table = found.recorded(config).table.at_depth(config.depths)
+        if not self.embedding_calls and may_embed(table, config):
+            return Said("reads_vectors")
+        calls = 100 * float(embedded(table, config).mean())
+        return Said("embeds", {"calls": f"{calls:.0f}"}) if calls > self.embedding_calls + SLACK else None
+
+    def unlabelled(self, attempt: SearchConfig | None) -> None:
+        """ConfigError where it cannot be kept without labels, where only one configuration is known."""
+        remedy = "label queries, or leave the restriction out"
+        if self.latency is not None or self.embedding_calls is not None:
+            raise ConfigError(f"what a search costs is measured on labelled queries, and there are none; {remedy}")
+        if attempt is not None and (lost := self.rejection_reason(attempt)):
+            raise ConfigError(
+                f"without labels {attempt.effective} is all that is known, and {lost.facts['text']}; {remedy}"
+            )
+
+    def allowed(self, found: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+        """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
+        if self.latency is not None and space is None:
+            raise ConfigError("over a recording nothing can be timed; leave --latency out")
+        kept = np.zeros(len(found.grid), dtype=bool)
+        took: dict[object, float] = {}
+        starts = [*found.grid.starts.tolist()]
+        blocks = list(zip(found.grid.blocks, starts[:-1], starts[1:], strict=True))
+        for block, begin, end in bar("what may be chosen")(blocks):
+            if self._affordable(found, space, queries, block.config, took):
+                kept[begin:end] = self._expressed([partial(found.grid.config, row) for row in range(begin, end)])
+        if not kept.any():
+            raise ConfigError(
+                "nothing that was tried is what is asked for"
+                + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
+            )
+        return kept
+
+    def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
+        """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
+        some = {configs[i] for i in (0, 1 % len(configs), len(configs) // 2, -1)}
+        if all(self.rejection_reason(config()) for config in some):
+            return [False] * len(configs)
+        return [not self.rejection_reason(config()) for config in configs]
+
+    def _affordable(
+        self,
+        found: Candidates,
+        space: Workspace | None,
+        queries: Sequence[Query],
+        config: SearchConfig,
+        took: dict[object, float],
+    ) -> bool:
+        """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
+        if self.costs(found, config):
+            return False
+        if self.latency is None or space is None:
+            return True
+        read = config.effective
+        key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
+        if key not in took:
+            took[key] = float(np.median(latencies(space, config, queries, TIMED, bool(took)).searches))
+        return took[key] <= self.latency
+
+
+NONE = Restriction()

@@ -1,0 +1,115 @@
+"""A configuration with free weights over one recording: the exact curve of a metric along its first weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.curve.curve import Curve
+from steelyard_eval.candidates.curve.objective import Objective
+from steelyard_eval.candidates.curve.simplex import line_of, movable, on_simplices
+from steelyard_eval.candidates.curve.sweep import segment
+from steelyard_eval.candidates.kernel import Form, forms
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.result.structs import Cell, Fact, Table
+
+POINTS = 400
+COLUMNS = ["weight", "low", "high", "value"]
+
+
+@dataclass(frozen=True)
+class FreeWeights:
+    """Weights that move are searched as shares of their sum, which stays what it is.
+
+    `form` holds columns times that sum (`total` float64[S]), so that scores keep their scale beside weights that
+    do not move, and beside fixed scores. `branches` are the columns of each sum that moves, `start` their shares.
+    """
+
+    form: Form
+    measure: Measure
+    branches: list[Indices]
+    total: Floats
+    start: Floats
+
+    @classmethod
+    def of(cls, table: SignalTable, config: SearchConfig, judgments: Judgments, measure: Measure) -> FreeWeights:
+        """Of one configuration over a recording."""
+        (form,) = forms(table, config, [config.strategy], judgments)
+        branches = movable(form)
+        total = np.ones(len(form.weights))
+        for branch in branches:
+            total[branch] = form.weights[branch].sum() or 1.0
+        form = replace(form, columns=form.columns * total[:, None], weights=form.weights / total)
+        return cls(form, measure, branches, total, on_simplices(form.weights, form, branches))
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The mean along the first weight that moves, as its share of the sum, the others in proportion."""
+        objective, branch = Objective.of(self.form, self.measure), self.branches[0]
+        return segment(objective, *line_of(self.start, branch, int(branch[0]))).curve()
+
+    @property
+    def scale(self) -> float:
+        """The sum of the weights beside the first one that moves, and it."""
+        return float(self.total[self.branches[0][0]])
+
+    @property
+    def share(self) -> float:
+        """The first weight that moves, as its share of the sum."""
+        return float(self.start[self.branches[0][0]])
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the sum of the first weight that moves, its own first."""
+        return [self.form.labels[column] for column in self.branches[0]]
+
+    def plateau(self) -> tuple[float, ...]:
+        """Between which values, as written, the first weight that moves can lie without a change of the mean.
+
+        Empty when nothing moves.
+        """
+        if not self.branches:
+            return ()
+        mean = float(Objective.of(self.form, self.measure).values(self.start).mean())
+        plateau = self.curve.around(self.share, mean)
+        return plateau.low * self.scale, plateau.high * self.scale
+
+    def table(self, current: FreeWeights | None = None) -> list[Table]:
+        """The `POINTS` widest steps of the curve; nothing where no weight moves.
+
+        `current` is what is used today: its share is named where it has the same columns.
+        """
+        if not self.branches:
+            return []
+        facts: dict[str, Fact] = {
+            "signal": self.names[0],
+            "others": self.names[1:],
+            "chosen": self.scale * self.share,
+        }
+        facts["current"] = None if current is None else current._share_of(self.names, self.scale)
+        facts |= dict(zip(("plateau_low", "plateau_high"), self.plateau(), strict=True))
+        return [Table("curve", COLUMNS, steps_of(self.curve, self.scale), facts)]
+
+    def _share_of(self, names: Sequence[str], total: float) -> float | None:
+        """The first weight of the sum of these columns, if there is one, as a part of another total."""
+        for branch in self.branches:
+            if [self.form.labels[column] for column in branch] == names:
+                return total * float(self.start[branch[0]])
+        return None
+
+
+def steps_of(curve: Curve, total: float) -> list[list[Cell]]:
+    """The widest steps of a curve: the weight at the middle and both ends, as parts of a total, and the value."""
+    wide = np.flatnonzero(curve.wide)
+    kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
+    lows, highs = total * curve.edges[kept], total * curve.edges[kept + 1]
+    steps = zip(
+        ((lows + highs) / 2).tolist(), lows.tolist(), highs.tolist(), curve.values[kept].tolist(), strict=True
+    )
+    return [list(step) for step in steps]

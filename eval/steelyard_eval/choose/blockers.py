@@ -1,0 +1,233 @@
+"""Why labels cannot carry a ship, whatever the figures say: how their queries were drawn, whose lists were judged.
+
+Queries that were chosen because the current configuration fails on them flatter every other one, for it regresses
+to its mean on the rest. Labels that were found in one contender's list flatter whatever ranks like it. A data set
+says how both came about (`datasets.labels`); where it does not, the traces that both leave are looked for. How
+often that finds them: docs/tuning.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.composite import DEEPEST
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
+from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.result.structs import Blocker, Fact
+
+MIN_SD_RATIO = 0.75
+"""The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
+samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
+MIN_RELEVANT_ENTRIES = 20
+"""Relevant entries from which on it tells something that all of them are in one list."""
+MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
+"""The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
+current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
+CUTOFF = 10
+"""The first places that have to be judged, for a metric without a cutoff."""
+SIGNAL_FAMILIES = {
+    "words": frozenset({"fts", "bm25", "tfidf"}),
+    "vectors": frozenset({"vector", "cosine", "l0", "l1", "l2"}),
+}
+"""Signals that rank much the same entries first."""
+
+
+INTERRUPTED = Blocker("interrupted", remedy="search_again")
+DRAWN = frozenset({"label_queries", "draw_more", "draw"})
+"""Remedies that are labels of queries drawn at random."""
+
+
+@dataclass(frozen=True)
+class ContenderScores:
+    """What one contender shows on the Q labelled queries.
+
+    Attributes
+    ----------
+    label, config : its name, and its configuration where it is more than lists.
+    values, bare : float64[Q], the metric, and the same over judged entries alone.
+    judged, found : float64[Q], the share of the first places that is judged, and of relevant entries in them.
+    relevant : int64[Q], how many entries are relevant.
+    negatives : whether any entry was judged and is not relevant.
+    """
+
+    label: str
+    config: SearchConfig | None
+    values: Floats
+    bare: Floats
+    judged: Floats
+    found: Floats
+    relevant: Indices
+    negatives: bool
+
+    @classmethod
+    def replayed(
+        cls, label: str, config: SearchConfig, table: SignalTable, judgments: Judgments, metric: Measure
+    ) -> ContenderScores:
+        """Of a configuration over a recording of the labelled queries."""
+        run = replay(table, config.with_limit(max(config.limit, DEEPEST)))
+        return cls.of(label, config, (run.ranking.offsets, run.entry), judgments, metric)
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        config: SearchConfig | None,
+        lists: tuple[Indices, NDArray[np.integer]],
+        judgments: Judgments,
+        metric: Measure,
+    ) -> ContenderScores:
+        """From its lists (offsets and entries, as `evaluate` takes them), best deeper than the metric looks."""
+        share, recall = (Measure(family, metric.cutoff or CUTOFF) for family in ("Judged", "R"))
+        seen = evaluate(*lists, judgments, [metric, share, recall])
+        bare = evaluate(*condensed(*lists, judgments), judgments, [metric])
+        negatives = bool((judgments.judged > judgments.relevant).any())
+        return cls(
+            label, config, seen[metric], bare[metric], seen[share], seen[recall], judgments.relevant, negatives
+        )
+
+
+def find_blocker(
+    dataset: Dataset,
+    metric: Measure,
+    current: ContenderScores,
+    chosen: ContenderScores,
+    finders: Iterable[ContenderScores],
+    doubt: Callable[[Floats], float],
+) -> Blocker | None:
+    """Why the labels cannot carry a ship; None where nothing speaks against it.
+
+    Parameters
+    ----------
+    finders : contenders whose lists may have been all that was judged.
+    doubt : the probability that differences between the two sides, float64[Q], are no gain.
+    """
+    pools = (
+        pool_misses_current(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools
+    )
+    return some_chosen(dataset) or (
+        (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
+        or next(filter(None, pools), None)
+        or _unjudged(dataset, metric, current, chosen, doubt)
+        or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
+    )
+
+
+def some_chosen(dataset: Dataset) -> Blocker | None:
+    """That not all labelled queries were drawn, where the data set says so, of all or of each."""
+    drawn, labelled = len(dataset.drawn), len(dataset.qrels)
+    if not drawn or drawn == labelled:
+        return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
+    return Blocker("some_chosen", {"drawn": drawn, "labelled": labelled}, "draw_more")
+
+
+def chosen_queries(sampled: str) -> Blocker | None:
+    """That the queries were chosen, where the data set says so."""
+    if not sampled or sampled in FAIR:
+        return None
+    return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")
+
+
+def _nothing(metric: Measure, current: ContenderScores) -> Blocker | None:
+    """That the current one finds nothing relevant at all: it may not be able to read these texts."""
+    if not len(current.found) or current.found.any():
+        return None
+    facts: dict[str, Fact] = {
+        "current": current.label,
+        "cutoff": metric.cutoff or CUTOFF,
+        "queries": len(current.found),
+    }
+    return Blocker("nothing_found", facts, "check_language")
+
+
+def _flat(current: ContenderScores, chosen: ContenderScores) -> Blocker | None:
+    """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
+    std, other = float(current.values.std()), float(chosen.values.std())
+    if std >= MIN_SD_RATIO * other:
+        return None
+    return Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
+
+
+def pool_misses_current(
+    pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
+) -> Blocker | None:
+    """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
+    if pool is None or pool.complete:
+        return None
+    covered = current in pool.contenders or _finds(current, config) <= _pooled(pool)
+    if covered and pool.depth >= (metric.cutoff or CUTOFF):
+        return None
+    return Blocker("pool_misses", {"pool": str(pool), **_both(metric, current, chosen)}, "judge_both")
+
+
+def _unjudged(
+    dataset: Dataset,
+    metric: Measure,
+    current: ContenderScores,
+    chosen: ContenderScores,
+    doubt: Callable[[Floats], float],
+) -> Blocker | None:
+    """That the gain is gone where entries that were not judged are taken out."""
+    if not current.negatives or dataset.complete:
+        return None
+    most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
+    if doubt(chosen.bare - current.bare) <= most:
+        return None
+    shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
+    return Blocker("unjudged_gain", {**_both(metric, current.label, chosen.label), **shares}, "judge_both")
+
+
+def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[ContenderScores]) -> Blocker | None:
+    """That every relevant entry is among the first places of one list, and not of the current one's."""
+    some = current.relevant > 0
+    count = int(current.relevant.sum())
+    if count < MIN_RELEVANT_ENTRIES or (current.found[some] == 1).all():
+        return None
+    for finder in finders:
+        if (finder.found[some] == 1).all():
+            facts: dict[str, Fact] = {
+                "count": count,
+                "finder": finder.label,
+                **_both(metric, current.label, finder.label),
+            }
+            return Blocker("one_list", facts, "say_the_pool")
+    return None
+
+
+def _both(metric: Measure, current: str, other: str) -> dict[str, Fact]:
+    """Whose first places are to be judged."""
+    return {"cutoff": metric.cutoff or CUTOFF, "current": current, "other": other}
+
+
+def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
+    """In what ways a contender finds entries: by words, by vectors, in the lists of other engines by name."""
+    if config is None:
+        return frozenset({label})
+    signals = config.effective.signals()
+    return signals if config.system == LISTS else _ways(signals)
+
+
+def _pooled(pool: JudgedPool) -> frozenset[str]:
+    """The same of the contenders of a pool, as far as their names tell; nothing is opened."""
+    ways = frozenset(pool.contenders)
+    for name in pool.contenders:
+        for read in (lambda text: find_system(text).config(CUTOFF).effective, parse_strategy):
+            with suppress(ConfigError):
+                ways |= _ways(read(name).signals())
+    return ways
+
+
+def _ways(signals: frozenset[str]) -> frozenset[str]:
+    return frozenset(way for way, names in SIGNAL_FAMILIES.items() if signals & names)

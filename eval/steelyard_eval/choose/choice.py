@@ -1,0 +1,277 @@
+"""What is chosen among the candidates: what is known of them, the decision, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion.signal import Signal
+from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.candidates.current import Current, Only
+from steelyard_eval.candidates.families import SearchSpace
+from steelyard_eval.candidates.restriction import NONE, Restriction
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.candidates.written import round_weights
+from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
+from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_from_pairs, decide_with_public_prior
+from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT, GainPrior, gain_prior_over
+from steelyard_eval.choose.model_labels import ModelLabels
+from steelyard_eval.choose.pair_selection import MIN_PAIRS, PairSelectionState
+from steelyard_eval.choose.pairs import pairwise_estimate
+from steelyard_eval.choose.priors import lookup_priors
+from steelyard_eval.choose.public import public_table
+from steelyard_eval.choose.restriction_cost import BestCandidate, RestrictionCost
+from steelyard_eval.choose.rule import ALL_FAMILIES, Decision, Gates, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.second_measurement import SecondMeasurement
+from steelyard_eval.choose.without_labels import Advice, advise, lacked
+from steelyard_eval.datasets.groups import questions, unit_numbers
+from steelyard_eval.decide.wording import named
+from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.result.structs import Blocker, Said
+
+SMOOTHED = 2
+"""Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice: candidates on labelled queries against what is used today.
+
+    `only` is the one strategy that is tuned; without it all are tried. `free` is the same choice without the
+    restriction, where there is one, `tried` what was searched, `model` whose labels are the second measurement.
+    """
+
+    source: Source
+    queries: Sequence[Query]
+    measures: Sequence[Measure]
+    candidates: Candidates
+    current: Current
+    limit: int
+    seed: int = 0
+    second: SecondMeasurement | None = None
+    gates: Gates = ALL_FAMILIES
+    only: Only | None = None
+    restriction: Restriction = NONE
+    free: Choice | None = None
+    tried: SearchSpace = field(default_factory=SearchSpace)
+    model: ModelLabels | None = None
+
+    def restricted(self, restriction: Restriction) -> Choice:
+        """The same among the candidates that may be chosen; ConfigError where none is left."""
+        if not restriction:
+            return self
+        allowed = restriction.allowed(self.candidates, self.source.space, self.queries)
+        kept = {"candidates": self.candidates.only(allowed), "second": self.second and self.second.only(allowed)}
+        return replace(self, **kept, restriction=restriction, free=self)  # type: ignore[arg-type]  # two fields
+
+    @property
+    def metric(self) -> Measure:
+        """What is decided on."""
+        return self.measures[0]
+
+    @property
+    def split(self) -> str:
+        """The split that one strategy is tuned on; all without one."""
+        splits = {query.split for query in self.queries} - {""}
+        return splits.pop() if self.only and len(splits) == 1 else "all"
+
+    @property
+    def labelled(self) -> int:
+        """How many different questions have labels."""
+        return questions(self.queries)
+
+    @cached_property
+    def scored(self) -> Scored:
+        """The candidates' differences to the current configuration, and what else is known of them."""
+        return self.scored_with(self.second)
+
+    def scored_with(self, second: SecondMeasurement | None) -> Scored:
+        """The same with another second measurement, or none."""
+        grid, now, units = self.candidates.grid, self.current, unit_numbers(self.queries)
+        differences = grid.metric - now.values[self.metric].astype(np.float32)
+        if self.only and max(block.moving for block in grid.blocks) > SMOOTHED:
+            return Scored.of(differences, differences, None, units, second)
+        model, sha256 = self.source.model, self.source.dataset.sha256
+        priors = lookup_priors(grid.keys, now.key, model, str(self.metric), sha256)
+        steadier = grid.composite - now.composite.astype(np.float32)
+        return Scored.of(differences, steadier, priors, units, second)
+
+    def effective_n(self, candidate: int) -> float:
+        """How many labelled queries the labels and the second measurement are worth together, by a variance."""
+        alone, both = self.scored_with(None).of_metric, self.scored.of_metric
+        return float(len(self.queries) * (alone.deviation[candidate] / both.deviation[candidate]) ** 2)
+
+    def differences(self, candidate: int) -> Floats:
+        """float64[Q]: the metric of a candidate less that of what is used today, by replay."""
+        values = self.candidates.values(self.candidates.grid.config(candidate), [self.metric])
+        return values[self.metric] - self.current.values[self.metric]
+
+    @cached_property
+    def prior(self) -> GainPrior:
+        """What is usually gained over what is used today; of one strategy it is stated from fewer labels on."""
+        over = gain_prior_over(self.current.config)
+        return replace(over, min_queries_to_report=MIN_QUERIES_TO_REPORT) if self.only else over
+
+    @property
+    def decision(self) -> Decision:
+        """Ship, try or keep."""
+        return self._decided[0]
+
+    @property
+    def public(self) -> bool:
+        """Whether the decision rests on public collections, because the labels prove nothing."""
+        return self._decided[1]
+
+    @property
+    def stated(self) -> bool:
+        """Whether the gain is printed: of what ships, from so many labelled queries on."""
+        return self.decision.verdict == "ship" and self.labelled >= self.prior.min_queries_to_report
+
+    @property
+    def labels_needed(self) -> int | None:
+        """How many more queries to label; None where it is pairs, or not known."""
+        return self.advice.labels_needed if self.public else self.decision.more
+
+    @cached_property
+    def _decided(self) -> tuple[Decision, bool]:
+        """The decision, and whether it rests on public collections."""
+        scored, few = self.scored, self.few
+
+        def exact(candidate: int) -> Floats:
+            return scored.adjusted(candidate, self.differences(candidate))
+
+        decision = decide(scored, self.gates, self.seed, exact, self.prior, self._blocker)
+        labelled = self.labelled
+        if few is not None and self.pairs is not None:
+            if self._pairs_needed <= 0:
+                row = int(few.rows[self.pairs.leaders[0]])
+                used = self.candidates.grid.config(row) == self.current.config
+                return decide_from_pairs(decision, scored, self.gates, None if used else row, self.prior), False
+            labelled = 0
+        return decide_with_public_prior(decision, scored, self.gates, few, labelled, self.prior, self.seed)
+
+    @cached_property
+    def few(self) -> FewLabelCandidates | None:
+        """What public collections showed of the candidates; they compared families, not settings of one."""
+        if self.only:
+            return None
+        table, advice = public_table(), self._known
+        keys, favoured = self.candidates.grid.keys(table.rows), advice.attempt is not None
+        model, sha256 = self.source.model, self.source.dataset.sha256
+        return FewLabelCandidates.of(keys, table, model, sha256, advice.shown, favoured)
+
+    @cached_property
+    def pairs(self) -> PairSelectionState | None:
+        """Where contenders stand by pairs that were chosen one by one."""
+        if self.source.dataset.sampled != "duel" or self.few is None:
+            return None
+        configs = dict(zip(self.few.labels, map(self.candidates.grid.config, self.few.rows.tolist()), strict=True))
+        lists = {label: self.candidates.replayed(config).ranked.lists() for label, config in configs.items()}
+        return pairwise_estimate(lists, self.queries, self.source.dataset, self.source.model)
+
+    @property
+    def _pairs_needed(self) -> int:
+        """Pairs to judge until they count, as `judge` says it: of all queries, not of the labelled alone."""
+        if self.pairs is None:
+            return 0
+        enough = MIN_PAIRS if self.source.dataset.unlabelled else self.pairs.enough
+        return enough - int(self.pairs.judged.sum())
+
+    @cached_property
+    def advice(self) -> Advice:
+        """What public collections say."""
+        return replace(self._known, more=self._pairs_needed)
+
+    @cached_property
+    def _known(self) -> Advice:
+        dataset, config = self.source.dataset, self.current.config
+        pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
+        facts, model = lacked(config, dataset), self.source.model
+        label, asked = self.current.label, self.labelled
+        return advise(label, config, self.limit, model, dataset.sha256, asked, pairs, facts)
+
+    def _blocker(self, candidate: int) -> Blocker | None:
+        """Why a candidate cannot ship, whatever the figures say."""
+        if not self.candidates.complete:
+            return INTERRUPTED
+        config = self.candidates.grid.config(candidate)
+        return find_blocker(
+            self.source.dataset,
+            self.metric,
+            self._side(self.current.label, self.current.config),
+            self._side(named(config), config),
+            (self._side(label, finder) for label, finder in self._finders),
+            lambda differences: self.scored.p_no_gain(candidate, differences),
+        )
+
+    @property
+    def _finders(self) -> list[tuple[str, SearchConfig]]:
+        """Whose lists may have been all that was judged: all starts; of one strategy its retrievers alone."""
+        if self.only is None:
+            return [(start.label, start.config) for start in self.candidates.starts]
+        config = self.only.row.config
+        return [(name, config.with_strategy(Signal(name))) for name in sorted(config.strategy.retrievers())]
+
+    def _side(self, label: str, config: SearchConfig | None) -> ContenderScores:
+        """What a configuration, or the lists that are used today, show of the labels."""
+        if config is not None:
+            known = self.candidates.recorded(config)
+            return ContenderScores.replayed(label, config, known.table, known.judgments, self.metric)
+        ranked = self.current.lists.ranked
+        judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
+        return ContenderScores.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
+
+    @cached_property
+    def picked(self) -> SearchConfig | None:
+        """The configuration that was decided on, with rounded weights."""
+        candidate = self.decision.candidate
+        return None if candidate is None else self._written(candidate)
+
+    @cached_property
+    def instead(self) -> SearchConfig | None:
+        """Under keep, the best that may be chosen where what is used today may not."""
+        return None if self.picked is not None or not self.not_allowed else self._written(self._top)
+
+    @property
+    def _top(self) -> int:
+        return int(np.argmax(self.scored.of_composite.mean))
+
+    def _written(self, candidate: int) -> SearchConfig:
+        """A candidate as short as the target still expresses it."""
+        full, short = self.candidates.grid.config(candidate), self.candidates.written(candidate, self.measures)
+        for draft in (short, full):
+            rounded = round_weights(draft, lambda config: self.candidates.means(config, self.measures))
+            if not self.restriction.rejection_reason(rounded):
+                return rounded
+        return full
+
+    @cached_property
+    def restriction_cost(self) -> RestrictionCost | None:
+        """What the restriction costs; None without one."""
+        if self.free is None:
+            return None
+        sides = self.free._best(always=False), self._best(always=bool(self.not_allowed))
+        counts = len(self.candidates.grid), len(self.free.candidates.grid)
+        return RestrictionCost(
+            self.restriction, *sides, self.scored.units, str(self.metric), counts, self.not_allowed
+        )
+
+    @cached_property
+    def not_allowed(self) -> Said | None:
+        """Why what is used today may not be chosen; None where it may."""
+        if self.current.config is None:
+            target = self.restriction.target
+            return Said("takes_no_lists", {"target": target}) if target else None
+        return self.restriction.not_allowed(self.candidates, self.source.space, self.queries, self.current.config)
+
+    def _best(self, always: bool) -> BestCandidate:
+        """The best of these candidates, by the gain out of fold; `always` where today's cannot be kept."""
+        formula = named(self.picked or self._written(self._top))
+        return BestCandidate.of(formula, self.scored, self.seed, self.differences, self.prior, always)

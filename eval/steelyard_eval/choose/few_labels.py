@@ -1,0 +1,192 @@
+"""The decision where labels are few: a posterior that starts from what public collections showed.
+
+A rule that asks for proof keeps what there is under about 40 labels. What it does not ship is decided again: of
+few contenders, what public collections favour stands until the posterior of another one lies ahead of it. There
+is no step from the table to the labels: the table counts as ten queries, whatever their number. It is no proof,
+so it never ships: docs/start.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.choose.blockers import chosen_queries
+from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_gain
+from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains, posterior
+from steelyard_eval.choose.public import CONTENDERS, DEFAULT, MINILM, PublicGains, PublicTable, class_of
+from steelyard_eval.choose.rule import (
+    Decision,
+    Gates,
+    cross_validated_choices,
+    gains_of_choices,
+    keep_decision,
+    try_decision,
+)
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.without_labels import FEWEST
+from steelyard_eval.measures.spread import Matrix, spread
+from steelyard_eval.result.structs import Blocker
+
+TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
+MIN_QUERIES_WITH_LOG = 15
+"""Labelled questions from which on they decide together with a log."""
+LEAD_SD_CONTENDERS = 0.5
+"""Deviations of the posterior by which a contender has to be ahead of what stands."""
+LEAD_SD_CANDIDATES = 2.5
+"""The same for the best of thousands of candidates, of which chance alone lifts some."""
+
+
+@dataclass(frozen=True)
+class FewLabelCandidates:
+    """The contenders among the candidates that few labels choose from.
+
+    Attributes
+    ----------
+    rows : int64[K], where they are, and their `labels`.
+    known, variance : float64[K], of their difference to the default on public collections: mean over these, and
+        variance between queries.
+    default : int, where the default is.
+    known_current : float, the same difference of what is used today; 0 where nothing is known of it.
+    favoured : bool, whether public collections favour the default over what is used today.
+    """
+
+    rows: Indices
+    known: Floats
+    variance: Floats
+    default: int
+    labels: tuple[str, ...] = ()
+    known_current: float = 0.0
+    favoured: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        keys: Sequence[str],
+        table: PublicTable,
+        model: str,
+        sha256: str = "",
+        shown: PublicGains | None = None,
+        favoured: bool = False,
+    ) -> FewLabelCandidates | None:
+        """From the names of all candidates (`config_key`); None where the default is not among them.
+
+        `sha256` is of the user's own data: a public collection says nothing about itself. `shown` is what public
+        collections showed of the default over what is used today.
+        """
+        candidates: dict[str, int] = {}
+        for row, key in enumerate(keys):
+            if key in table.rows:
+                candidates.setdefault(table.rows[key], row)
+        if DEFAULT not in candidates:
+            return None
+        labels = [label for label in CONTENDERS if label in candidates]
+        kind, others = class_of(model) if class_of(model) in table.variances else MINILM, table.others(sha256)
+        known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
+        variance = [table.variances[kind][label][others].mean() for label in labels]
+        return cls(
+            np.array([candidates[label] for label in labels], dtype=np.int64),
+            np.array(known),
+            np.array(variance),
+            candidates[DEFAULT],
+            tuple(labels),
+            0.0 if shown is None else -float(shown.gains.mean()),
+            favoured,
+        )
+
+    @property
+    def stands(self) -> int | None:
+        """What public collections favour; None is what is used today."""
+        return self.default if self.favoured else None
+
+    def leader(self, scored: Scored, candidate: int | None = None) -> int | None:
+        """The contender furthest ahead of what stands, else that; None is what is used today.
+
+        Where the default stands, what is used today is a contender like the others. `candidate` is what labels
+        alone would choose among all that is tried.
+        """
+        middle, rows = float(self.variance.mean()), [*self.rows.tolist()]
+        if self.stands is None:
+            base = np.zeros(scored.metric.shape[1])
+            differences = scored.metric[self.rows]
+            known, variance = self.known - self.known_current, self.variance
+        else:
+            rows.append(None)
+            base = np.asarray(scored.metric[self.stands], dtype=np.float64)
+            differences = np.vstack([scored.metric[self.rows] - base, -base])
+            known, variance = np.append(self.known, self.known_current), np.append(self.variance, middle)
+        prior = PriorGains(known, variance, np.full(len(rows), PRIOR_QUERIES))
+        ahead = ahead_by(differences, scored.units, prior, LEAD_SD_CONTENDERS)
+        if candidate is not None:
+            table, of = scored.prior_metric, [candidate]
+            mean, effective_n = table.mean[of], table.effective_n[of]
+            if self.stands is not None:
+                mean = mean - table.mean[self.stands]
+                effective_n = np.minimum(effective_n, table.effective_n[self.stands])
+            prior = PriorGains(mean, np.array([middle]), effective_n)
+            ahead = np.append(ahead, ahead_by(scored.metric[of] - base, scored.units, prior, LEAD_SD_CANDIDATES))
+            rows.append(candidate)
+        top = int(np.argmax(ahead))
+        return rows[top] if ahead[top] > 0 else self.stands
+
+
+def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations: float) -> Floats:
+    """float64[C]: posterior means of differences, float[C, n], less so many of their deviations."""
+    gains = posterior(spread(differences, units), prior)
+    return np.asarray(gains.mean - deviations * gains.deviation, dtype=np.float64)
+
+
+def decide_with_public_prior(
+    decision: Decision,
+    scored: Scored,
+    gates: Gates,
+    few: FewLabelCandidates | None,
+    labelled: int,
+    prior: GainPrior = OVER_FUSION,
+    seed: int = 0,
+) -> tuple[Decision, bool]:
+    """The decision, and whether it now rests on public collections; `prior` and `seed` as for `decide`.
+
+    Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to the leader;
+    where nothing is `labelled`, to what public collections favour.
+    """
+    if scored.second is not None and decision.verdict != "keep":
+        return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
+    if decision.verdict == "ship" and labelled < FEWEST:
+        decision = replace(decision, verdict="try", blocker=decision.blocker or TOO_FEW)
+    proven = decision.verdict == "ship" or (decision.blocker is not None and decision.more is None)
+    if few is None or (proven and labelled >= FEWEST):
+        return decision, False
+    top = few.leader(scored, decision.candidate) if labelled else few.stands
+    public = labelled < FEWEST and top == few.stands
+    if top is None:
+        return keep_decision(scored), public
+    if top == decision.candidate:
+        return decision, public
+    gains = scored.metric[top].astype(np.float64) if public else _gains_of_leader(scored, few, seed)
+    gain = expected_gain(gains, scored.units, prior)
+    return try_decision(scored, gates, top, decision, gain), public
+
+
+def decide_from_pairs(
+    decision: Decision, scored: Scored, gates: Gates, row: int | None, prior: GainPrior
+) -> Decision:
+    """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
+
+    `row` is the leader, which is worth trying; None is what is used today, which is kept.
+    """
+    if row is None:
+        return keep_decision(scored)
+    gain = expected_gain(scored.metric[row].astype(np.float64), scored.units, prior)
+    attempt = try_decision(scored, gates, row, decision, gain)
+    return replace(attempt, blocker=attempt.blocker or chosen_queries("duel"))
+
+
+def _gains_of_leader(scored: Scored, few: FewLabelCandidates, seed: int) -> Floats:
+    """float64[n]: the gain on every query of whoever leads without its fold."""
+    choices = cross_validated_choices(scored, seed, lambda kept: few.leader(scored.on(kept)))
+    matrix = scored.metric
+    return gains_of_choices(choices, lambda row: matrix[row].astype(np.float64), matrix.shape[1])

@@ -1,0 +1,193 @@
+"""Which pair of query and entry to judge next, what the judged ones show, and how many more it takes.
+
+Every pair has a probability that its entry is relevant: a logistic model of where the contenders rank it, learned
+on public collections (`public.PublicTable.relevance`) and bent by what was judged. With these in the place of
+labels every contender has an expected nDCG@10. The next pair is where the six that lead now part most, times the
+doubt about its label: a duel (after minimal test collections: Carterette, Allan and Sitaraman, SIGIR 2006). 160
+such pairs are worth 20 to 40 queries that are judged completely (docs/start.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.datasets.dataset import PAIRS
+
+PLACES = 10
+DUELLING = 6
+"""Contenders that the next pair is to tell apart."""
+STIFF = 1.0
+"""Standard deviation of the model's coefficients around those of public collections."""
+MIN_PAIRS = PAIRS
+"""Judged pairs below which the default stands."""
+SURE = 0.008
+"""The verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)."""
+SLOWER = 1.2
+"""Forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md."""
+WORTH = 100.0
+"""Judged pairs that the means of public collections count as."""
+_DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
+
+
+@dataclass(frozen=True)
+class PairSelection:
+    """C contenders on P pairs of Q queries.
+
+    Attributes
+    ----------
+    worth : float64[C, P]
+        ``1 / log2(1 + rank)`` of the pair's entry in each contender's list, 0 beyond the first ten.
+    query : int64[P]
+        The number of its query, from 0, in order.
+    features : float64[P, F]
+        What is known of a pair without its label: `public.features`.
+    prior : float64[F]
+        Coefficients of the model before anything was judged.
+    known : float64[C]
+        Mean nDCG@10 on public collections; NaN where a contender was not run there.
+    """
+
+    worth: Floats
+    query: Indices
+    features: Floats
+    prior: Floats
+    known: Floats
+
+    @cached_property
+    def starts(self) -> Indices:
+        """int64[Q]: the first pair of each query."""
+        return np.flatnonzero(np.diff(self.query, prepend=-1)).astype(np.int64)
+
+    def ideal(self, relevance: Floats) -> Floats:
+        """float64[Q]: the discounted gain of the best order."""
+        order = np.lexsort((-relevance, self.query))
+        sizes = np.diff(np.append(self.starts, len(self.query)))
+        place = np.arange(len(order)) - np.repeat(self.starts, sizes)
+        best = np.where(place < PLACES, _DISCOUNT[np.minimum(place, PLACES - 1)] * relevance[order], 0.0)
+        return np.maximum(np.add.reduceat(best, self.starts), 1e-9)
+
+    def standing(self, gains: Floats) -> PairSelectionState:
+        """What judged pairs show; `gains` float64[P] are grades as shares of the highest, NaN where none is."""
+        judged = np.isfinite(gains)
+        weights = fitted(self.features[judged], gains[judged], self.prior) if judged.any() else self.prior
+        relevance = np.where(judged, gains, sigmoid(self.features @ weights))
+        return PairSelectionState(self, judged, relevance)
+
+    def per_query(self, relevance: Floats) -> Floats:
+        """float64[C, Q]: nDCG@10 with relevance in the place of labels; 0 where nothing can be relevant."""
+        gained = np.add.reduceat(self.worth * relevance, self.starts, axis=1)
+        return np.asarray(gained / self.ideal(relevance), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PairSelectionState:
+    """Where contenders stand: `judged` bool[P], `relevance` float64[P], judged or expected."""
+
+    contest: PairSelection
+    judged: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    relevance: Floats
+
+    @cached_property
+    def per_query(self) -> Floats:
+        """float64[C, Q]: expected nDCG@10."""
+        return self.contest.per_query(self.relevance)
+
+    @cached_property
+    def means(self) -> Floats:
+        """float64[C]: its mean over queries, drawn towards what public collections showed of the differences."""
+        mean = self.per_query.mean(axis=1)
+        there = np.isfinite(self.contest.known)
+        if not there.any():
+            return np.asarray(mean, dtype=np.float64)
+        public = np.where(there, self.contest.known - self.contest.known[there].mean() + mean[there].mean(), mean)
+        count = int(self.judged.sum())
+        return np.asarray((count * mean + WORTH * public) / (count + WORTH), dtype=np.float64)
+
+    @cached_property
+    def doubt(self) -> Floats:
+        """float64[P]: the standard deviation of a pair's label; 0 where it is judged."""
+        return np.where(self.judged, 0.0, np.sqrt(self.relevance * (1 - self.relevance)))
+
+    @cached_property
+    def leaders(self) -> Indices:
+        """int64[6]: the contenders that lead, best first; fewer where there are fewer."""
+        return np.argsort(-self.means, kind="stable")[:DUELLING]
+
+    @cached_property
+    def told(self) -> Floats:
+        """float64[P]: what a label would tell, the leaders' spread times the doubt; 0 where it is judged."""
+        return np.asarray(self.contest.worth[self.leaders].std(axis=0) * self.doubt, dtype=np.float64)
+
+    @cached_property
+    def _open(self) -> Floats:
+        """float64[R, P]: the variance that a pair's label leaves in the lead over each rival."""
+        first, *rivals = self.leaders.tolist()
+        apart = self.contest.worth[rivals] - self.contest.worth[first]
+        queries = len(self.contest.starts)
+        share = self.doubt / self.contest.ideal(self.relevance)[self.contest.query] / queries
+        return np.asarray((apart * share) ** 2, dtype=np.float64)
+
+    @property
+    def error(self) -> float:
+        """By how much what is not judged can move the lead over a rival: the largest standard error."""
+        return float(np.sqrt(self._open.sum(axis=1).max(initial=0.0)))
+
+    @property
+    def enough(self) -> int:
+        """Judged pairs below which the default stands: `MIN_PAIRS`, or all where there are fewer."""
+        return min(MIN_PAIRS, len(self.judged))
+
+    @property
+    def stands(self) -> bool:
+        """Whether the verdict stands: enough was judged, and the rest can hardly move it."""
+        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= SURE) or self._whole
+
+    @property
+    def _whole(self) -> bool:
+        """Whether there are pairs and all are judged."""
+        return bool(len(self.judged)) and bool(self.judged.all())
+
+    @property
+    def more(self) -> int:
+        """About how many more judgments until the verdict stands; 0 where it does."""
+        if self.stands:
+            return 0
+        count = int(self.judged.sum())
+        order = np.argsort(-self.told, kind="stable")
+        left = self._open.sum(axis=1)[:, None] - np.cumsum(self._open[:, order], axis=1)
+        enough = np.sqrt(np.maximum(left, 0.0)).max(axis=0, initial=0.0) <= SURE
+        needed = 0 if self.error <= SURE else SLOWER * (int(np.argmax(enough)) + 1)
+        return min(max(MIN_PAIRS - count, round(needed), 1), len(self.judged) - count)
+
+    def order(self, passed: Container[int] = ()) -> Iterator[int]:
+        """The pairs that are neither judged nor passed over, the most telling first."""
+        order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
+        return (pair for pair in order if not self.judged[pair] and pair not in passed)
+
+
+def sigmoid(x: Floats) -> Floats:
+    """``1 / (1 + exp(-x))``."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))), dtype=np.float64)
+
+
+def fitted(
+    features: Floats, gains: Floats, prior: Floats, stiff: float = STIFF, weights: Floats | None = None
+) -> Floats:
+    """float64[F]: logistic regression by Newton's steps, ridge towards the prior; gains are from 0 to 1."""
+    coefficients = prior.copy()
+    ridge = np.eye(len(prior)) / stiff**2
+    weight = np.ones(len(gains)) if weights is None else weights
+    for _ in range(25):
+        p = sigmoid(features @ coefficients)
+        slope = features.T @ (weight * (gains - p)) - ridge @ (coefficients - prior)
+        curve = (features.T * (weight * p * (1 - p))) @ features + ridge
+        step = np.linalg.solve(curve, slope)
+        coefficients = coefficients + step
+        if np.abs(step).max() < 1e-6:
+            break
+    return coefficients

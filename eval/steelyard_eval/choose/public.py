@@ -1,0 +1,213 @@
+"""What public collections showed of what people run: all that can be said where nothing is labelled.
+
+`public.json` holds means of nDCG@10, a row a contender and a column a collection, for each class of embedders that
+was measured, and what the places of an entry say of its relevance; nothing of the texts. `make priors` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from steelyard.base.arrays import Floats
+from steelyard.base.files import STRICT_JSON
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import Linear, parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.result.structs import Fact
+
+FILE = "public.json"
+DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
+"""Nothing without labels chooses better than always this: docs/start.md."""
+SUMS = tuple(f"weighted_sum({1 - w / 10:.1f}*bm25, {w / 10:.1f}*vector, normalize=minmax)" for w in range(1, 10))
+CONTENDERS = (
+    *("bm25", "fts", "vector", *SUMS),
+    "weighted_sum(0.5*bm25, 0.5*vector, normalize=max)",
+    "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+    *("rrf(bm25, vector, k=10)", "rrf(bm25, vector, k=60)", "rrf(2*bm25, vector, k=60)"),
+    *("rrf(bm25, 2*vector, k=60)", "rrf(fts, vector, k=60)"),
+    *("comb_mnz(bm25, vector, normalize=minmax)", "borda(bm25, vector)"),
+    *("echovault", "soleri", "moltnet", "cortex_mem", "spec_kit"),
+)
+"""What few labels choose from: one of each kind, so that few are tried and luck has little to choose among."""
+DEFAULT_WEIGHT_RANGE = (0.4, 0.6)
+"""Sums of bm25 and vector between these weights are as good a guess."""
+SCALED = frozenset({"minmax", "max", "theoretical", "tmm"})
+"""Normalisations under which the weights of bm25 and vector mean much the same."""
+METRIC = "nDCG@10"
+MINILM = "minilm"
+CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
+"""The embedders that were measured: what the names of their models begin with, and how they are called."""
+
+
+@dataclass(frozen=True)
+class PublicGains:
+    """What the default gained over one contender on S public collections.
+
+    Attributes
+    ----------
+    gains : float64[S], nDCG@10 of the default less that of the contender, mean over queries.
+    near : str
+        What was measured in the contender's place, where it is only the nearest; else empty.
+    """
+
+    gains: Floats
+    near: str = ""
+
+    @property
+    def likely(self) -> bool:
+        """Whether the default was better on most of them, and on average."""
+        return bool((self.gains > 0).sum() * 2 > len(self.gains) and self.gains.mean() > 0)
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """What is known, for a sentence about the default."""
+        mean = float(self.gains.mean())
+        return {
+            "collections": len(self.gains),
+            "near": bool(self.near),
+            "exact": not self.near,
+            "better": int((self.gains > 0).sum()),
+            "gained": mean if mean >= 0 else None,
+            "lost": -mean if mean < 0 else None,
+            "worst": float(self.gains.min()),
+        }
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """The table.
+
+    Attributes
+    ----------
+    about : provenance: the command, and the collections with their days, hashes and licences.
+    rows : name of a configuration (`priors.config_key`) -> label.
+    means : class of embedders -> label -> float64[S].
+    variances : class of embedders -> label -> float64[S], of the difference to the default between queries.
+    relevance : class of embedders -> coefficients of `relevance.features`.
+    """
+
+    about: Mapping[str, Any]
+    rows: Mapping[str, str]
+    means: Mapping[str, Mapping[str, Floats]]
+    variances: Mapping[str, Mapping[str, Floats]]
+    relevance: Mapping[str, Floats]
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> PublicTable:
+        """From the document of the file."""
+        means, variances = (
+            {
+                model: {label: np.array(row, dtype=np.float64) for label, row in rows.items()}
+                for model, rows in record[side].items()
+            }
+            for side in ("means", "variances")
+        )
+        relevance = {model: np.array(row, dtype=np.float64) for model, row in record["relevance"].items()}
+        return cls(record["about"], record["rows"], means, variances, relevance)
+
+    def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
+        """What the default gained over a configuration; None where nothing like it was run.
+
+        `sha256` is of the user's own data: a public collection says nothing about itself.
+        """
+        label, near = self._row(config)
+        known = self.means.get(class_of(model), {})
+        if label not in known:
+            return None
+        return PublicGains((known[DEFAULT] - known[label])[self.others(sha256)], label if near else "")
+
+    def others(self, sha256: str) -> list[int]:
+        """The places of the collections that are not this data set."""
+        return [i for i, collection in enumerate(self.about["collections"]) if collection["sha256"] != sha256]
+
+    def _row(self, config: SearchConfig) -> tuple[str, bool]:
+        """The label of its row, and whether that is only the nearest: a sum's share to the next tenth."""
+        if (label := self.rows.get(config_key(config))) is not None:
+            return label, False
+        share = share_of_vector(config, scaled={"minmax"})
+        if share is None or not 0.05 <= share < 0.95:
+            return "", False
+        return (
+            f"weighted_sum({1 - round(share, 1):.1f}*bm25, {round(share, 1):.1f}*vector, normalize=minmax)",
+            True,
+        )
+
+
+def class_of(model: str) -> str:
+    """The class of embedders that stands for a model: its own where it was measured, else MiniLM's."""
+    return next((name for name in CLASSES if model.startswith(name)), MINILM)
+
+
+def vectors_of(model: str) -> str | None:
+    """Whose vectors stand for a model, where that has to be said; None where they are MiniLM's or LSA's own."""
+    return None if model.startswith(("minilm", "lsa")) else CLASSES[class_of(model)]
+
+
+def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:
+    """The default, at the limit of what it is compared with."""
+    made = find_system("plain").config(config.limit if config else limit, model)
+    return made.with_strategy(parse_strategy(DEFAULT))
+
+
+def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) -> float | None:
+    """The share of vector's weight in a sum of bm25 and vector that was brought to one scale; else None.
+
+    >>> config = find_system("plain").config(10)
+    >>> share_of_vector(config.with_strategy(parse_strategy("weighted_sum(3*vector, 1*bm25, normalize=max)")))
+    0.75
+    """
+    strategy = config.effective
+    described = strategy.describe()
+    if config.system != "plain" or not isinstance(described, Linear) or described.scale not in scaled:
+        return None
+    weights = dict(zip(map(str, strategy.children()), strategy.weights, strict=True))
+    if weights.keys() != {"bm25", "vector"} or sum(weights.values()) <= 0:
+        return None
+    return weights["vector"] / sum(weights.values())
+
+
+def near_default(config: SearchConfig) -> bool:
+    """Whether a configuration is as good a guess as the default: such a sum at .4 to .6."""
+    share = share_of_vector(config)
+    return share is not None and DEFAULT_WEIGHT_RANGE[0] - 1e-9 <= share <= DEFAULT_WEIGHT_RANGE[1] + 1e-9
+
+
+@cache
+def public_table() -> PublicTable:
+    """The table in the package."""
+    text = resources.files("steelyard_eval.choose").joinpath(FILE).read_text(encoding="utf-8")
+    return PublicTable.from_json(STRICT_JSON.decode(text))
+
+
+def features(places: Mapping[str, Floats], worth: Floats) -> Floats:
+    """float64[P, 10]: what is known of a pair without its label; see `PublicTable.relevance`.
+
+    Parameters
+    ----------
+    places : mapping of bm25, fts and vector to float64[P]
+        ``1 / (1 + rank)``, 0 beyond the first ten.
+    worth : float64[C, P]
+        ``1 / log2(1 + rank)`` in every contender's list, 0 beyond the first ten.
+    """
+    words, text, vector = (places[name] for name in ("bm25", "fts", "vector"))
+    flags = [words > 0, vector > 0, (words > 0) & (vector > 0)]
+    shares = [(worth > 0).mean(axis=0), worth.mean(axis=0)]
+    rows: Sequence[Any] = [np.ones(worth.shape[1]), words, text, vector, words * vector, *flags, *shares]
+    return np.stack(rows, axis=1).astype(np.float64)
+
+
+def reciprocal(worth: Floats) -> Floats:
+    """``1 / (1 + rank)`` from ``1 / log2(1 + rank)``; 0 stays 0.
+
+    >>> reciprocal(np.array([1.0, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    ranked = worth > 0
+    return np.where(ranked, 2.0 ** -(1.0 / np.where(ranked, worth, 1.0)), 0.0)

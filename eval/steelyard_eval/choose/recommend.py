@@ -1,0 +1,183 @@
+"""`recommend`: which strategy and which weights, over every family or one strategy, against what is used today."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.candidates.candidates import build_candidates
+from steelyard_eval.candidates.current import of_config, of_lists, read_current, read_only
+from steelyard_eval.candidates.families import one_start, starts
+from steelyard_eval.candidates.restriction import Restriction
+from steelyard_eval.candidates.source import LiveSource, RecordedSource, Source
+from steelyard_eval.candidates.written import constant_signals
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.chosen_answer import ChosenAnswer, weights_of
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.leaderboard import leaderboard
+from steelyard_eval.choose.model_labels import ModelLabels
+from steelyard_eval.choose.result import out_of_sight, result_of
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
+from steelyard_eval.choose.unlabelled import without_labels
+from steelyard_eval.choose.without_labels import advise, lacked
+from steelyard_eval.compare.contenders import Contender, Given
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset, tuning_queries
+from steelyard_eval.decide.provenance import day
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.views import frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LAYERS = logging.getLogger("steelyard.retrievers.vector")
+"""Says which layers have no vectors while they are searched; here a notice does."""
+METRICS = ("R@10", "RR@10", "Judged@10")
+"""Shown beside the metric that is decided on."""
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(ChosenAnswer):
+    """The answer."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The leaderboard, a row a configuration."""
+        return frames.leaderboard(self.result)
+
+
+def recommend(
+    dataset: Dataset,
+    current: Given | None = None,
+    *,
+    only: Given | None = None,
+    weights_only: bool = False,
+    metric: str = "nDCG@10",
+    limit: int | None = None,
+    embedder: str = "auto",
+    jobs: int | Executor = 1,
+    seed: int = 0,
+    timed: bool = False,
+    recording: str | Path | None = None,
+    model_labels: ModelLabels | None = None,
+    target: str = "",
+    latency: float | None = None,
+    embedding_calls: float | None = None,
+    workspace: Workspace | None = None,
+    now: Callable[[], float] = time.time,
+) -> Recommendation:
+    """Say which strategy and which weights to use, against what is used today, and what to expect of it.
+
+    The parameters are those of `Workbench.recommend`, of `Workspace.open`, and `now`, which gives the date of the
+    weights file. With a `recording` nothing is searched, and what it does not hold is not tried; for one of lists
+    `current` has to be named. What `model_labels` holds (`extensions.model_judge`) makes labels of
+    20 queries and more worth more where it agrees with them, and decides nothing by itself. What `target`,
+    `latency` and `embedding_calls` cost is in the document, under "restriction".
+
+    Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
+    decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
+    collections showed of the current one, how far configurations agree, and how to begin labelling.
+
+    With `only` one strategy is tuned, and what is used today is by default this strategy as it is written. It is
+    tuned on train, else dev, else every query outside test, so that `test` can still be measured on. Raises
+    ConfigError for an unknown name, and where `only` has nothing to tune or fewer than two judged queries.
+    """
+    measures = parse_measures([metric, *METRICS])
+    restriction = Restriction(target, latency, embedding_calls)
+    source: Source
+    if recording is None:
+        source = LiveSource((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
+    else:
+        source = RecordedSource(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
+    dataset = source.dataset
+    size = limit or measures[0].cutoff or 10
+    one = None if only is None else read_only(only, size, source, weights_only)
+    queries = judged(dataset, dataset.queries if one is None else tuning_queries(dataset)[0])
+    if one and current is None:
+        used: Contender | ListContender = one.row
+    else:
+        used = read_current(_default(source) if current is None else current, size, source)
+    config = used.config if isinstance(used, Contender) else None
+    if one and len(queries) < 2:
+        raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
+    if len(queries) < 2:
+        return _unlabelled(source, size, used.label, config, now, restriction)
+    with _held_back(_LAYERS):
+        if one is None:
+            tried = starts(source, queries, size).with_current(source, used.label, config)
+        else:
+            tried = one_start(one.row, source, len(queries), weights_only)
+        found = build_candidates(
+            source, queries, tried.starts, measures[0], beside=[config] if one and config else []
+        )
+    if one:
+        idle = constant_signals(found.recorded(one.row.config).table, one.row.config.strategy)
+        tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
+    second = None
+    if model_labels is not None:
+        second = model_labels.measured(source, queries, found, config, measures[0])
+    gates = ALL_FAMILIES if one is None else ONE_STRATEGY
+    if isinstance(used, Contender):
+        today = of_config(used, found, measures)
+    else:
+        today = of_lists(used, dataset, queries, size, measures)
+    choice = Choice(
+        source, queries, measures, found, today, size, seed, second, gates, one, tried=tried, model=model_labels
+    ).restricted(restriction)
+    places = leaderboard(choice)
+    result, values = result_of(choice, places, timed)
+    aside = tuple(out_of_sight(choice, places))
+    return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
+
+
+@contextmanager
+def _held_back(log: logging.Logger) -> Iterator[None]:
+    """Nothing is logged meanwhile: a notice says it."""
+
+    def hold(record: logging.LogRecord) -> bool:
+        return False
+
+    log.addFilter(hold)
+    try:
+        yield
+    finally:
+        log.removeFilter(hold)
+
+
+def _default(source: Source) -> str:
+    if source.lists is None:
+        return source.dataset.today
+    raise ConfigError(
+        "a recording of lists of other engines does not tell which of them is used today; name it with --current: "
+        f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
+    )
+
+
+def _unlabelled(
+    source: Source,
+    limit: int,
+    label: str,
+    config: SearchConfig | None,
+    now: Callable[[], float],
+    restriction: Restriction,
+) -> Recommendation:
+    dataset = source.dataset
+    queries = dataset.split("all") if dataset.queries else ()
+    advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
+    if restriction:
+        restriction.unlabelled(advice.attempt)
+    tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
+    result = without_labels(source, tried, queries, label, advice, limit, restriction.target)
+    facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
+    facts |= {"verdict": advice.verdict, "tool": result.provenance.tool, "date": day(now)}
+    attempt = advice.attempt and replace(advice.attempt, provenance=facts)
+    return Recommendation(result, config=config, attempt=attempt)

@@ -1,0 +1,295 @@
+"""The result of a choice: decision, leaderboard, costs, curve, and what to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from steelyard import __version__
+from steelyard.base.arrays import Floats
+from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import changes
+from steelyard.retrievers.vector import without_layer
+from steelyard.table.signal_table import LAYERS
+from steelyard_eval.candidates.weight_curve import FreeWeights
+from steelyard_eval.candidates.written import idle_notice
+from steelyard_eval.choose.answer import answer_of
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.costs import costs_of
+from steelyard_eval.choose.leaderboard import Place
+from steelyard_eval.choose.public import METRIC
+from steelyard_eval.choose.without_labels import FEWEST
+from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.compare import notices as compared
+from steelyard_eval.compare.categories import categories
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import of_scales, ties
+from steelyard_eval.compare.scales import Scales
+from steelyard_eval.datasets.labels import unstated
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
+from steelyard_eval.recording.rankings import ShownLists, facts_of, lists_of, ordered, rows_by_query, words_of
+from steelyard_eval.result.structs import (
+    Decision,
+    Estimate,
+    Fact,
+    Paired,
+    Provenance,
+    Result,
+    Row,
+    Said,
+    Table,
+    replace,
+)
+
+FIRST = 3
+"""Rows of the leaderboard that are looked at in any case."""
+Values = Mapping[str, Mapping[str, Floats]]
+"""Label -> metric -> float64[Q]."""
+
+
+def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> tuple[Result, Values]:
+    """The result over the rows of the leaderboard, and every metric of every query."""
+    values = {place.label: {str(metric): own for metric, own in place.values.items()} for place in places}
+    metric, today, dataset = str(choice.metric), choice.current.label, choice.source.dataset
+    primary = {label: own[metric] for label, own in values.items()}
+    picked = next((place for place in places if choice.picked and place.config == choice.picked), None)
+    tests = tests_of(choice, places)
+    rows = _rows(choice, places, tests, timed)
+    best = ordered({label: float(own.mean()) for label, own in primary.items()}, [today, *_labels(picked)])
+    by_query, entries = rows_by_query(
+        dataset, choice.queries, primary, [(label, partial(_listed, choice, places, label)) for label in best]
+    )
+    decision = _decision(choice, picked)
+    against = (
+        picked.label if picked and picked.label != today else next((one for one in best if one != today), None)
+    )
+    sides = [] if against is None else categories(
+        choice.queries, (today, against), primary[today], primary[against]
+    )  # fmt: skip
+    answer = answer_of(choice, empty=not any(own.any() for own in primary.values()))
+    answer = replace(answer, because=[*answer.because, *_beside(choice, rows, decision)])
+    result = Result(
+        "recommend",
+        answer,
+        _provenance(choice, metric),
+        rows=rows,
+        decision=decision,
+        notices=list(_notices(choice, values, tests)),
+        tables=[*_runner_up(choice, places, picked), *curve_of(choice), *sides],
+        queries=by_query,
+        entries=entries,
+    )
+    return result, values
+
+
+def estimate_of(values: Floats, choice: Choice) -> Estimate:
+    """The mean over queries with its interval."""
+    return mean_interval(values, choice.scored.units.tolist()).shown(0.0)
+
+
+def tests_of(choice: Choice, places: Sequence[Place]) -> dict[str, Paired]:
+    """Tests of the presets against the current configuration; what was tuned here cannot be tested here."""
+    metric, today = choice.metric, choice.current.label
+    others = {place.label: place.values[metric] for place in places if not place.tuned and place.label != today}
+    return paired(others, choice.current.values[metric], choice.scored.units.tolist(), seed=choice.seed)
+
+
+def _rows(choice: Choice, places: Sequence[Place], tests: Mapping[str, Paired], timed: bool) -> list[Row]:
+    base, units = choice.current.values[choice.metric], choice.scored.units.tolist()
+    rows = []
+    for place, cost in zip(places, costs_of(choice, places, timed), strict=True):
+        means = {str(metric): estimate_of(own, choice) for metric, own in place.values.items()}
+        row = replace(place.row(), means=means, cost=cost, against=tests.get(place.label))
+        if place.tuned:
+            row = replace(row, gain=difference_interval(place.values[choice.metric] - base, units).shown(-1.0))
+        rows.append(row)
+    return rows
+
+
+def _labels(place: Place | None) -> list[str]:
+    return [] if place is None else [place.label]
+
+
+def _decision(choice: Choice, picked: Place | None) -> Decision:
+    made = choice.decision
+    return Decision(
+        made.verdict,
+        chosen=picked.label if picked else None,
+        gain=shown(made.gain),
+        worse=made.gain.worse,
+        bound=made.bound,
+        stated=choice.stated,
+        more=choice.labels_needed,
+        blocker=made.blocker,
+        public=choice.public,
+    )
+
+
+def shown(gain: Gain) -> Estimate:
+    """A gain as results have it."""
+    return gain.shown(-1.0)
+
+
+def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
+    """What has to be known of the table, and why what was chosen is not its first row."""
+    if any(row.tuned for row in rows):
+        yield Said("tuned_rows", {"expected": choice.decision.gain.mean if decision.stated else None})
+    at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
+    if at > 1 and decision.verdict != "keep":
+        yield Said(f"place_{decision.verdict}", {"row": at})
+    if lost := dropped(choice):
+        yield Said("dropped", {"terms": lost})
+    if not choice.candidates.complete:
+        yield Said("decided_interrupted")
+
+
+def _provenance(choice: Choice, metric: str) -> Provenance:
+    source, dataset = choice.source, choice.source.dataset
+    about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, len(choice.queries))
+    return Provenance(
+        f"steelyard {__version__}",
+        about,
+        command=_command(choice),
+        metrics=list(map(str, choice.measures)),
+        named=[] if metric == METRIC else [metric],
+        baseline=choice.current.label,
+        split=choice.split,
+        limit=choice.limit,
+        model=source.model,
+        recipe=source.recipe,
+        intents=source.intents or "",
+        ties=ties(("strategy", choice.current.given.kind), source.lists is not None),
+        seed=choice.seed,
+        candidates=len(choice.candidates.grid),
+    )
+
+
+def _command(choice: Choice) -> list[str]:
+    """The words of the command that recommends the same; none where something of it is known in Python alone."""
+    used, only = choice.current.given, choice.only
+    if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
+        return []
+    word = used.source if isinstance(used, ListContender) else used.label
+    usual = {"--metric": METRIC, "--limit": LIMIT, "--seed": 0}
+    stated = {"--metric": str(choice.metric), "--limit": choice.limit, "--seed": choice.seed}
+    options = {"--current": word, **{name: value for name, value in stated.items() if value != usual[name]}}
+    options |= {"--model-labels": choice.model and choice.model.path, **choice.restriction.options}
+    options |= choice.source.options
+    if only is None:
+        return words_of("recommend", choice.source.dataset, options=options)
+    if used is only.row:
+        del options["--current"]
+    options["--weights-only"] = only.weights_only or None
+    strategy = only.word or str(only.row.config.strategy)
+    return words_of("tune", choice.source.dataset, strategy, options=options)
+
+
+def _listed(choice: Choice, places: Sequence[Place], label: str) -> ShownLists:
+    config = next(place.config for place in places if place.label == label)
+    return choice.current.lists if config is None else lists_of(choice.candidates.replayed(config), config)
+
+
+def _runner_up(choice: Choice, places: Sequence[Place], picked: Place | None) -> list[Table]:
+    """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
+    today = next(place for place in places if place.label == choice.current.label)
+    first = picked or today
+    others = [place for place in places if place is not first and place is not today]
+    if not others:
+        return []
+    lead = first.values[choice.metric] - others[0].values[choice.metric]
+    found = difference_interval(lead, choice.scored.units.tolist()).shown(-1.0)
+    parted = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+    return [
+        Table(
+            "runner_up",
+            ["contender", "ahead", "told_apart"],
+            [[others[0].label, found, "yes" if parted else "no"]],
+        )
+    ]
+
+
+def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
+    """A configuration with its weights free, over its recording."""
+    known = choice.candidates.recorded(config)
+    return FreeWeights.of(known.table, config, known.judgments, choice.metric)
+
+
+def curve_of(choice: Choice) -> list[Table]:
+    """The curve of the first weight of what was decided on."""
+    if choice.picked is None:
+        return []
+    config = choice.current.config
+    today = free_weights(choice, config) if choice.only and config else None
+    return free_weights(choice, choice.picked).table(today)
+
+
+def dropped(choice: Choice) -> list[str]:
+    """What one strategy that was tuned lost."""
+    config = choice.current.config
+    if not (choice.only and config and choice.picked):
+        return []
+    return [str(one) for one in changes(config.effective, choice.picked.strategy) if one.dropped]
+
+
+def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
+    dataset = choice.source.dataset
+    yield from model_notice(choice)
+    yield from (Said("told", {"text": text}) for text in dataset.notices)
+    yield from choice.current.notices
+    yield from _scales(choice)
+    yield from (
+        Said("told", {"text": text}) for text in unstated(dataset.sampled, dataset.pool, dataset.provenance)
+    )
+    proven = choice.decision.verdict == "ship"
+    yield from compared.of_values(
+        dataset, choice.queries, values, str(choice.metric), choice.current.label, tests.values(),
+        choice.source.model, proven,
+    )  # fmt: skip
+    yield from choice.candidates.skipped
+    yield from idle_notice(choice.tried.idle, choice.picked)
+    yield from layer_notices(choice)
+    yield from choice.tried.left_out
+
+
+def out_of_sight(choice: Choice, places: Sequence[Place]) -> list[Said]:
+    """Notices on what neither the choice nor what is used nor the first rows read: they concern nobody."""
+    configs = [choice.picked, choice.current.config, *(place.config for place in places[:FIRST])]
+    seen = {signal for config in configs if config for signal in config.strategy.signals()}
+    idle = [] if seen & {*choice.tried.idle} else idle_notice(choice.tried.idle, choice.picked)
+    layers = [] if seen & {*LAYERS} else layer_notices(choice)
+    return [*idle, *layers, *(said for said in choice.tried.left_out if said.key == "fixed")]
+
+
+def layer_notices(choice: Choice) -> list[Said]:
+    """That the text stands in for a layer without vectors that candidates read."""
+    read = {signal for start in choice.tried.starts for signal in start.config.strategy.signals()}
+    space = choice.source.space
+    missing = [layer for layer in space.stood_in if layer in read] if space else []
+    return [Said("told", {"text": without_layer(layer)}) for layer in missing]
+
+
+def _scales(choice: Choice) -> Iterator[Said]:
+    """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
+    used, recorded = choice.current.given, choice.candidates.recorded
+    if isinstance(used, Contender):
+        yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
+    if choice.picked and choice.picked != choice.current.config:
+        yield from Scales(choice.picked.name, choice.picked, recorded(choice.picked).table).weightless()
+
+
+def model_notice(choice: Choice) -> list[Said]:
+    """What a model's labels were worth; nothing where none were given."""
+    if choice.model is None:
+        return []
+    text, second = choice.model.sentence, choice.second
+    if not choice.model.agreement["counts"]:
+        return [Said("model_labels_odd", {"text": text})]
+    if second is None:
+        return [Said("model_labels_unused", {"fewest": FEWEST})]
+    top = int(choice.scored.of_metric.mean.argmax()) if choice.picked is None else choice.decision.candidate
+    facts: dict[str, Fact] = {"both": len(second.at), "others": second.others, "text": text}
+    if choice.scored.share:
+        facts |= {"queries": len(choice.queries), "worth": choice.effective_n(top or 0)}
+    return [Said("model_labels", {**facts, "unrelated": not choice.scored.share})]

@@ -1,0 +1,294 @@
+"""`steelyard init`: a description of the data set, a first baseline and a workflow, without a question.
+
+What can be found out is: where the data set is, its name and clock, what is used today. Files that exist are kept.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
+from steelyard.base.fields import format_time
+from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.base.secret import MASK
+from steelyard.config.search_config import read_json
+from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
+from steelyard_eval.common.extensions import extension
+from steelyard_eval.compare.contenders import Given, read
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset, check, load
+from steelyard_eval.datasets.beir import is_beir
+from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.folder import fault_message
+from steelyard_eval.datasets.kept_labels import FOLDER as JUDGMENTS
+from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
+from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.manifest import holds_hash
+from steelyard_eval.datasets.named import FILES, Naming
+from steelyard_eval.datasets.places import data_sets
+from steelyard_eval.decide.provenance import chosen_on
+from steelyard_eval.gate.baseline import Baseline
+from steelyard_eval.gate.gating import update
+from steelyard_eval.gate.lists import read_contenders
+from steelyard_eval.gate.setup import BASELINE, Gate
+from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.workspace import embedder_of
+
+WORKFLOW = Path(".github/workflows/relevance.yml")
+WEIGHTS = Path("search-weights.json")
+FIRST_BASELINE_REASON = "the first baseline"
+UNKNOWN = f"run it again with --install; {RULE}"
+_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
+"""Paths that mean nothing else in a workflow."""
+
+
+@dataclass(frozen=True)
+class InitResult:
+    """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
+
+    `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
+    """
+
+    dataset: str
+    gated: str
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    command: str = ""
+    gates: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    def __str__(self) -> str:
+        lines = [f"{self.dataset} is gated with {self.gated}"]
+        lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
+        lines += [f"note: {notice}" for notice in self.notices]
+        lines += [f"commit what the gate reads: {shlex.join(['git', 'add', *self.needed])}"]
+        if self.gates:
+            return "\n".join(
+                [*lines, f"The workflow then gates every pull request on GitHub; here: {self.command}"]
+            )
+        return "\n".join([*lines, f"next: {self.command}"])
+
+
+def start(
+    folder: str | Path | None = None,
+    current: Given | None = None,
+    *,
+    baseline: Path = BASELINE,
+    workflow: Path = WORKFLOW,
+    embedder: str = "auto",
+    sampled: str = "",
+    pool: JudgedPool | None = None,
+    install: str = "",
+    now: Callable[[], float] = time.time,
+) -> InitResult:
+    """Write what is missing of dataset.json, the baseline and the workflow.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The data set; by default the only one in or below the working directory.
+    current : any contender
+        What is used today; by default search-weights.json where it exists and names no other data set, else what
+        dataset.json names as `system`, else bm25.
+    baseline, workflow : Path
+        Where they go.
+    embedder : str
+        See `Workspace.open`; for auto that of the vectors that weights were tuned with.
+    install : str
+        What the workflow installs; by default what is installed here, where pip recorded an origin that other
+        machines have too. Without either no workflow is written, and a notice asks for it.
+    sampled, pool : str, JudgedPool
+        How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
+
+    Raises
+    ------
+    DataError
+        When there is no data set, or it has faults; nothing is written then.
+    ConfigError
+        When it has no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of
+        another folder, which a baseline may not name, for the baseline of another
+        data set, and when dataset.json says otherwise how the labels came about.
+    MachineError
+        When a file cannot be written.
+    """
+    place = find_dataset(Path()) if folder is None else Path(folder)
+    asked, source = _asked(current), named(install) if install else recorded()
+    _check_plain(place, baseline)
+    if current is not None:
+        _check_within(current, baseline)
+    for path in (place / MANIFEST, baseline, workflow):
+        regular_target(path)
+    written: list[Path] = []
+    kept: list[Path] = []
+    (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
+    dataset = load(place)
+    given, others = (current, "") if current is not None else _current(dataset)
+    embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
+    gate = Gate.of(dataset, baseline, embedder, now=now)
+    notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
+    if gate.baseline is not None:
+        kept.append(baseline)
+        _check_own(gate.baseline, gate)
+        gated = [contender.label for contender in gate.baseline.contenders]
+        if current is not None and (label := read(current).label) not in gated:
+            instead = gate.replacing(visible(str(current)))
+            stays = f"{baseline} is kept, and gates nothing else"
+            notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
+    else:
+        notices += [others] if others else []
+        gated = [str(given)]
+        update(gate, given, because=FIRST_BASELINE_REASON)
+        written.append(baseline)
+    if workflow.exists():
+        kept.append(workflow)
+    elif source is None:
+        notices.append(f"no workflow is written, as nothing says where GitHub has this steelyard from: {UNKNOWN}")
+    else:
+        write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
+        written.append(workflow)
+    own = Gate.of(dataset, baseline).needed().contenders
+    files = [Path(one.written) for one in own if one.kind in FILES.values()]
+    log = dataset.feedback
+    unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
+    without = (f":!{word(path)}" for path in unread if path.exists())
+    there = [workflow] if workflow.exists() else []
+    needed = [*map(word, (place, *files, baseline, *there)), *without]
+    return InitResult(
+        str(place),
+        ", ".join(gated),
+        tuple(map(str, written)),
+        tuple(map(str, kept)),
+        tuple(notices),
+        tuple(needed),
+        shlex.join(gate.command),
+        bool(there),
+    )
+
+
+def _misplaced(place: Path) -> Iterator[str]:
+    """What keeps GitHub from running the workflow, which it reads at the top of a repository alone."""
+    here = Path.cwd()
+    top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    if top != here:
+        where = shown(str(top), PATH_WIDTH)
+        yield f"GitHub runs only workflows at the top of a repository; run steelyard init there, in {where}"
+    if not place.resolve().is_relative_to(top) or place.is_absolute():
+        yield f"the workflow names {word(place)}, which GitHub does not have; name a folder of the repository"
+
+
+def _check_own(old: Baseline, gate: Gate) -> None:
+    """ConfigError for a baseline of another data set, which would be kept and gate nothing of this one."""
+    name = gate.dataset.name
+    if old.dataset != name and gate.differing:
+        other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
+        raise ConfigError(
+            f"{word(gate.path)} gates the data set {shown(old.dataset)}, not {shown(name)}; for a gate of its own "
+            f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
+        )
+
+
+def find_dataset(root: Path) -> Path:
+    """The only folder with a corpus, at most two levels below; DataError when there is none or several."""
+    folders = data_sets(root)
+    if len(folders) == 1:
+        return folders[0]
+    there = f"there are {len(folders)}: {', '.join(map(str, folders[:10]))}" if folders else "there is none"
+    raise DataError(f"name the folder of the data set (corpus.jsonl, queries.jsonl, qrels.txt); {there}")
+
+
+def _check_plain(*paths: Path) -> None:
+    for path in paths:
+        if not _PLAIN.fullmatch(str(path)):
+            raise ConfigError(
+                f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
+            )
+
+
+def _check_within(given: Given, baseline: Path) -> None:
+    """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
+    naming = Naming.of_baseline(baseline)
+    for asked in read_contenders(given):
+        if asked.kind in FILES.values() and not naming.holds(asked.written):
+            place = shown(str(naming.folder.resolve()), PATH_WIDTH)
+            raise ConfigError(
+                f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there alone; "
+                "copy it there, or run steelyard init in a folder that holds both"
+            )
+
+
+def _asked(current: Given | None) -> str:
+    """An endpoint, which the workflow has to name because no baseline may; empty for anything else."""
+    if current is None or (contender := read(current)).kind != "endpoint":
+        return ""
+    keyed = isinstance(contender, ListContender) and MASK in contender.source
+    if not isinstance(current, str) or keyed or extension("endpoints").holds_key(current) or "${{" in current:
+        raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
+    return current
+
+
+def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
+    """Write what is missing of dataset.json; whether anything was. DataError for faults, which write nothing."""
+    path = folder / MANIFEST
+    said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
+    if path.exists():
+        return _state(path, said)
+    if is_beir(folder):
+        return False
+    faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
+    if faults or not folder.is_dir():
+        raise DataError(fault_message(str(folder), faults or check(folder).faults))
+    record: dict[str, object] = {"name": folder.resolve().name, **said}
+    write_text(path, canonical(record))
+    dataset = load(folder)
+    counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
+    judgments = sum(map(len, dataset.qrels.values()))
+    record |= {"as_of": format_time(dataset.as_of), "counts": {**counts, "judgments": judgments}}
+    write_text(path, canonical(record))
+    return True
+
+
+def _state(path: Path, said: Mapping[str, object]) -> bool:
+    """Add what a dataset.json does not say of its labels; whether anything was added."""
+    if not said:
+        return False
+    dataset = load(path.parent)
+    known = {name: value for name, value in stated(dataset.sampled, dataset.pool).items() if value is not None}
+    for name in said.keys() & known.keys():
+        if said[name] != known[name]:
+            raise ConfigError(
+                f"{shown(str(path), PATH_WIDTH)} says {name} is {shown(known[name])}, not {shown(said[name])}; "
+                f"correct it there, or leave out --{name}"
+            )
+    if said.keys() <= known.keys():
+        return False
+    write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
+    return True
+
+
+def _current(dataset: Dataset) -> tuple[str, str]:
+    """What is used today, as far as files tell, with a notice on weights that are those of another data set."""
+    if not WEIGHTS.is_file():
+        return dataset.today, ""
+    if (name := _chosen_on(WEIGHTS)) in ("", dataset.name):
+        return str(WEIGHTS), ""
+    said = f"{WEIGHTS} was chosen on the data set {shown(name)}, so it is not taken; --current {WEIGHTS} takes it"
+    return dataset.today, said
+
+
+def _chosen_on(file: Path) -> str:
+    """The data set that a weights file names; whoever reads the file whole says what is wrong with it."""
+    try:
+        return chosen_on(read_json(file))
+    except ConfigError:
+        return ""

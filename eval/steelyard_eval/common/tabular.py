@@ -1,0 +1,87 @@
+"""The base class of what has a table: it converts to JSON, frames, figures, pages and files."""
+
+from __future__ import annotations
+
+import html
+import re
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.extras import require
+from steelyard.base.files import canonical, write_text, write_texts
+from steelyard_eval.common.markup import tex
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>body {{font-family: sans-serif; margin: 2em; max-width: 70em}} table {{border-collapse: collapse}}
+td, th {{padding: .2em .6em; border-bottom: 1px solid #ddd; text-align: left}}</style></head>
+<body><h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+class Tabular(ABC):
+    """What has a table: a check, what a search found, an explanation, the kept runs."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole result as plain JSON values."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a table."""
+
+    @abstractmethod
+    def _repr_html_(self) -> str: ...
+
+    @abstractmethod
+    def plot(self) -> Figure:
+        """Plot the result."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
+
+        Raises
+        ------
+        MachineError
+            For a Parquet file without the extra `parquet`.
+        """
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                require("parquet", "a Parquet file")
+                write_text(path, self.to_frame().to_parquet(None, index=False))
+            case _:
+                write_text(path, canonical(self.to_json()))
+
+    def to_latex(self) -> str:
+        """Return the result as a LaTeX table of the package booktabs, with a caption and a label."""
+        text: str = self.to_frame().to_latex(
+            index=False, escape=True, float_format="%.3f", na_rep="--", caption=tex(self._caption),
+            label=f"tab:{type(self).__name__.lower()}",
+        )  # fmt: skip
+        return re.sub(r"^(?=[*[])", "{}", text, flags=re.MULTILINE)  # both would belong to the line before
+
+    @property
+    def _caption(self) -> str:
+        return repr(self)
+
+    def report(self, path: str | Path) -> list[Path]:
+        """Write report.html and report.json into this folder; returns their paths."""
+        page = _PAGE.format(title=html.escape(repr(self)), body=self._repr_html_())
+        files = {Path(path) / "report.html": page, Path(path) / "report.json": canonical(self.to_json())}
+        write_texts(files)
+        return list(files)
+
+
+def frame_html(frame: pd.DataFrame) -> str:
+    """A frame as an HTML table, every text in it escaped."""
+    table: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
+    return table

@@ -1,0 +1,269 @@
+"""One contender beside its baseline: equal bits where configuration and code are the same, else equal quality."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from msgspec.structs import replace
+
+from steelyard.base.arrays import Bools
+from steelyard_eval.common.markup import tells
+from steelyard_eval.decide.promise import Gain
+from steelyard_eval.gate.baseline import BaselineContender, BaselineList
+from steelyard_eval.gate.hashes import list_hash, scores_hash, sources_hash
+from steelyard_eval.gate.lists import ContenderLists
+from steelyard_eval.gate.power import Power, power_of
+from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Findings, judge
+from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.silence import kept_promise, promised, sign_test_increase
+from steelyard_eval.gate.ties import near, settled_hash
+from steelyard_eval.gate.values import SHALLOW, Values, composite
+from steelyard_eval.measures.corrected import benjamini_hochberg
+from steelyard_eval.measures.paired import TIE, difference_interval
+from steelyard_eval.measures.runs import Scored
+from steelyard_eval.result.structs import Fact, Finding
+
+WORST = 10
+"""Queries that are shown with both rankings."""
+LEAST = 5
+"""Units of a slice, below which it is not tested."""
+ORDER = ("fail", "mismatch", "inconclusive", "pass")
+QUALITY_FINDINGS = ("gate_identity", "gate_differs", "gate_unchanged", "gate_baseline", "gate_anchor")
+"""Findings that say by themselves whether quality held."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A category or an intent: bool[Q] its queries, and the rule on them; `p` is None of too few."""
+
+    field: str
+    value: str
+    inside: Bools
+    found: Findings
+    p: float | None = None
+
+    @property
+    def worse(self) -> bool:
+        """Whether it fell beyond doubt."""
+        return self.p is not None and self.p < ALPHA and self.found.ndcg < -SMALL
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """A contender now, and what the baseline keeps of it; lists are in the order of the gate's queries."""
+
+    gate: Gate
+    now: ContenderLists
+    baseline: BaselineContender
+
+    @cached_property
+    def identical(self) -> bool:
+        """Whether configuration and sources are the baseline's, so that nothing may differ."""
+        made = self.gate.configuration(self.now.config)
+        return bool(made) and (made, sources_hash()) == (
+            self.baseline.configuration,
+            self.gate.needed().hashes.sources,
+        )
+
+    @cached_property
+    def lists_changed(self) -> Bools:
+        """bool[Q]: whose list, down to place 100, differs; on another platform by more than ties."""
+        return np.array([self._differs(listed, far, kept) for listed, far, kept in self._rows])
+
+    def _differs(self, listed: Sequence[Scored], far: Sequence[Scored], kept: BaselineList) -> bool:
+        if list_hash(listed, far) == kept.list_hash:
+            return False
+        return not self.gate.elsewhere or settled_hash((listed, far), kept.ties) != kept.settled_hash
+
+    @cached_property
+    def scores_changed(self) -> Bools:
+        """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
+        if self.gate.elsewhere:
+            return np.array([_far_apart(listed[:SHALLOW], kept.first) for listed, _, kept in self._rows])
+        return np.array([scores_hash(listed, far) != kept.scores_hash for listed, far, kept in self._rows])
+
+    @cached_property
+    def top10_changed(self) -> Bools:
+        """bool[Q]: whose first ten places differ."""
+        ids = np.array(
+            [first != kept.ids for first, kept in zip(self.now.first, self.baseline.lists, strict=True)]
+        )
+        return ids & self.lists_changed
+
+    @property
+    def _rows(self) -> list[tuple[Sequence[Scored], Sequence[Scored], BaselineList]]:
+        return list(zip(self.now.lists, self.now.deep, self.baseline.lists, strict=True))
+
+    @property
+    def deep(self) -> bool:
+        """Whether both sides have lists of more than ten places."""
+        return self.baseline.deep and self.now.values.deep
+
+    @cached_property
+    def against_baseline(self) -> Findings:
+        """The rule on the differences to the baseline."""
+        return self._judged(self.baseline.values)
+
+    @cached_property
+    def against_anchor(self) -> Findings:
+        """The rule on the differences to the anchor."""
+        return self._judged(self.baseline.anchor)
+
+    def _judged(self, before: Values, inside: Bools | slice = slice(None)) -> Findings:
+        """The rule on the differences to earlier values, of all queries or of some."""
+        difference = (self.now.values.matrix - before.matrix)[:, inside]
+        whole = composite(difference, before.deep and self.now.values.deep)
+        return judge(difference[0], whole, self.gate.unit[inside], self.gate.budget)
+
+    @property
+    def power(self) -> Power:
+        """How far the gate can be trusted on this contender."""
+        return power_of(self.against_baseline, self.gate.budget, self.deep)
+
+    @cached_property
+    def newly_broken(self) -> list[tuple[str, str, int]]:
+        """Promises that no list of the baseline broke, with the queries that do now, and by how many entries."""
+        never_kept = {name for kept in self.baseline.lists for name in kept.broken}
+        return [
+            (name, query.id, count)
+            for query, broken in zip(self.gate.queries, self.now.broken, strict=True)
+            for name, count in broken.items()
+            if name not in never_kept
+        ]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What there is to say of it, worst first."""
+        quality = [self._identity()] if self.identical else [*self._quality(), *self._slices()]
+        findings = [*self._promises(), *quality, *self._silence(), *self._staleness()]
+        ordered = sorted(findings, key=lambda finding: ORDER.index(finding.verdict))
+        return [replace(finding, contender=self.now.label) for finding in ordered]
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the findings."""
+        return self.findings[0].verdict
+
+    @property
+    def headline(self) -> dict[str, Fact]:
+        """What decided, as facts of the answer; whether quality held goes before a finding on anything else."""
+        first = self.findings[0]
+        beside: dict[str, Fact] = {"held": None if first.key in QUALITY_FINDINGS else self._held}
+        return {**first.facts, **beside, "change": self.against_baseline.ndcg, "finding": first.key}
+
+    @property
+    def _held(self) -> str:
+        """Whether quality held, as the key of a clause."""
+        ruling = self.against_baseline
+        if not self.lists_changed.any():
+            return "gate_same"
+        if not ruling.fails and not ruling.passes:
+            return "gate_open"
+        return "gate_fell" if ruling.fails else "gate_rose" if ruling.better else "gate_held"
+
+    def _promises(self) -> Iterator[Finding]:
+        """Promises that are broken, and were kept before."""
+        if self.newly_broken:
+            queries = len({query for _, query, _ in self.newly_broken})
+            kinds = sorted({promise for promise, _, _ in self.newly_broken})
+            yield Finding("gate_invariant", {"queries": queries, "promises": kinds}, verdict="fail")
+
+    def _silence(self) -> Iterator[Finding]:
+        """Answers to questions that have none, and what a floor loses of what it promised."""
+        if asked := len(self.gate.unanswerable):
+            now, before = self.now.answered, self.baseline.answered
+            yield sign_test_increase("gate_false_answers", now, before, asked, self.gate.budget)
+        promise = promised(self.now.config.provenance) if self.now.config else None
+        if promise is not None and (lost := self.now.lost):
+            lost_by = np.array([query.id in lost for query in self.gate.queries])
+            yield kept_promise(promise, [*lost.values()], self.gate.unit[lost_by])
+
+    def _staleness(self) -> Iterator[Finding]:
+        facts, queries = self.gate.succession, self.gate.queries
+        if facts is None or not self.lists_changed.any():
+            return
+        now, before = (
+            [
+                query.id
+                for query, ids in zip(queries, lists, strict=True)
+                if facts.stale(ids, self.gate.dataset.clock(query))
+            ]
+            for lists in (self.now.first, [kept.ids for kept in self.baseline.lists])
+        )
+        yield sign_test_increase("gate_stale", now, before, len(queries), self.gate.budget)
+
+    def _identity(self) -> Finding:
+        lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
+        elsewhere = self.gate.elsewhere
+        if not lists and not scores:
+            return Finding("gate_identity", {"elsewhere": elsewhere}, verdict="pass")
+        facts: dict[str, Fact] = {"queries": lists or scores, "lists": lists > 0, "scores": not lists}
+        verdict: Literal["mismatch", "fail"] = "mismatch" if elsewhere else "fail"
+        return Finding("gate_differs", {**facts, "elsewhere": elsewhere, "here": not elsewhere}, verdict=verdict)
+
+    def _quality(self) -> Iterator[Finding]:
+        before, anchor = self.baseline.values, self.baseline.anchor
+        moved = not self.gate.elsewhere and (self.now.values.matrix != before.matrix).any()
+        if not self.lists_changed.any() and not moved:
+            yield Finding("gate_unchanged", {"scores": int(self.scores_changed.sum()) or None}, verdict="pass")
+        else:
+            ruling = self.against_baseline
+            yield Finding("gate_baseline", self._told(ruling, before), verdict=ruling.verdict)
+        # A decline that no single step showed; the baseline is its own anchor until a later one is not better.
+        own = all(kept.anchor is None for kept in self.baseline.lists)
+        if self.against_anchor.fails and not own:
+            facts = {**self._told(self.against_anchor, anchor), "date": self.baseline.anchor_date}
+            yield Finding("gate_anchor", facts, verdict="fail")
+
+    def gain(self, before: Values) -> Gain:
+        """The change of nDCG@10, with its interval and the odds that it is a loss."""
+        units = self.gate.unit.tolist()
+        return Gain.within(difference_interval(self.now.values.ndcg - before.ndcg, units), len(set(units)))
+
+    def _told(self, found: Findings, before: Values) -> dict[str, Fact]:
+        """What the rule found, as facts: the change, what is known of it, and what it rules out."""
+        gain = self.gain(before)
+        vague = gain.worse is not None and not tells(gain.low, gain.high)
+        known = found.fails or found.better
+        return {
+            "gain": gain.shown(-1.0),
+            "worse": None if vague else gain.worse,
+            "vague": vague,
+            "p": found.p_worse if found.fails and gain.high >= 0 else None,
+            "excluded": self.gate.budget if found.within and not known else None,
+            "open": self.gate.budget if not found.within and not known else None,
+            "bound": BOUND,
+        }
+
+    def _slices(self) -> Iterator[Finding]:
+        if worse := [f"{row.field} {row.value} ({row.found.ndcg:+.3f})" for row in self.slices if row.worse]:
+            yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
+
+    @cached_property
+    def slices(self) -> list[Slice]:
+        """Every category and intent: the rule on it, and its one-sided p, corrected over all slices."""
+        parts = [
+            (name, value, np.array([getattr(query, name) == value for query in self.gate.queries]))
+            for name in ("category", "intent")
+            for value in sorted({getattr(query, name) for query in self.gate.queries} - {None, ""})
+        ]
+        rows = [Slice(*part, self._judged(self.baseline.values, part[-1])) for part in parts]
+        tested = [row for row in rows if row.found.free + 1 >= LEAST]
+        corrected = iter(benjamini_hochberg([row.found.p_worse for row in tested]).tolist() if tested else ())
+        return [with_fields(row, p=next(corrected)) if row in tested else row for row in rows]
+
+    def worst(self) -> list[int]:
+        """The numbers of the queries that lost most nDCG@10."""
+        difference = self.now.values.ndcg - self.baseline.values.ndcg
+        order = np.argsort(difference, kind="stable").tolist()
+        return [query for query in order if difference[query] < -TIE][:WORST]
+
+
+def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
+    pairs = zip(own, kept, strict=False)
+    return len(own) != len(kept) or not all(near(a, b) for (_, a), (_, b) in pairs)

@@ -1,0 +1,168 @@
+"""How much less a place is examined than the first: the exponent of ``place ** -exponent``, from a log alone.
+
+Three sources, the best that the log allows. *Given*: the log holds the probability that each place was examined.
+*Harvested*: some entries were shown at several places of one query, so their relevance cancels (intervention
+harvesting: Agarwal et al., WSDM 2019). *Joint*: acts within a query fall on places and entries in proportion to
+``place ** -exponent * exp(w . signals)`` with ``w >= 0``, both fitted together (Wang et al., WSDM 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.measures.logistic import newton
+
+STEEPEST = 3.0
+"""The largest exponent that is believed."""
+LOUDEST = 200.0
+"""Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
+USUAL = 1.0
+"""What estimates are pulled towards."""
+HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
+"""A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
+
+FEW_ACTS = 100
+"""With fewer the exponent is hardly more than what it is pulled towards, whatever its error says."""
+
+
+@dataclass(frozen=True)
+class PositionBias:
+    """How places are examined.
+
+    Attributes
+    ----------
+    estimate : float, before it is brought to 0..`STEEPEST`; error : float, its standard error
+    source : given, harvested or joint
+    """
+
+    estimate: float
+    error: float
+    source: str
+
+    @property
+    def exponent(self) -> float:
+        """The estimate, brought to 0..`STEEPEST`."""
+        return float(np.clip(self.estimate, 0.0, STEEPEST))
+
+
+def curve(exponent: float) -> Floats:
+    """float64[PLACES]: ``place ** -exponent``."""
+    return np.arange(1, PLACES + 1.0) ** -exponent
+
+
+def examine(pairs: LoggedPairs, cells: PositionCounts, given: Floats | None = None) -> PositionBias:
+    """Estimate the exponent from the best source there is.
+
+    `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
+    """
+    if given is not None and np.isfinite(given).sum() > 1:
+        return from_given(given)
+    harvested, acts = exponent_by_intervention_harvesting(cells)
+    if harvested.error < HARVESTED_ERROR and acts >= HARVESTED_ACTS:
+        return harvested
+    return joint(pairs, cells)
+
+
+def from_given(given: Floats) -> PositionBias:
+    """The exponent that fits given probabilities best, by least squares of their logarithms."""
+    known = np.isfinite(given) & (given > 0)
+    place = np.log(np.arange(1, PLACES + 1.0)[known])
+    level = np.log(given[known])
+    away = place - place.mean()
+    exponent = -float((away * level).sum() / max(float((away**2).sum()), 1e-12))
+    return PositionBias(exponent, 0.0, "given")
+
+
+def exponent_by_intervention_harvesting(cells: PositionCounts, strength: float = 8.0) -> tuple[PositionBias, int]:
+    """The exponent from entries that were shown at two or more places, and the number of acts that inform it.
+
+    The probability of an act is split between places by ``shows * place ** -exponent``, entry by entry, so no
+    model of relevance is needed. A normal prior around `USUAL`, of precision `strength`, keeps it finite.
+    """
+    _, pair = np.unique(cells.row, return_inverse=True)
+    acts = sums(pair, cells.positive)[pair]
+    use = (np.bincount(pair)[pair] > 1) & (acts > 0)
+    if not use.any():
+        return PositionBias(USUAL, np.inf, "harvested"), 0
+    slope = -np.log(cells.place[use] + 1.0)[:, None]
+    offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
+    fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
+    error = float(np.sqrt(covariance[0, 0]))
+    examination = PositionBias(float(USUAL + fitted[0]), error, "harvested")
+    return examination, int(cells.positive[use].sum())
+
+
+def joint(pairs: LoggedPairs, cells: PositionCounts, precision: float = 2.0) -> PositionBias:
+    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
+
+    However many acts fall on one query, they count as fewer than `LOUDEST`.
+    """
+    acted = sums(cells.query, cells.positive, len(pairs.queries))[cells.query] > 0
+    if not acted.any():
+        return PositionBias(USUAL, np.inf, "joint")
+    kept = cells.where(acted)
+    slope = -np.log(kept.place + 1.0)
+    features = np.column_stack([pairs.features[kept.row], slope])
+    signals = range(features.shape[1] - 1)
+    penalty = np.array([*(0.1 * precision for _ in signals), precision])
+    acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
+    offset = np.log(kept.shown) + USUAL * slope
+    fitted, covariance = conditional(features, kept.query, offset, acts, penalty, signals)
+    return PositionBias(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+
+
+def conditional(
+    features: Floats, group: Indices, offset: Floats, acts: Floats, penalty: Floats, positive: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """Fit ``P(act on cell | an act in its group) ~ exp(offset + features . b)`` by Newton's method.
+
+    Parameters
+    ----------
+    features : float64[M, P]; group : int64[M], alike for cells of one group, in one run; offset, acts : float64[M]
+    penalty : float64[P]
+        Precision of a normal prior around 0.
+    positive : the coefficients that may not be below 0.
+
+    Returns
+    -------
+    float64[P] and float64[P, P]
+        The coefficients and their sandwich covariance over groups.
+    """
+    order = np.argsort(group, kind="stable")
+    features, offset, acts = features[order], offset[order], acts[order]
+    _, group = np.unique(group[order], return_inverse=True)
+    begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    total = sums(group, acts)
+
+    def expected(b: Floats) -> Floats:
+        return np.asarray(total[group] * _shares(features @ b + offset, group, begins), dtype=np.float64)
+
+    def likelihood(b: Floats) -> tuple[Floats, Floats]:
+        curvature = _information(features, group, expected(b), total) + 1e-9 * np.eye(len(b))
+        return features.T @ (acts - expected(b)), curvature
+
+    start = np.zeros(features.shape[1])
+    fit = newton(likelihood, start, penalty, positive, longest=4.0, rounds=25, until=1e-5, held=True)
+    scores = column_sums(group, features * (acts - expected(fit.at))[:, None], len(total))
+    inverse = np.linalg.inv(fit.curvature)
+    return fit.coefficients, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)
+
+
+def _shares(linear: Floats, group: Indices, begins: Indices) -> Floats:
+    """The softmax within each group."""
+    odds = np.exp(linear - np.maximum.reduceat(linear, begins)[group])
+    return np.asarray(odds / sums(group, odds)[group], dtype=np.float64)
+
+
+def _information(features: Floats, group: Indices, expected: Floats, total: Floats) -> Floats:
+    """The negative Hessian of the conditional likelihood, float64[P, P]."""
+    means = column_sums(group, features * expected[:, None], len(total))
+    within = means / np.maximum(total, 1e-12)[:, None]
+    return np.asarray(features.T @ (features * expected[:, None]) - means.T @ within, dtype=np.float64)

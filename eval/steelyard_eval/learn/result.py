@@ -1,0 +1,255 @@
+"""What was learned, as a `Result`: the answer with the evidence that decided, and what the log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from steelyard import __version__
+from steelyard.base.arrays import Ints
+from steelyard.base.fields import format_time
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.choose.answer import answer_of
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.second_measurement import FEWEST
+from steelyard_eval.decide.wording import named
+from steelyard_eval.learn.bias_check import RELEVANCE, FeedbackBias, feedback_biases
+from steelyard_eval.learn.case import LogCase
+from steelyard_eval.learn.decided import LogDecision
+from steelyard_eval.learn.interleaving import InterleavingResult
+from steelyard_eval.learn.position_bias import FEW_ACTS, STEEPEST
+from steelyard_eval.learn.tables import MOST_TOLD, tables
+from steelyard_eval.learn.tally import sums
+from steelyard_eval.learn.top10 import PLACES
+from steelyard_eval.measures.paired import exact_interval
+from steelyard_eval.recording.rankings import words_of
+from steelyard_eval.recording.steps import WEIGHTS, taking_turns, to_do
+from steelyard_eval.result.structs import (
+    Answer,
+    Blocker,
+    DataFacts,
+    Decision,
+    Fact,
+    Provenance,
+    Result,
+    Row,
+    Said,
+    Step,
+)
+
+WANTED = 30
+"""Labelled queries that are asked for, where the log has so many."""
+SURE = 2.0
+"""Errors by which labels contradict acts."""
+OBJECTIVE = "nDCG@10"
+
+
+def learned(decision: LogDecision) -> Result:
+    """Everything that was learned."""
+    case, about = decision.case, decision.about
+    lists = None if about is None or case.hits.listless else decision.both(about)
+    biases = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
+    best = case.config if about is None else decision.config(about)
+    offered = decision.offered
+    rows = [Row(case.label, "system", str(case.config.effective))]
+    rows += [Row("chosen" if offered else "nearest", "strategy", named(offered or best))]
+    return Result(
+        kind="learn",
+        answer=answer(decision, biases),
+        provenance=_provenance(case, len(decision.labelled), len(decision.layout.grid)),
+        rows=rows,
+        decision=_decision(decision),
+        notices=[*_notices(decision, lists, best)],
+        tables=[*tables(decision, lists, biases)],
+    )
+
+
+def answer(decision: LogDecision, biases: Sequence[FeedbackBias] = ()) -> Answer:
+    """What to do: by labels where they decide, else what acts suggest; which evidence decided."""
+    because = [*evidence(decision), *contradiction(decision, biases)]
+    if decision.recommended is not None:
+        told = answer_of(decision.recommended)
+        return Answer(told.key, told.facts, [*told.because, *because], told.steps, told.formula)
+    case = decision.case
+    facts: dict[str, Fact] = {"baseline": case.label, **_seen(case)}
+    if case.hits.listless:
+        return Answer("learn_no_lists", {**facts, **_acts(case)}, because, [Step("learn_log_lists")])
+    if decision.candidate is not None:
+        facts["gain"] = float(decision.gains[decision.candidate].mean())
+        config = decision.config(decision.candidate)
+        draft = taking_turns("learn_turns", WEIGHTS, case.space.dataset)
+        return Answer("learn_try", facts, because, [*_tried(case), draft], named(config))
+    if won := case.interleaved(preferred=True):
+        result, config = won[0]
+        low, high = exact_interval(result.wins, result.decided)
+        share = {"share": result.wins / result.decided, "low": low, "high": high, "decided": result.decided}
+        return Answer("learn_preferred", {**facts, **share}, because, _tried(case), named(config))
+    return Answer("learn_nothing", facts, because, [judge_log(case, "settle")])
+
+
+def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> Answer:
+    """What Soleri's rule would do, which proves nothing."""
+    counts = [f"{count} {name}" for name, count in counted.items() if name != "rate"]
+    same = chosen == case.config
+    facts: dict[str, Fact] = {"baseline": case.label, "same": same, "other": not same, "counts": counts or None}
+    steps = [] if same else to_do("try", [judge_log(case)], case.space.dataset, case.space.model)
+    return Answer("learn_adaptive", facts, steps=steps, formula=named(chosen))
+
+
+def judge_log(case: LogCase, purpose: str = "") -> Step:
+    """Judge what would decide; `purpose` is settle, decide or empty."""
+    facts: dict[str, Fact] = {"count": min(WANTED, len(case.cells.queries))}
+    options = {"--from-log": True, "--feedback": case.file or None}
+    command = words_of("judge", case.space.dataset, options=options)
+    return Step("learn_judge_log", {**facts, purpose: True} if purpose else facts, command)
+
+
+def _tried(case: LogCase) -> list[Step]:
+    return to_do("try", [judge_log(case, "decide")], case.space.dataset, case.space.model)
+
+
+def _seen(case: LogCase) -> dict[str, Fact]:
+    return {"searches": case.log.census.impressions, "distinct": len(case.cells.queries)}
+
+
+def _acts(case: LogCase) -> dict[str, Fact]:
+    return {"acts": round(float(case.hits.acts.sum()))}
+
+
+def evidence(decision: LogDecision) -> Iterator[Said]:
+    """Which evidence decided; nothing where there are no labels."""
+    case, recommended = decision.case, decision.recommended
+    if recommended is None:
+        if decision.few:
+            yield Said("learn_few_labels", {"labelled": decision.few, "fewest": MIN_QUERIES_WITH_LOG})
+        return
+    logged, others = len(decision.logged), decision.others
+    facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
+    if recommended.second is not None and decision.share:
+        yield Said("learn_worth", {**facts, **_seen(case), "worth": decision.worth, "share": decision.share})
+    elif recommended.second is not None:
+        yield Said("learn_chance", {**facts, **_seen(case), "logged": logged})
+    elif case.hits.listless:
+        yield Said("learn_listless", facts)
+    elif logged < FEWEST:
+        some = {"none": not logged, "one": logged == 1, "logged": logged if logged > 1 else None}
+        yield Said("learn_unlogged", {**facts, **some, "takes": FEWEST})
+    else:
+        yield Said("learn_unheld", {**facts, "logged": logged, "one": bool(others), "none": not others})
+
+
+def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Said]:
+    """That labels contradict what acts say of their favourite by two errors, and why."""
+    recommended, favourite = decision.recommended, decision.favourite
+    if recommended is None or recommended.second is None or favourite is None:
+        return
+    second = recommended.second
+    labels = recommended.scored_with(None).metric[favourite][second.at].astype(float)
+    short = labels - second.labelled[favourite]
+    error = float(short.std(ddof=1)) / len(short) ** 0.5
+    if short.mean() + SURE * error >= 0:
+        return
+    facts: dict[str, Fact] = {
+        "queries": len(short),
+        "strategy": named(decision.config(favourite)),
+        "by_acts": float(second.labelled[favourite].mean()),
+        "by_labels": float(labels.mean()),
+    }
+    followed = [bias for bias in biases if bias.label != RELEVANCE and bias.followed]
+    if followed:
+        most = max(followed, key=lambda bias: bias.delta)
+        facts |= {"follows": most.label, "times": float(np.exp(most.delta))}
+    yield Said("learn_contradicted", facts)
+
+
+def _provenance(case: LogCase, labelled: int, candidates: int) -> Provenance:
+    dataset = case.space.dataset
+    path = None if dataset.in_memory else str(dataset.path)
+    about = DataFacts(dataset.name, path, sha256=dataset.sha256, entries=len(dataset.entries), judged=labelled)
+    return Provenance(
+        tool=f"steelyard {__version__}",
+        data=about,
+        metrics=[OBJECTIVE],
+        limit=PLACES,
+        baseline=case.label,
+        model=case.space.model,
+        candidates=candidates,
+    )
+
+
+def _decision(decision: LogDecision) -> Decision:
+    """The decision of labels, or that of acts, which promises nothing."""
+    if decision.recommended is not None:
+        return _of_labels(decision.recommended)
+    if decision.case.hits.listless:
+        return Decision("keep", blocker=Blocker("learn_no_lists", _acts(decision.case), remedy="learn_log_lists"))
+    return Decision("keep" if decision.offered is None else "try")
+
+
+def _of_labels(case: Choice) -> Decision:
+    found = case.decision
+    return Decision(
+        found.verdict,
+        gain=found.gain.shown(-1.0),
+        worse=found.gain.worse,
+        bound=found.bound,
+        stated=case.stated,
+        more=found.more,
+        blocker=found.blocker,
+    )
+
+
+def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Said]:
+    """What the log is, and how it was read."""
+    case, census = decision.case, decision.case.log.census
+    shows = sums(case.cells.query, case.cells.shown)
+    worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
+    days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
+    facts: dict[str, Fact] = {"worth": worth, "acts": census.acts, "first": days[0], "last": days[1]}
+    facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
+    yield Said("learn_log", {**_seen(case), **facts})
+    counts = case.log.clients.searches
+    largest = max(counts.values(), default=0) / max(sum(counts.values()), 1)
+    yield Said("learn_clients", {"clients": len(counts), "largest": largest})
+    if lists is not None:
+        yield Said("learn_places", _places(case))
+        seen = decision.learned
+        yield Said("learn_unseen", {"unseen": seen.unseen(lists[1]), "flip": seen.flip(lists)})
+    if decision.offered is None:
+        yield Said("learn_nearest", {"strategy": named(best)})
+    yield from (turns(result) for result in case.duels[:MOST_TOLD])
+    if census.simulated:
+        yield Said("learn_simulated")
+
+
+def _places(case: LogCase) -> dict[str, Fact]:
+    """How much less the tenth place is looked at than the first, and how that is known."""
+    bias, acts = case.learned.bias, case.log.census.acts
+    known = bool(np.isfinite(bias.error))
+    facts: dict[str, Fact] = {"tenth": 10**-bias.exponent, "exponent": bias.exponent}
+    facts |= {"source": bias.source, "error": bias.error if known else None}
+    if bias.source != "given" and (not known or acts < FEW_ACTS):
+        return {**facts, "few": acts}
+    least, most = (
+        10 ** -float(np.clip(bias.exponent + e, 0, STEEPEST)) for e in (2 * bias.error, -2 * bias.error)
+    )
+    ends = {} if bias.source == "given" else {"least": least, "most": most}
+    return {**facts, **ends, bias.source: True}
+
+
+def turns(result: InterleavingResult) -> Said:
+    """Which of two interleaved rankings was preferred, and how sure that is."""
+    facts: dict[str, Fact] = {"other": result.other or None, "all": not result.other}
+    facts["strategy"] = result.strategy or None
+    if not result.decided:
+        return Said("turns_untold", facts)
+    low, high = exact_interval(result.wins, result.decided)
+    share = {"share": result.wins / result.decided, "low": low, "high": high}
+    facts |= {"wins": result.wins, "decided": result.decided, **share}
+    if result.preferred is None:
+        return Said("turns_open", facts)
+    sided = [won - lost for won, _, lost in result.clients.values() if won != lost]
+    same = sum((side > 0) == result.preferred for side in sided)
+    return Said("turns_preferred", {**facts, "not": not result.preferred, "same": same, "clients": len(sided)})

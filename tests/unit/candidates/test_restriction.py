@@ -1,0 +1,190 @@
+"""A recommendation for a target exports to it, one within a budget keeps it, and both say what that costs."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.base.errors import ConfigError
+from steelyard.config.search_config import SearchConfig
+from steelyard_eval.candidates import restriction
+from steelyard_eval.candidates.candidates import build_candidates
+from steelyard_eval.candidates.current import of_config, read_current
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.restriction import Restriction
+from steelyard_eval.candidates.source import LiveSource, RecordedSource
+from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.chosen_answer import weights_of
+from steelyard_eval.choose.leaderboard import leaderboard
+from steelyard_eval.choose.recommend import METRICS, recommend
+from steelyard_eval.choose.result import result_of
+from steelyard_eval.cli.main import main
+from steelyard_eval.compare.latency import Latencies
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.export import TARGETS, export
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def space():
+    whole = load(starter())
+    return Workspace.open(replace(whole, queries=whole.queries[:60]), "lsa")
+
+
+@pytest.fixture(scope="module")
+def case(space):
+    """Everything laid out once, against echovault, which few targets express."""
+    source, measures = LiveSource(space), parse_measures(["nDCG@10", *METRICS])
+    queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
+    used = read_current("echovault", 10, source)
+    tried = starts(source, queries, 10).with_current(source, used.label, used.config)
+    laid = build_candidates(source, queries, tried.starts, measures[0])
+    return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10, tried=tried)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_recommended_for_a_target_exports_to_it(case, target):
+    own = case.restricted(Restriction(target))
+    chosen = own.picked or own.instead or own.current.config
+
+    export(chosen, target)  # ConfigError for what it cannot express
+    assert own.restriction_cost.counts == (len(own.candidates.grid), len(case.candidates.grid))
+    for candidate in np.random.default_rng(0).integers(len(own.candidates.grid), size=5).tolist():
+        export(own.candidates.grid.config(candidate), target)
+
+
+def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
+    own = case.restricted(Restriction("cortex_mem"))
+    result, _ = result_of(own, leaderboard(own))
+    said = result.answer.because[0] if result.answer.because[0].key == "restricted" else result.answer.because[1]
+    cost = said.facts["without"] - said.facts["within"]
+
+    assert said.facts["kept"] < said.facts["of"] == len(case.candidates.grid)
+    assert said.facts["cost"] == pytest.approx(cost, abs=1e-12)
+    assert said.facts["low"] < cost < said.facts["high"]
+    assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
+    assert "layers" in said.facts["not_allowed"]
+    attempt = weights_of(own, lambda: 0.0)[1]
+    assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
+    command = ["steelyard", "export", "search-weights.try.json", "--to", "cortex_mem"]
+    assert command in [step.command for step in result.answer.steps]
+
+
+def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(case):
+    toll = case.restricted(Restriction("elasticsearch")).restriction_cost
+    some, other = toll.without, toll.within
+    worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
+    assert replace(toll, without=worse, within=better).said().key == "restricted_no_cost"
+    assert replace(toll, without=better, within=worse).said().key == "restricted"
+
+
+def test_without_a_restriction_nothing_is_said_of_one(case):
+    result, _ = result_of(case, leaderboard(case))
+    assert case.restricted(Restriction()) is case
+    assert not [said for said in result.answer.because if said.key.startswith("restricted")]
+
+
+def test_no_calls_leave_only_what_reads_no_vectors(case):
+    """EchoVault's second tier has vectors, which a query that words find nothing for would need."""
+    own = case.restricted(Restriction(embedding_calls=0))
+    labels = {start.label for start in own.candidates.starts}
+
+    assert {"bm25", "fts"} <= labels
+    assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
+    most = case.restricted(Restriction(embedding_calls=100))
+    assert len(most.candidates.grid) == len(case.candidates.grid)
+    assert most.restriction_cost.said().key == "restricted_free"
+
+
+def test_slow_searches_are_no_candidates(case, space, monkeypatch):
+    """Searches by keywords take 2 ms, all others 8."""
+
+    def timed(space, config, *_):
+        return Latencies([2.0 if config.effective.signals() <= {"fts", "bm25"} else 8.0])
+
+    monkeypatch.setattr(restriction, "latencies", timed)
+    own = case.restricted(Restriction(latency=5))
+    assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
+    assert own.restriction_cost.said().facts["ms"] == "5"
+    with pytest.raises(ConfigError, match="allow more"):
+        case.restricted(Restriction(latency=1))
+    over = replace(case, source=RecordedSource(space.dataset, case.candidates.recordings[0].table, starter()))
+    with pytest.raises(ConfigError, match="leave --latency out"):
+        over.restricted(Restriction(latency=5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"target": "elastic"}, "unknown target 'elastic'; did you mean 'elasticsearch'"),
+        ({"latency": -1}, "latency -1 is outside 0..inf"),
+        ({"embedding_calls": 101}, "embedding_calls 101 is outside 0..100"),
+        ({"latency": float("nan")}, "latency nan is outside"),
+    ],
+)
+def test_wrong_restrictions_are_refused_before_anything_runs(wrong, said):
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        Restriction(**wrong)
+
+
+def test_without_labels_only_what_public_collections_favour_can_be_asked_for():
+    whole = Workspace.open(load(starter()))  # with MiniLM's vectors, for which they favour a sum
+    bare = replace(whole.dataset, qrels={}, queries=())
+    own = replace(whole, dataset=bare)
+    with pytest.raises(ConfigError, match=r"weighted_sum.* is all that is known"):
+        recommend(bare, "bm25", workspace=own, target="echovault")
+    with pytest.raises(ConfigError, match="leave the restriction out"):
+        recommend(bare, "bm25", workspace=own, embedding_calls=0)
+    found = recommend(bare, "bm25", workspace=own, target="elasticsearch")
+    assert found.attempt is not None
+    commands = [step.command[1] for step in found.result.answer.steps]
+    assert commands == ["export", "judge"]  # it is searched there, not here
+
+
+def test_the_command_writes_what_the_next_one_exports(tmp_path):
+    out = tmp_path / "w.json"
+    arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
+    ended = CliRunner().invoke(main, ["recommend", str(starter()), *arguments])
+    record = json.loads(ended.stdout)
+    (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
+    file = step["command"][2]
+
+    assert SearchConfig.load(file).effective.signals() <= {"fts", "bm25", "vector"}
+    done = CliRunner().invoke(main, step["command"][1:])
+    assert done.exit_code == 0, done.output
+    assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
+
+
+def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call_the_file_it(space):
+    """Cortex-Mem takes a limit and a threshold, so that nothing but itself may be chosen."""
+    result = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").result
+    first = result.answer.steps[0]
+    assert (result.decision.verdict, first.key) == ("keep", "export_best")
+    assert first.command[2].endswith(".try.json")
+
+
+def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
+    """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
+    one = {"only": "rrf(fts, vector)", "workspace": space, "timed": False}
+    found = recommend(space.dataset, target="qdrant", **one)
+    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
+
+    assert said.facts["kept"] <= said.facts["of"]
+    assert "--for qdrant" in " ".join(found.result.provenance.command)
+    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express
+
+
+def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
+    """What is read to depth 100, as today, takes 8 ms, and 2 at any other depth."""
+
+    def timed(space, config, *_):
+        return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
+
+    monkeypatch.setattr(restriction, "latencies", timed)
+    found = recommend(space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space)
+    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
+    assert "8.0 ms" in said.facts["not_allowed"]

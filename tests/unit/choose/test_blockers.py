@@ -1,0 +1,210 @@
+"""Labels that cannot carry a ship, and promises that start from what is usual."""
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard.base.errors import DataError
+from steelyard_eval.choose.blockers import ContenderScores, find_blocker
+from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
+from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.measures.metrics import Judgments, Measure, condensed
+from steelyard_eval.result.structs import Blocker
+
+METRIC = Measure("nDCG", 10)
+
+
+def load(**about):
+    return sy.load({"corpus": {"m": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["m"]}, **about}).dataset
+
+
+def side(label, values, found=0.5, judged=0.5, bare=None, negatives=False):
+    values = np.asarray(values, dtype=float)
+    full = np.full(len(values), 1.0)
+    relevant = np.full(len(values), 2)
+    return ContenderScores(
+        label, None, values, values if bare is None else bare, judged * full, found * full, relevant, negatives
+    )
+
+
+def refused(dataset, current, chosen, finders=(), doubt=0.0):
+    found = find_blocker(dataset, METRIC, current, chosen, finders, lambda gain: doubt)
+    return found and (found.key, found.facts)
+
+
+WIDE = np.tile([0.0, 1.0], 10)
+"""Scores of standard deviation 0.5."""
+
+
+def test_queries_that_were_chosen_ship_nothing_and_those_drawn_fairly_do():
+    sides = side("mine", WIDE), side("other", WIDE)
+    for sampled in ("failing", "duel", "by hand"):
+        assert refused(load(sampled=sampled, pool="complete"), *sides)[0] == "chosen_queries"
+    for sampled in ("all", "random", "log"):
+        assert refused(load(sampled=sampled, pool="complete"), *sides) is None
+
+
+QUERIES = {f"q{at}": f"question {at}" for at in range(30)}
+
+
+def mixed(drawn, **about):
+    """Thirty labelled queries of which the first were drawn; of the others nothing is said."""
+    batch = {"sampled": "random", "labels": {f"q{at}": ["m"] for at in range(drawn)}, "pool": "complete"}
+    return load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=[batch], **about)
+
+
+@pytest.mark.parametrize("about", [{}, {"sampled": "by hand"}, {"sampled": "failing"}, {"sampled": "duel"}])
+@pytest.mark.parametrize("drawn", [0, 1, 19, 20, 29, 30])
+def test_labels_chosen_by_hand_never_count_as_drawn(drawn, about):
+    """From twenty drawn queries on these decide, alone; below that all labels do, and nothing ships."""
+    full = mixed(drawn, **about)
+    part = by_drawn(full)
+    enough = drawn >= 20
+    assert len(part.qrels) == (drawn if enough else 30)
+    assert len(part.drawn) == drawn
+    sides = side("mine", WIDE), side("other", WIDE)
+    assert (refused(part, *sides) is None) == enough
+    assert (part is full) == (not enough)
+    assert len(part.notices) - len(full.notices) == (enough and drawn < 30)
+
+
+def test_a_query_is_drawn_while_its_labels_are_those_of_the_draw():
+    """Of q1 one drawn label is gone, so what is left may be anybody's; of q2 another one came by hand."""
+    batch = {"sampled": "random", "labels": {"q1": ["m", "n"], "q2": ["m"]}}
+    corpus, qrels = {"m": "x", "n": "y"}, {"q1": ["m"], "q2": ["m", "n"], "q3": ["n"]}
+    data = load(corpus=corpus, queries={q: q for q in qrels}, qrels=qrels, provenance=[batch])
+    assert data.how_drawn == {"q1": "by hand", "q2": "random", "q3": "by hand"}
+
+
+def test_labels_that_were_all_drawn_need_no_provenance():
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, sampled="random", pool="complete")
+    assert by_drawn(data) is data
+    assert data.drawn == QUERIES.keys()
+
+
+def test_each_pool_has_to_hold_what_the_current_one_finds():
+    labels = [{query: ["m"] for query in QUERIES if int(query[1:]) % 2 == rest} for rest in (0, 1)]
+    pools = [{"contenders": ["mine", "other"], "depth": 10}, {"contenders": ["other"], "depth": 10}]
+    batches = [{"sampled": "random", "labels": ids, "pool": pool} for ids, pool in zip(labels, pools, strict=True)]
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
+    sides = side("mine", WIDE), side("other", WIDE)
+    assert refused(by_drawn(data), *sides)[0] == "pool_misses"
+    batches[1]["pool"] = pools[0]
+    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
+    assert refused(by_drawn(data), *sides) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "random",
+        [3],
+        [{"sampled": "drawn", "labels": {"q": ["m"]}}],
+        [{"sampled": "random"}],
+        [{"sampled": "random", "labels": {"q": "m"}}],
+        [{"sampled": "random", "labels": {"q": []}}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "pool": {"depth": 1}}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "who": "ann"}],
+        [{"sampled": "random", "labels": {"q": ["m"]}, "judge": 3}],
+    ],
+)
+def test_provenance_that_cannot_be_read_is_a_fault(wrong):
+    with pytest.raises(DataError, match="provenance"):
+        load(provenance=wrong)
+
+
+def test_scores_that_hardly_spread_are_a_trace_only_where_nothing_is_said():
+    low = side("mine", np.tile([0.0, 0.2], 10))  # 0.1, and the other has 0.5
+    key, facts = refused(load(), low, side("other", WIDE))
+    assert (key, facts["spread"], facts["wider"]) == ("flat", pytest.approx(0.1), 0.5)
+    assert refused(load(sampled="random"), low, side("other", WIDE)) is None
+
+
+def test_a_pool_has_to_hold_what_the_current_one_finds_to_the_depth_of_the_metric():
+    sides = side("mine", WIDE), side("other", WIDE)
+
+    def of(names, depth=10):
+        return load(sampled="random", pool={"contenders": names, "depth": depth})
+
+    assert refused(of(["mine", "other"]), *sides) is None
+    assert refused(of(["other"]), *sides)[0] == "pool_misses"
+    assert refused(of(["mine"], 5), *sides)[0] == "pool_misses"
+
+
+def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
+    sides = side("mine", WIDE, judged=0.3, negatives=True), side("other", WIDE, judged=0.9, negatives=True)
+    stated = load(sampled="random", pool={"contenders": ["mine"], "depth": 10})
+
+    key, facts = refused(stated, *sides, doubt=0.51)
+    assert (key, facts["judged"]) == ("unjudged_gain", pytest.approx(0.3))
+    assert refused(stated, *sides, doubt=0.5) is None
+    assert refused(load(sampled="random", pool="complete"), *sides, doubt=1.0) is None
+    assert refused(stated, side("mine", WIDE), side("other", WIDE), doubt=1.0) is None  # only positive labels
+
+
+def test_a_gain_among_judged_entries_has_to_be_surer_where_no_pool_is_stated():
+    sides = side("mine", WIDE, negatives=True), side("other", WIDE, negatives=True)
+    assert refused(load(), *sides, doubt=0.06)[0] == "unjudged_gain"
+    assert refused(load(), *sides, doubt=0.05) is None
+
+
+def test_doubt_is_the_tail_of_students_t():
+    # Gains 0, .1, .2: mean .1, error .1 / sqrt(3), so t = sqrt(3) = 1.732 of 2 degrees: .1127 by tables.
+    zeros = np.zeros((1, 3))
+    assert Scored.of(zeros, zeros).p_no_gain(0, np.array([0.0, 0.1, 0.2])) == pytest.approx(0.1127, abs=1e-4)
+
+
+def test_labels_that_are_all_in_one_list_are_a_trace_only_where_no_pool_is_stated():
+    sides, engine = (side("mine", WIDE), side("other", WIDE)), side("engine", WIDE, found=1.0)
+    key, facts = refused(load(), *sides, [engine])
+    assert (key, facts["count"], facts["finder"]) == ("one_list", 40, "engine")
+    assert refused(load(pool="complete"), *sides, [engine]) is None
+    assert refused(load(), side("mine", WIDE, found=1.0), sides[1], [engine]) is None
+
+
+def test_lists_are_condensed_query_by_query():
+    judgments = Judgments.of({"a": {"x": 1, "z": 0}, "b": {"y": 2}}, ["a", "b"], ["x", "y", "z"])
+    offsets, entry = condensed(np.array([0, 3, 5]), np.array([1, 2, 0, 0, 1]), judgments)
+    assert (offsets.tolist(), entry.tolist()) == ([0, 2, 3], [2, 0, 1])
+
+
+def test_a_promise_is_the_mean_of_a_posterior():
+    # Mean .1 and standard error .05 (deviation .1 of four), prior 0 and .05: precisions are equal, so .05.
+    gains = np.array([0.0, 0.0, 0.2, 0.2])
+    error = np.std(gains, ddof=1) / 2
+    found = expected_gain(gains, np.arange(4), GainPrior(0.0, error, 40))
+    assert found.mean == pytest.approx(0.05)
+    assert found.high - found.mean == pytest.approx(1.959964 * error / 2**0.5, rel=1e-6)
+
+
+def test_what_is_refused_is_worth_a_try_with_the_reason():
+    metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
+    why = Blocker("too_few", {"fewest": 20}, "label_queries")
+    found = decide(Scored.of(metric, metric), ALL_FAMILIES, find_blocker=lambda candidate: why)
+    assert (found.verdict, found.candidate, found.blocker) == ("try", 0, why)
+    assert decide(Scored.of(metric, metric), ALL_FAMILIES).verdict == "ship"
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        "all",
+        [],
+        {"contenders": [], "depth": 10},
+        {"contenders": ["a"], "depth": True},
+        {"contenders": [1], "depth": 1},
+    ],
+)
+def test_a_pool_that_is_none_is_a_fault(pool):
+    with pytest.raises(DataError, match="pool"):
+        load(pool=pool)
+
+
+def test_what_a_data_set_says_is_read():
+    found = load(sampled="log", pool={"contenders": ["bm25"], "depth": 10})
+    assert (found.sampled, found.pool) == ("log", JudgedPool(("bm25",), 10))
+    with pytest.raises(DataError, match="sampled"):
+        load(sampled="some")

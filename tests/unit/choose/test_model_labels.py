@@ -1,0 +1,186 @@
+"""A language model's labels in `recommend`: when they count, what they change, and what they cannot change."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.base.errors import ConfigError
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.candidates.candidates import build_candidates, record_all
+from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.choose.model_labels import ModelLabels
+from steelyard_eval.choose.recommend import recommend
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.export import export
+from steelyard_eval.extensions.model_judge import judged_by_person, model_labels
+from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.workbench import Workbench
+
+(NDCG,) = parse_measures(["nDCG@10"])
+LABELLED = 30
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return load(starter())
+
+
+@pytest.fixture(scope="module")
+def few(whole):
+    """Half of the labels, as a user has them: the other queries are there and not judged."""
+    own = [query.id for query in judged(whole, whole.queries)][:LABELLED]
+    return replace(whole, qrels={id_: whole.qrels[id_] for id_ in own}, sampled="random")
+
+
+@pytest.fixture(scope="module")
+def bench(few):
+    """RecordedSource once for all of them."""
+    return Workbench(few)
+
+
+@pytest.fixture(scope="module")
+def alone(bench):
+    return bench.recommend("bm25", timed=False).result
+
+
+def written(path, dataset, grade):
+    """A file of `judge --model`, of every judged pair and of pairs up to twenty a query."""
+    rng, rows = np.random.default_rng(3), []
+    ids = [entry.id for entry in dataset.entries]
+    for query in judged(dataset, dataset.queries):
+        known = dataset.qrels[query.id]
+        for entry in dict.fromkeys([*known, *rng.choice(ids, 20).tolist()]):
+            row = {"query": query.id, "entry": entry, "grade": grade(known.get(entry, 0), rng)}
+            rows.append({**row, "note": "llm:tiny:relevance-1", "at": "2026-11-23T00:00:00Z"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, alone, tmp_path):
+    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
+    own = model_labels(file, few)
+    assert own.agreement["counts"]
+    both = bench.recommend("bm25", timed=False, model_labels=file).result
+    queries = judged(whole, whole.queries)
+    groups = {query.group or query.id for query in queries if query.id not in few.qrels}
+    groups -= {query.group for query in queries if query.id in few.qrels}
+
+    (said,) = [said for said in both.notices if said.key == "model_labels"]
+    assert (said.facts["both"], said.facts["others"], said.facts["unrelated"]) == (LABELLED, len(groups), False)
+    assert "weighted kappa 1.00 [1.00, 1.00]" in said.facts["text"].lower()
+    assert said.facts["worth"] > LABELLED
+    assert both.provenance.command[-2:] == ["--model-labels", str(file)]
+    assert not [said for said in alone.notices if said.key.startswith("model_labels")]
+
+
+def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
+    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: int(rng.integers(0, 4)))
+    both = bench.recommend("bm25", timed=False, model_labels=file).result
+
+    assert both.notices[0].key == "model_labels_odd"
+    for part in ("decision", "answer", "rows"):
+        assert getattr(both, part) == getattr(alone, part)
+
+
+def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
+    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
+    ids = [*few.qrels][:19]
+    less = replace(few, qrels={id_: few.qrels[id_] for id_ in ids})
+    source, queries = LiveSource(Workspace.open(less)), judged(less, less.queries)
+    laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
+    used = laid.grid.config(0)
+    assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
+    assert model_labels(file, few).measured(
+        LiveSource(Workspace.open(few)), judged(few, few.queries), laid, used, NDCG
+    )
+
+
+def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
+    """As many as one search shows."""
+    source, queries = LiveSource(Workspace.open(few)), judged(few, few.queries)
+    laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
+    ids = [entry.id for entry in few.entries]
+
+    def measured(pairs):
+        qrels = {query.id: dict.fromkeys(ids[:pairs], 1) for query in whole.queries}
+        return ModelLabels("m", qrels, {"counts": True}, "").measured(
+            source, queries, laid, laid.grid.config(0), NDCG
+        )
+
+    assert measured(9) is None
+    assert measured(10) is not None
+
+
+def test_lists_and_files_without_judgments_are_refused(few, tmp_path):
+    with pytest.raises(ConfigError, match="has no judgments"):
+        model_labels(tmp_path / "none.jsonl", few)
+    file = written(tmp_path / "model.jsonl", few, lambda grade, rng: grade)
+
+    def lists(query):
+        return [few.entries[0].id]
+
+    with pytest.raises(ConfigError, match="need live search and a configuration as --current"):
+        recommend(few, lists, timed=False, model_labels=model_labels(file, few))
+
+
+def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
+    """The queries are others, too; replay is in float64 and knows nothing of grids."""
+    source = LiveSource(Workspace.open(whole))
+    queries = judged(whole, whole.queries)
+    first, others = queries[:20], queries[20:40]
+    laid = build_candidates(source, first, starts(source, first, 10).starts[:4], NDCG)
+    other = {id_: {entry: 3 - grade for entry, grade in own.items()} for id_, own in whole.qrels.items()}
+    moved = replace(laid, recordings=record_all(source, others, laid.starts, other))
+    values = laid.grid.again(moved.served, NDCG)
+
+    assert values.shape == (len(laid.grid), 20)
+    for candidate in np.random.default_rng(0).integers(0, len(laid.grid), 12).tolist():
+        config = laid.grid.config(candidate)
+        table = moved.recorded(config).table
+        own = replay(table, config).metrics(Judgments.of(other, table.queries, table.entries), [NDCG])[NDCG]
+        assert values[candidate].mean() == pytest.approx(own.mean(), abs=0.003)
+
+
+def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
+    """fts finds enough for the one query, so `then` is never asked; for the other it finds too little."""
+    source = LiveSource(Workspace.open(whole, "lsa"))  # recorded vectors know no other queries
+    many = replace(whole.queries[0], text="the connection and the key of a service")
+    few = replace(whole.queries[1], text="QueuePool")
+    config = find_system("plain").config(10, source.model)
+    text = "tiered(fts, min_results=12, then=weighted_sum(0.3*bm25, 0.7*vector, normalize=max))"
+    start = StartingPoint.around(Contender("own", config.with_strategy(parse_strategy(text)), "strategy"), source)
+    qrels = {query.id: {entry.id: 1 for entry in whole.entries[::3]} for query in (many, few)}
+    laid = build_candidates(source, (many,), [start], NDCG, qrels)
+    moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
+    values = laid.grid.again(moved.served, NDCG)
+
+    block = laid.grid.blocks[0]
+    table, judgments = moved.served(block.config)
+    own = replay(table, block.config).metrics(judgments, [NDCG])[NDCG]
+    assert values.shape == (len(laid.grid), 2)
+    assert values[0] == pytest.approx(own, abs=1e-6)
+    assert own[1] > 0
+
+
+def test_the_labels_of_the_data_set_are_a_persons(few):
+    given = judged_by_person(replace(few, qrels={"q": {"a": 7, "b": 0}}))
+    assert [(one.entry, one.grade) for one in given.values()] == [("a", 3), ("b", 0)]
+
+
+def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, bench, tmp_path):
+    """Both measurements are cut to the same candidates."""
+    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
+    found = bench.recommend("bm25", timed=False, model_labels=file, target="qdrant")
+    (said,) = [said for said in found.result.answer.because if said.key.startswith("restricted")]
+
+    assert said.facts["kept"] < said.facts["of"]
+    assert any(notice.key == "model_labels" for notice in found.result.notices)
+    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express

@@ -1,0 +1,262 @@
+"""Parts of a recommendation, each beside what it has to be by hand."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from search_forms import form_of
+
+from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion.ranks import Isr
+from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
+from steelyard.signals import PRIORS, Prior
+from steelyard.signals.kinds import Derived
+from steelyard.systems import find_system
+from steelyard_eval.candidates.families import PRESETS, available, starts
+from steelyard_eval.candidates.grid import _corners, shares
+from steelyard_eval.candidates.settings import of_retrievers
+from steelyard_eval.candidates.source import LiveSource, RecordedSource
+from steelyard_eval.choose.costs import _amounts, _dominates
+from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.choose.recommend import recommend
+from steelyard_eval.choose.rule import best, cross_validated_choices
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.agreement import overlap, rank_biased
+from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.compare.list_recording import record_lists
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.decide.wording import named
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Cost, Latency, Said
+
+BARE = {
+    **dict.fromkeys(
+        ("document_type", "spec_level", "importance_tier", "memory_type", "context_type", "domain"), ""
+    ),
+    **dict.fromkeys(
+        (
+            "importance",
+            "last_accessed_at",
+            "valid_until",
+            "half_life_days",
+            "stability",
+            "updated_at",
+            "last_review",
+        ),
+        None,
+    ),
+    "tags": (),
+    "relations": (),
+    "superseded_by": "",
+    "text": "x" * 200,
+    "access_count": 0,
+    "correction_count": 0,
+}
+"""No facts."""
+
+
+@pytest.fixture(scope="module")
+def space():
+    whole = load(starter())
+    return Workspace.open(replace(whole, queries=whole.queries[:24]), "lsa")
+
+
+def right(space):
+    """A search that returns what is relevant, and one that returns nothing of use."""
+    qrels = space.dataset.qrels
+
+    def perfect(query):
+        return sorted(qrels[query.id], key=qrels[query.id].get, reverse=True)
+
+    return perfect, lambda query: ["none such"]
+
+
+def answer(space, current, **options):
+    return recommend(space.dataset, current, timed=False, workspace=space, **options).result
+
+
+def test_the_runner_up_is_parted_where_its_interval_lies_beside_zero(space):
+    perfect, _ = right(space)
+    result = answer(space, perfect, metric="AP")
+    (second,) = [table for table in result.tables if table.key == "runner_up"]
+    _, lead, apart = second.rows[0]
+
+    assert result.decision.verdict == "keep"
+    assert 0 < lead.low < lead.mean < 1
+    assert apart == "yes"
+    assert result.provenance.command == []  # a function is known in Python alone
+
+
+def test_the_command_names_a_run_by_its_file(space, tmp_path):
+    lines = [f"{query.id} Q0 {space.dataset.entries[0].id} 1 1 mine" for query in space.dataset.queries]
+    (tmp_path / "mine.run").write_text("\n".join(lines) + "\n")
+    result = answer(space, str(tmp_path / "mine.run"), limit=10)
+
+    assert str(tmp_path / "mine.run") in result.provenance.command
+    (second,) = [table for table in result.tables if table.key == "runner_up"]
+    _, lead, apart = second.rows[0]
+    assert (apart == "yes") == (lead.low > 0 or lead.high < 0)
+
+
+def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
+    few = [query for query in space.dataset.queries if any(space.dataset.qrels.get(query.id, {}).values())]
+    two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
+
+    assert answer(two, "bm25").decision.bound is not None
+    assert answer(one, "bm25").answer.facts["unmeasured"]
+    none = replace(space, dataset=replace(space.dataset, queries=()))
+    assert answer(none, "bm25").answer.facts["unmeasured"]
+
+
+def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none():
+    gains = np.array([[0.5, 0.4, 0.1, 0.2], [0.1, 0.2, 0.5, 0.4]])  # each candidate is better on one unit
+    two, one = (
+        cross_validated_choices(made, 0, lambda kept, made=made: best(made.of_composite_on(kept)))
+        for units in ([0, 0, 1, 1], [0, 0, 0, 0])
+        for made in [Scored.of(gains, gains, units=np.array(units))]
+    )
+
+    assert {(tuple(part), chosen) for part, chosen in two} == {((1, 1, 0, 0), 1), ((0, 0, 1, 1), 0)}
+    assert [(part.tolist(), chosen) for part, chosen in one] == [([True] * 4, None)]
+
+
+def test_the_presets_are_three_baselines_and_five_systems():
+    assert set(PRESETS) == {"fts", "bm25", "vector", "soleri", "spec_kit", "echovault", "moltnet", "cortex_mem"}
+
+
+def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
+    perfect, nothing = right(space)
+    listed = {one.label: one for one in distinct(read_all({"mine": perfect, "theirs": nothing}))}
+    table, _ = record_lists(space.dataset, listed, "all")
+    queries = space.dataset.queries
+    place = Path("lists")
+    tried = starts(RecordedSource(space.dataset, table, place), queries, 10)
+    both = {start.label: str(start.config.strategy) for start in tried}
+    alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
+
+    assert both["mine first"].startswith("tiered(mine, min_results=10")
+    assert both["theirs first"].startswith("tiered(theirs, min_results=10")
+    assert [start.label for start in starts(RecordedSource(space.dataset, alone, place), queries, 10)] == [
+        "all signals",
+        "mine",
+    ]
+
+
+def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
+    """Every entry has the same severity, no relation, and a date, of which one signal is enough."""
+    entries = tuple(replace(e, severity="high", **BARE) for e in space.dataset.entries)
+    bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
+    there, idle, left_out = available(LiveSource(bare), bare.dataset.queries, Setting(10, "lsa"))
+
+    assert set(there.facts) == {"recency(half_life=90d)"}
+    assert Said("orders_alike", {"label": "decay", "other": "recency"}) in left_out
+    assert {"severity", "importance", "tags"} <= set(idle)
+    assert "one" not in idle  # it reads no facts
+    assert Said("finds_nothing", {"label": "graph"}) in left_out
+    found = starts(LiveSource(bare), bare.dataset.queries, 10)
+    assert any(start.label == "all signals" for start in found)
+    (fixed,) = [said for said in found.left_out if said.key == "fixed"]
+    assert {"bm25.b", "bm25.k1"} <= set(fixed.facts["settings"])
+
+
+def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(space, monkeypatch):
+    class Twin(Isr):
+        keyword, shown_as, common = "twin", "twin", True
+
+    def place(table):
+        return Derived((table.entry * 37 % 101).astype(np.float64), "by number")
+
+    monkeypatch.setitem(PRIORS, "place", Prior(place))
+    monkeypatch.setitem(FAMILIES, "twin", Twin)
+    found = {start.label: start for start in starts(LiveSource(space), space.dataset.queries, 10)}
+
+    assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
+    assert any("place" in config.strategy.signals() for config in found["all signals"].settings)
+    assert any("place" in config.strategy.signals() for config in found["boosted"].settings)
+    assert any("graph" in config.strategy.signals() for config in found["RRF"].settings)
+
+
+def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable():
+    config = find_system("plain").config(10, "lsa").with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
+    found = [one.retrievers["graph"].parameters for one in of_retrievers(config, 100)]
+
+    assert found == [{"seeds": 3}, {"seeds": 10}, {"hops": 1}, {"hops": 3}, {"decay": 0.3}, {"decay": 0.8}]
+    assert of_retrievers(config, 200) == []  # six recordings of 200 queries are more than a thousand
+    assert named(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"
+
+
+def test_agreement_reads_ten_places():
+    one, other = ([f"{side}{at}" for at in range(10)] + ["shared"] for side in "ab")
+    assert overlap(one, other) == 0.0
+    assert rank_biased(one, other) == 0.0
+
+
+def test_the_front_counts_the_bytes_of_both_indexes_together():
+    def point(value, ms, calls, keywords, vectors):
+        return -value, *_amounts(Cost(calls, keywords, vectors, Latency(ms)))
+
+    points = [
+        point(0.5, 2.0, 3, 10, 60),
+        point(0.5, 2.0, 3, 0, 50),  # as good as the first in everything else, in fewer bytes
+        point(0.5, 2.0, 3, 50, 0),  # just as many
+        point(0.6, 9.0, 3, 60, 60),  # better
+        point(0.1, 1.0, 0, 90, 90),  # faster
+        point(0.4, 2.0, 4, 0, 50),  # worse in two
+    ]
+    beaten = [any(_dominates(other, own) for other in points) for own in points]
+    assert beaten == [True, False, False, False, False, True]
+
+
+def test_each_signal_is_tried_alone_and_at_a_tenth():
+    """Of 0.5, 0.3 and 0.2 beside a weight of 1 that does not move: a tenth of 0.5 leaves 0.05 of 0.55."""
+    found = list(_corners(np.array([1, 0.5, 0.3, 0.2]), [np.array([1, 2, 3])]))
+    assert [row.tolist() for row in found[::2]] == [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
+    assert found[1] == pytest.approx([1, 0.05 / 0.55, 0.3 / 0.55, 0.2 / 0.55])
+
+
+def test_the_line_of_two_weights_leaves_out_what_equals_the_start_to_six_digits():
+    """0.3 is one of the 71 shares of the line; the start 0.3000004 takes its place."""
+    form = form_of([[0.9, 0.1], [0.2, 0.8]], [1, 0], [2])
+    rows = shares(replace(form, weights=np.array([0.3000004, 0.6999996])), [np.array([0, 1])], 1600)
+    assert rows[0].tolist() == pytest.approx([0.3000004, 0.6999996], abs=1e-12)
+    assert len(rows) == 71
+    assert 0.3 not in rows[1:, 0]
+
+
+def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
+    """Four queries in two scopes: two searches that are not measured, then four that are."""
+    asked = []
+    searcher = SimpleNamespace(
+        search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0, knows=None
+    )
+    dataset = SimpleNamespace(asked=lambda queries, knows: queries)
+    scopes = [Filters(), Filters.of({"project": "p"})]
+    queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
+    found = latencies(SimpleNamespace(searcher=lambda _: searcher, dataset=dataset), None, queries, 5, warm=True)
+    assert len(found.searches) == 4
+    assert sorted(asked[:2]) == ["a", "c"]
+    assert asked[2:] == list("abcd")
+
+
+def test_collections_that_lack_a_candidate_do_not_count_for_it():
+    nothing = np.nan
+    prior = PriorGains.of(
+        np.array([[0.2, nothing, nothing], [0.4, 0.1, nothing]]), np.array([[1.0, 9, 9], [3.0, 2, 9]])
+    )
+    assert prior.mean == pytest.approx([0.3, 0.1, 0.0])
+    assert prior.variance.tolist() == [2.0, 2.0, 0.0]
+
+
+def test_depths_are_named_where_they_are_not_the_systems_own():
+    usual = find_system("moltnet").config(10, "minilm")
+    vector = usual.retrievers["vector"]
+    moved = replace(usual, retrievers={**usual.retrievers, "vector": replace(vector, depth=vector.depth + 7)})
+    assert named(usual) == f"moltnet with {usual.effective}"
+    assert named(find_system("fts").config(10, "minilm")) == "fts"
+    assert named(moved) == f"moltnet with {usual.effective} at depth {vector.depth + 7}"

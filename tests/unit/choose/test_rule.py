@@ -1,0 +1,197 @@
+"""The choice rule against the published one, and against textbook formulas.
+
+The prototype's own functions (NumPy and SciPy alone) are written out here as the reference.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard_eval.choose.posterior import PriorGains, posterior
+from steelyard_eval.choose.rule import (
+    ALL_FAMILIES,
+    Gates,
+    best,
+    bound,
+    cross_validated_choices,
+    decide,
+    folds,
+    gains_of_choices,
+    passes_gates,
+    shrinkage_factor,
+)
+from steelyard_eval.choose.scored import Scored
+from steelyard_eval.measures.spread import spread
+
+
+def reference(differences, mean=None, variance=None, collections=0):
+    """Posterior mean and deviation as the published rule has them."""
+    n = differences.shape[1]
+    sample, spread = differences.mean(1), differences.var(1, ddof=1)
+    if mean is None:
+        return sample, np.maximum(np.sqrt(spread / n), 1e-6)
+    worth = 10.0 * collections / (collections + 1)
+    deviation = np.sqrt((n * spread + 10.0 * variance) / (n + 10.0) / (n + worth))
+    return (n * sample + worth * mean) / (n + worth), np.maximum(deviation, 1e-6)
+
+
+def reference_proven(metric, composite, tables=None):
+    """The candidate of both gates, or None; `tables` holds mean and variance of both, and how many collections."""
+    n = metric.shape[1]
+    if tables is None:
+        (mu, sd), (my, sy) = reference(composite), reference(metric)
+        first, second = scipy.stats.t.ppf(1 - 0.005 / 5, n - 1), scipy.stats.t.ppf(1 - 0.05, n - 1)
+    else:
+        (me, ve, my_, vy, count) = tables
+        (mu, sd), (my, sy) = reference(composite, me, ve, count), reference(metric, my_, vy, count)
+        first, second = scipy.stats.norm.isf(0.005), scipy.stats.norm.isf(0.05)
+    sure = (mu >= first * sd) & (my >= second * sy) & (mu > 0)
+    return int(np.argmax(np.where(sure, mu, -np.inf))) if sure.any() else None
+
+
+def proven(evidence):
+    """The candidate with the greatest mean of the composite among those that pass both gates, or None."""
+    passing = passes_gates(evidence, ALL_FAMILIES)
+    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
+
+
+def drawn(seed, candidates=12, n=30):
+    rng = np.random.default_rng(seed)
+    level = rng.normal(0.03, 0.05, (candidates, 1))
+    metric = rng.normal(level, 0.2, (candidates, n))
+    return metric, metric * 0.8 + rng.normal(0, 0.02, metric.shape)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_without_a_table_the_choice_is_the_published_one(seed):
+    metric, composite = drawn(seed)
+    assert proven(Scored.of(metric, composite)) == reference_proven(metric, composite)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_with_a_table_the_choice_is_the_published_one(seed, collections):
+    metric, composite = drawn(seed)
+    rng = np.random.default_rng([seed, 1])
+    means, variances = rng.normal(0.02, 0.03, (2, collections, 12)), rng.uniform(0.01, 0.06, (2, collections, 12))
+    priors = (PriorGains.of(means[1], variances[1]), PriorGains.of(means[0], variances[0]))
+
+    found = proven(Scored.of(metric, composite, priors))
+
+    me, my = means.mean(axis=1)
+    ve, vy = variances.mean(axis=1)
+    assert found == reference_proven(metric, composite, (me, ve, my, vy, collections))
+
+
+def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
+    _, composite = drawn(4, candidates=3)
+    prior = PriorGains.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
+    found = posterior(spread(composite, np.arange(30)), prior)
+
+    assert prior.effective_n.tolist() == [5.0, 0.0, 5.0]  # one collection of two halves of ten queries
+    assert found.degrees.tolist() == [np.inf, 29, np.inf]
+    assert found.mean[1] == pytest.approx(composite[1].mean())
+
+
+def test_the_probability_of_harm_is_the_tail_below_zero():
+    differences = np.array([[0.1, 0.3, -0.1, 0.2, 0.4]])
+    found = posterior(spread(differences, np.arange(5)), PriorGains.none(1))
+    t = scipy.stats.ttest_1samp(differences[0], 0, alternative="greater")
+    assert found.p_loss()[0] == pytest.approx(t.pvalue, abs=1e-12)
+
+
+def test_queries_of_one_group_are_one_observation():
+    # Five groups of four equal queries: the standard error is that of five means.
+    means = np.array([0.1, 0.3, -0.1, 0.2, 0.4])
+    found = posterior(spread(np.repeat(means, 4)[None, :], np.repeat(np.arange(5), 4)), PriorGains.none(1))
+    t = scipy.stats.ttest_1samp(means, 0, alternative="greater")
+    assert found.p_loss()[0] == pytest.approx(t.pvalue, abs=1e-12)
+
+
+def test_folds_keep_groups_whole_and_come_again():
+    groups = np.repeat(np.arange(17), 3)
+    found = folds(groups, 5)
+
+    assert all(len(set(found[groups == group])) == 1 for group in range(17))
+    assert set(found) == set(range(5))
+    assert np.array_equal(found, folds(groups, 5))
+    assert not np.array_equal(found, folds(groups, 6))
+
+
+def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it():
+    # Candidate q is right for query q alone: chosen on the others it always gains nothing where it is judged.
+    evidence = Scored.of(np.eye(20), np.eye(20))
+    choices = cross_validated_choices(evidence, 0, lambda kept: best(evidence.of_composite_on(kept)))
+
+    assert best(evidence.of_composite) is not None
+    assert gains_of_choices(choices, lambda c: evidence.metric[c], 20).tolist() == [0.0] * 20
+    assert decide(evidence, ALL_FAMILIES).verdict == "keep"
+
+
+def test_the_bound_is_the_largest_upper_end_and_never_below_zero():
+    metric = np.array([[0.1, 0.2, 0.0, 0.1], [-0.5, -0.4, -0.6, -0.5]])
+    ends = [scipy.stats.ttest_1samp(row, 0, alternative="less").confidence_interval(0.95).high for row in metric]
+    assert bound(Scored.of(metric, metric)) == pytest.approx(max(ends))
+    assert bound(Scored.of(metric[1:], metric[1:])) == 0.0
+
+
+def test_what_a_gate_lets_through_is_shrunk_by_its_own_t():
+    row = np.array([0.1, 0.3, -0.1, 0.2, 0.4])
+    t = scipy.stats.ttest_1samp(row, 0).statistic
+    assert shrinkage_factor(row, np.arange(5)) == pytest.approx(1 - 1 / t**2)
+    assert shrinkage_factor(-row, np.arange(5)) == 0.0
+
+
+def test_a_clear_gain_ships_and_says_what_to_expect():
+    rng = np.random.default_rng(0)
+    metric = np.vstack([rng.normal(0.1, 0.1, 60), rng.normal(-0.1, 0.1, 60)])
+    found = decide(Scored.of(metric, metric), ALL_FAMILIES)
+
+    assert (found.verdict, found.candidate, found.more) == ("ship", 0, None)
+    assert 0.08 < found.gain.mean < 0.12
+    assert found.gain.low < found.gain.mean < found.gain.high
+    assert found.gain.worse < 1e-6
+
+
+def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
+    # Mean 0.05, sd 0.2 on 40 queries: t 1.58, harm about 6%; no gate lets it through.
+    row = np.tile([0.25, -0.15], 20)
+    found = decide(Scored.of(row[None, :], row[None, :]), ALL_FAMILIES)
+
+    assert (found.verdict, found.candidate) == ("try", 0)
+    # The posterior of a normal: precisions 1 / .0320256^2 = 975 of the sample, 1 / .07^2 = 204.1 of the prior;
+    # mean (975 * .05 + 204.1 * .02) / 1179.1 = .04481, deviation .02912; Phi(-1.5387) = .0619
+    assert found.gain.mean == pytest.approx(0.04481, abs=1e-5)
+    assert found.gain.worse == pytest.approx(0.0619, abs=1e-4)
+    # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
+    assert found.more == pytest.approx(140, abs=2)
+    assert decide(Scored.of(row[None, :], row[None, :]), Gates(0.2, 1.0)).verdict == "ship"
+
+
+def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error():
+    # Each candidate gains .5 but in one fold, where it has +.33 and -.27 in turn; left out, that fold chooses it.
+    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though all pass the gate.
+    fold = folds(np.arange(40), 0)
+    metric = np.full((5, 40), 0.5)
+    for own in range(5):
+        metric[own, fold == own] = np.tile([0.33, -0.27], 4)
+    evidence = Scored.of(metric, metric)
+    without = replace(ALL_FAMILIES, require_cv_gain=False)
+
+    assert decide(evidence, without).verdict == "ship"
+    assert decide(evidence, ALL_FAMILIES).verdict == "try"
+
+
+def test_nothing_better_is_kept_with_a_bound():
+    rng = np.random.default_rng(1)
+    metric = rng.normal(-0.05, 0.1, (5, 50))
+    found = decide(Scored.of(metric, metric), ALL_FAMILIES)
+
+    assert (found.verdict, found.candidate, found.gain.mean) == ("keep", None, 0.0)
+    assert found.bound == bound(Scored.of(metric, metric))
+    assert found.more == 150  # half as wide takes four times as many

