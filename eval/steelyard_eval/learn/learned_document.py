@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard import __version__
 from steelyard.base.arrays import Ints
-from steelyard_eval.choose.rule import Decision
+from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.documents.learn import (
     ActsRecord,
     ClientsRecord,
@@ -182,7 +182,7 @@ def told(blocker: Blocker) -> RefusalRecord:
     return {"reason": say(blocker), "remedy": say(Said(blocker.remedy, blocker.facts))}
 
 
-def decided(decision: Decision, metric: str, queries: int, stated: bool) -> DecidedDocument:
+def decided(decision: Ruling, metric: str, queries: int, stated: bool) -> DecidedDocument:
     """The part of a document that is the decision; `stated` says whether its gain is printed."""
     return {
         "verdict": decision.verdict,

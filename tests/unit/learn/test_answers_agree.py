@@ -9,7 +9,7 @@ import scipy.stats
 
 from steelyard_eval.choose.answer import said_of
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
-from steelyard_eval.choose.rule import Decision
+from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.answer import LONGEST, NAMED
 from steelyard_eval.common.markup import interval
 from steelyard_eval.compare.answer import answer
@@ -42,19 +42,19 @@ def differences(rng):
 def of_recommend(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
-    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
+    return gain, _sentence(Ruling("ship", 0, gain, 0.1, None), "echovault", "nDCG@10"), np.inf
 
 
 def of_tune(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, OVER_FUSION)
-    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
+    return gain, _sentence(Ruling("ship", 0, gain, 0.1, None), "current setting", "nDCG@10"), np.inf
 
 
 def of_learn(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, OVER_RETRIEVER)
-    return gain, _sentence(Decision("ship", 0, gain, 0.1, None), "bm25", "nDCG@10"), np.inf
+    return gain, _sentence(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10"), np.inf
 
 
 def of_gate(rng):
@@ -106,7 +106,7 @@ def test_a_sentence_is_short_whatever_it_is_about(verdict):
     formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
     refusal = Blocker("one_list", {"count": 40, "cutoff": 10, "finder": f"{formula}, {formula}, {formula}"})
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
-        decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
+        decision = Ruling(verdict, None, gain, 0.1234, 123_456, why)
         told = [_sentence(decision, label, "nDCG@10", 0, fewest) for label in (formula, "x" * NAMED)]
         assert max(map(len, told)) <= LONGEST
         assert "weighted_sum" not in told[0]
