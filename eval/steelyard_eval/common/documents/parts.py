@@ -60,45 +60,6 @@ class RefusalRecord(TypedDict):
     remedy: str
 
 
-class ExpectedGain(Ends):
-    """A gain with the probability that it is a loss, None where nothing is known of that."""
-
-    value: float
-    harm: Share | None
-
-
-class FavouriteRecord(TypedDict):
-    """The best that may be chosen, and its expected gain."""
-
-    formula: str
-    gain: ExpectedGain
-
-
-class GivenUp(Ends):
-    """What a restriction costs, by the metric."""
-
-    metric: str
-    value: float
-
-
-RestrictionRecord = TypedDict(
-    "RestrictionRecord",
-    {
-        "target": str | None,
-        "latency_ms": float | None,
-        "embedding_calls_of_100": float | None,
-        "candidates": int,
-        "of": int,
-        "current": str | None,
-        "without": FavouriteRecord,
-        "with": FavouriteRecord,
-        "cost": GivenUp,
-        "sentence": str,
-    },
-)
-"""What a restriction costs: `candidates` of `of` were left; `current` says why what is used today is none."""
-
-
 class DecidedDocument(AnsweredDocument, total=False):
     """What was decided: ship, try or keep.
 
@@ -112,7 +73,6 @@ class DecidedDocument(AnsweredDocument, total=False):
     refusal: RefusalRecord | None
     bound: float
     labels_needed: int | None
-    restriction: RestrictionRecord
     replaced: list[str]
 
 
