@@ -45,6 +45,7 @@ from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.show.report.load import load_results
 from steelyard_eval.show.report.log import of_log
+from steelyard_eval.views.report.load import load as load_result
 
 _spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
 ways = importlib.util.module_from_spec(_spec)
@@ -79,7 +80,8 @@ READERS = {
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
     "steelyard_eval/show/report/load.py": "test_other_files[results]",
-    "steelyard_eval/show/report/log.py": "test_other_files[a log in a report]",
+    "steelyard_eval/result/document.py": "test_other_files[a result]",
+    "steelyard_eval/views/report/load.py": "test_other_files[a result]",
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
@@ -112,6 +114,9 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard_eval/views/junit.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
+    "steelyard_eval/views/answered.py": "copies the document that it wrote",
+    "steelyard_eval/views/report/csv_tables.py": "writes CSV",
+    "steelyard_eval/views/report/data.py": "packs what a page holds",
     "steelyard_eval/show/report/csv_tables.py": "writes CSV",
     "steelyard_eval/show/report/data.py": "packs what a page holds",
 }
@@ -437,6 +442,7 @@ OTHERS = {
     ),
     "results": (lambda n: f'{{"schema_version": 1, {keys(n)}}}', load_results),
     "results, a key twice": (STRICT["every key twice"], load_results),
+    "a result": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
     "a log in a report": (LOGS["policies"], of_log),
 }
 
