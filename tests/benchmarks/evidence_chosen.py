@@ -1,7 +1,7 @@
 """Labels that were chosen: what ships on queries that fail, on labels of one list, and on wrong ones.
 
 Every set is labelled in five ways: as it is; by what bm25 alone, vectors alone, or both of them rank among the
-first ten; and as it is with a fifth of the relevant entries exchanged for others that were found. Candidates do
+first ten; and as it is with a fifth of the relevant entries exchanged for others that were found. CandidateSet do
 not depend on labels, so what one labelling ships is measured by the set's own labels, on all queries, at most 400.
 The table of other collections is made of those of its group, as everywhere.
 """

@@ -14,7 +14,7 @@ from steelyard_eval.choose.few_labels import AHEAD, FewLabelCandidates, ahead_by
 from steelyard_eval.choose.pair_selection import MIN_PAIRS
 from steelyard_eval.choose.posterior import WORTH, PriorGains
 from steelyard_eval.choose.public import DEFAULT, PublicGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, Decision, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, Ruling, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.decide.promise import NO_GAIN
@@ -257,7 +257,7 @@ def curve_row(drawn, current, n):
         few = FewLabelCandidates(np.arange(len(variance)), elsewhere - elsewhere[default], variance, default)
         evidence = Scored.of(np.array(one["metric"]), np.array(one["composite"]), tuple(known))
         taken = None if one["verdict"] == "keep" else len(variance)
-        found = Decision(one["verdict"], taken, NO_GAIN, 0.0, None)
+        found = Ruling(one["verdict"], taken, NO_GAIN, 0.0, None)
         then, _ = reconsidered(found, evidence, ALL_FAMILIES, few, advice, n)
         for own, rows in ((found, before), (then, now)):
             rows.append([own.verdict, 0.0 if own.candidate is None else one["truth"][own.candidate]])

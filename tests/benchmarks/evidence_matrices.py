@@ -47,7 +47,7 @@ FUSIONS = {"weighted sum": CASES["ws"], "weighted sum, half": CASES["ws50"], "RR
 
 @dataclass(frozen=True)
 class Matrices:
-    """Candidates' keys, float32[C, Q] of the metric and the composite, and currents' float64[Q] of both."""
+    """CandidateSet' keys, float32[C, Q] of the metric and the composite, and currents' float64[Q] of both."""
 
     keys: tuple
     owner: np.ndarray

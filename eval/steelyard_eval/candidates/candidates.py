@@ -71,7 +71,7 @@ class LabelScorer:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateSet:
     """Every candidate on every query.
 
     Attributes
@@ -91,7 +91,7 @@ class Candidates:
     skipped: tuple[Said, ...]
     complete: bool
 
-    def only(self, kept: Bools) -> Candidates:
+    def only(self, kept: Bools) -> CandidateSet:
         """The candidates where bool[C] is true, with the starts that still have some."""
         left, start_index = np.unique(self.start_index[kept], return_inverse=True)
         starts = tuple(self.starts[start] for start in left)
@@ -136,7 +136,7 @@ def build_candidates(
     metric: Measure,
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
-) -> Candidates:
+) -> CandidateSet:
     """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
 
     `qrels` are the labels of these queries; the data set's by default. What is `beside` is recorded and no
@@ -147,7 +147,7 @@ def build_candidates(
 
 def build_candidates_on(
     recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
-) -> Candidates:
+) -> CandidateSet:
     """`build_candidates` over what was recorded already."""
     grids: list[tuple[StartingPoint, Grid]] = []
     skipped: list[Said] = []
@@ -165,7 +165,7 @@ def build_candidates_on(
         raise ConfigError("; ".join(map(say, skipped)))
     start_index = np.repeat(np.arange(len(grids)), [len(part) for _, part in grids])
     joined = Grid.joined([part for _, part in grids])
-    return Candidates(
+    return CandidateSet(
         tuple(start for start, _ in grids), joined, start_index, recordings, tuple(skipped), complete
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for
 from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.settings import refuse_fixed
@@ -98,7 +98,7 @@ def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list
     return source.usable(Contender(named.label, config, named.kind))
 
 
-def of_config(given: Contender, layout: Candidates, measures: Sequence[Measure]) -> Current:
+def of_config(given: Contender, layout: CandidateSet, measures: Sequence[Measure]) -> Current:
     """A configuration as the current one, by replay."""
     _, composite = layout.measured(given.config, measures[0])
     return Current(given, layout.values(given.config, measures), composite)

@@ -12,7 +12,7 @@ from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
 from steelyard_eval.export import TARGETS, Lost, say
@@ -92,7 +92,7 @@ class Restriction:
         return None
 
     def not_allowed(
-        self, found: Candidates, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+        self, found: CandidateSet, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
     ) -> Said | None:
         """Why a configuration may not be chosen; None where it may."""
         if why := self.rejection_reason(config) or self.costs(found, config):
@@ -102,7 +102,7 @@ class Restriction:
         took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
         return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
-    def costs(self, found: Candidates, config: SearchConfig) -> Said | None:
+    def costs(self, found: CandidateSet, config: SearchConfig) -> Said | None:
         """What of 100 queries a configuration embeds, where that is too much; None where it is not."""
         if self.embedding_calls is None:
             return None
@@ -122,7 +122,7 @@ class Restriction:
                 f"without labels {attempt.effective} is all that is known, and {lost.facts['text']}; {remedy}"
             )
 
-    def allowed(self, found: Candidates, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+    def allowed(self, found: CandidateSet, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
@@ -149,7 +149,7 @@ class Restriction:
 
     def _affordable(
         self,
-        found: Candidates,
+        found: CandidateSet,
         space: Workspace | None,
         queries: Sequence[Query],
         config: SearchConfig,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction_cost import RestrictionCost
-from steelyard_eval.choose.rule import Decision
+from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
@@ -38,12 +38,12 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     return restricted(Answer(said.key, said.facts, [], steps, formula), choice.restriction_cost, decision.verdict)
 
 
-def is_stated(decision: Decision, asked: int, fewest: int) -> bool:
+def is_stated(decision: Ruling, asked: int, fewest: int) -> bool:
     """Whether the gain is printed: of what ships, from so many different labelled queries on."""
     return decision.verdict == "ship" and asked >= fewest
 
 
-def said_of(decision: Decision, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
+def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
     """What is said of a decision; the gain is left open where `asked` different queries are less than `fewest`."""
     gain, facts = decision.gain, {"current": current, "metric": metric}
     worse = 0.5 if gain.worse is None else gain.worse

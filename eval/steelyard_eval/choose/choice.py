@@ -12,7 +12,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.candidates import Candidates
+from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.candidates.current import Current, Only
 from steelyard_eval.candidates.families import SearchSpace
 from steelyard_eval.candidates.restriction import NONE, Restriction
@@ -27,7 +27,7 @@ from steelyard_eval.choose.pairs import pairwise_estimate
 from steelyard_eval.choose.priors import lookup_priors
 from steelyard_eval.choose.public import public_table
 from steelyard_eval.choose.restriction_cost import BestCandidate, RestrictionCost
-from steelyard_eval.choose.rule import ALL_FAMILIES, Decision, Gates, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, Gates, Ruling, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.choose.without_labels import Advice, advise, lacked
@@ -51,7 +51,7 @@ class Choice:
     source: Source
     queries: Sequence[Query]
     measures: Sequence[Measure]
-    candidates: Candidates
+    candidates: CandidateSet
     current: Current
     limit: int
     seed: int = 0
@@ -120,7 +120,7 @@ class Choice:
         return replace(over, min_queries_to_report=MIN_QUERIES_TO_REPORT) if self.only else over
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> Ruling:
         """Ship, try or keep."""
         return self._decided[0]
 
@@ -140,7 +140,7 @@ class Choice:
         return self.advice.labels_needed if self.public else self.decision.more
 
     @cached_property
-    def _decided(self) -> tuple[Decision, bool]:
+    def _decided(self) -> tuple[Ruling, bool]:
         """The decision, and whether it rests on public collections."""
         scored, few = self.scored, self.few
 

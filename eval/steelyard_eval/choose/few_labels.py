@@ -19,8 +19,8 @@ from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_ga
 from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains, posterior
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT, MINILM, PublicGains, PublicTable, class_of
 from steelyard_eval.choose.rule import (
-    Decision,
     Gates,
+    Ruling,
     cross_validated_choices,
     gains_of_choices,
     keep_decision,
@@ -140,14 +140,14 @@ def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations:
 
 
 def decide_with_public_prior(
-    decision: Decision,
+    decision: Ruling,
     scored: Scored,
     gates: Gates,
     few: FewLabelCandidates | None,
     labelled: int,
     prior: GainPrior = OVER_FUSION,
     seed: int = 0,
-) -> tuple[Decision, bool]:
+) -> tuple[Ruling, bool]:
     """The decision, and whether it now rests on public collections; `prior` and `seed` as for `decide`.
 
     Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to the leader;
@@ -171,9 +171,7 @@ def decide_with_public_prior(
     return try_decision(scored, gates, top, decision, gain), public
 
 
-def decide_from_pairs(
-    decision: Decision, scored: Scored, gates: Gates, row: int | None, prior: GainPrior
-) -> Decision:
+def decide_from_pairs(decision: Ruling, scored: Scored, gates: Gates, row: int | None, prior: GainPrior) -> Ruling:
     """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
 
     `row` is the leader, which is worth trying; None is what is used today, which is kept.

@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.candidates import Candidates, record_all
+from steelyard_eval.candidates.candidates import CandidateSet, record_all
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.choose.without_labels import FEWEST
@@ -47,7 +47,7 @@ class ModelLabels:
         self,
         source: Source,
         labelled: Sequence[Query],
-        laid: Candidates,
+        laid: CandidateSet,
         used: SearchConfig | None,
         metric: Measure,
     ) -> SecondMeasurement | None:

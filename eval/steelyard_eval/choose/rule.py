@@ -55,7 +55,7 @@ FROM_A_LOG = Gates(composite=0.03, no_prior_divisor=2.0)
 
 
 @dataclass(frozen=True)
-class Decision:
+class Ruling:
     """What to do with the current configuration.
 
     Attributes
@@ -90,7 +90,7 @@ def decide(
     exact: Callable[[int], Floats] | None = None,
     prior: GainPrior = OVER_FUSION,
     find_blocker: Callable[[int], Blocker | None] = lambda candidate: None,
-) -> Decision:
+) -> Ruling:
     """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
 
     `exact` gives the differences of one candidate, float64[n], for what is reported; by default the matrix does.
@@ -108,20 +108,20 @@ def decide(
         chosen = int(np.argmax(np.where(passing, composite.mean, -np.inf)))
         if shrinkage_factor(row(chosen), scored.units) > 0:
             blocker = find_blocker(chosen)
-            return Decision("try" if blocker else "ship", chosen, expected, bound(scored), None, blocker)
+            return Ruling("try" if blocker else "ship", chosen, expected, bound(scored), None, blocker)
     top = best(composite)
     if gainful and top is not None and max(composite.p_loss()[top], metric.p_loss()[top]) <= MAX_P_LOSS_TO_TRY:
         more = queries_to_prove(scored, gates, top)
-        return Decision("try", top, expected, bound(scored), more, find_blocker(top))
+        return Ruling("try", top, expected, bound(scored), more, find_blocker(top))
     return keep_decision(scored)
 
 
-def keep_decision(scored: Scored) -> Decision:
+def keep_decision(scored: Scored) -> Ruling:
     """What there is stays."""
-    return Decision("keep", None, NO_GAIN, bound(scored), 3 * scored.metric.shape[1])
+    return Ruling("keep", None, NO_GAIN, bound(scored), 3 * scored.metric.shape[1])
 
 
-def try_decision(scored: Scored, gates: Gates, candidate: int, decision: Decision, gain: Gain) -> Decision:
+def try_decision(scored: Scored, gates: Gates, candidate: int, decision: Ruling, gain: Gain) -> Ruling:
     """The same labels, with another candidate named as worth trying, of which another gain is expected."""
     more = queries_to_prove(scored, gates, candidate)
     return replace(decision, verdict="try", candidate=candidate, gain=gain, more=more)

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import (
-    Candidates,
+    CandidateSet,
     LabelledRecording,
     LabelScorer,
     build_candidates_on,
@@ -125,7 +125,7 @@ class LogDecision:
     case: LogCase
     labelled: tuple[Query, ...]
     sampled: Indices
-    layout: Candidates
+    layout: CandidateSet
     recordings: tuple[LabelledRecording, ...]
     gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
     recommended: Choice | None

@@ -28,7 +28,7 @@ from steelyard_eval.choose.answer import is_stated, said_of
 from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.choose.rule import Decision
+from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
@@ -425,9 +425,9 @@ def test_a_gain_that_is_stated_is_said_to_stand_above_and_beside_it_nothing_is_f
 
 def test_what_is_said_follows_the_verdict_and_the_odds():
     # Phi(-0.0612 / 0.0298) = Phi(-2.054) = .02, and 1.96 * .0298 = .0584; Phi(-1.2816) = .1
-    ship = Decision("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
-    attempt = Decision("try", 3, Gain.of(0.0128155, 0.01), 0.1, 37)
-    keep = Decision("keep", None, NO_GAIN, 0.0551, 183)
+    ship = Ruling("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
+    attempt = Ruling("try", 3, Gain.of(0.0128155, 0.01), 0.1, 37)
+    keep = Ruling("keep", None, NO_GAIN, 0.0551, 183)
 
     said = said_of(ship, "echovault", "nDCG@10")
     assert (said.key, said.facts["worse"]) == ("ship", pytest.approx(0.02, abs=1e-4))
@@ -443,7 +443,7 @@ def test_what_is_said_follows_the_verdict_and_the_odds():
 
 
 def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
-    ship = Decision("ship", 3, Gain.of(0.06, 0.02), 0.1, None)
+    ship = Ruling("ship", 3, Gain.of(0.06, 0.02), 0.1, None)
     fewest = [
         gain_prior_over(config).min_queries_to_report
         for config in (

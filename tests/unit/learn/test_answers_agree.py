@@ -9,7 +9,7 @@ import scipy.stats
 
 from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, said_of
 from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
-from steelyard_eval.choose.rule import Decision
+from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.markup import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
@@ -44,7 +44,7 @@ def told(key, gain, **facts):
 def of_recommend(rng):
     values, groups = differences(rng)
     gain = expected_gain(values, groups, [OVER_SYSTEM, OVER_RETRIEVER, OVER_FUSION][rng.integers(3)])
-    return gain, say(said_of(Decision("ship", 0, gain, 0.1, None), "echovault", "nDCG@10")), np.inf
+    return gain, say(said_of(Ruling("ship", 0, gain, 0.1, None), "echovault", "nDCG@10")), np.inf
 
 
 def of_gate(rng):
@@ -96,7 +96,7 @@ def test_a_sentence_is_short_whatever_it_is_about(verdict):
     formula = "weighted_sum(0.3104*bm25, 0.5117*vector, 0.1779*graph, normalize=minmax)"
     refusal = Blocker("one_list", {"count": 40, "cutoff": 10, "finder": f"{formula}, {formula}, {formula}"})
     for why, gain, fewest in itertools.product((None, refusal), gains, (0, 200)):
-        decision = Decision(verdict, None, gain, 0.1234, 123_456, why)
+        decision = Ruling(verdict, None, gain, 0.1234, 123_456, why)
         told = [say(said_of(decision, label, "nDCG@10", 0, fewest)) for label in (formula, "x" * NAMED)]
         assert max(map(len, told)) <= MAX_SENTENCE_CHARS
         assert "weighted_sum" not in told[0]

@@ -21,7 +21,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True)
-class Choice:
+class ParameterChoice:
     """One parameter of one node of a strategy with the values that tuning tries.
 
     Attributes
@@ -50,7 +50,7 @@ class Choice:
         return _replaced(strategy, self.path, self.field, self.values[at])
 
 
-def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
+def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[ParameterChoice]:
     """Every parameter with more than one value to try, of the strategy and then of the expressions in it."""
     node: Any = strategy  # every expression is a dataclass, which its base class cannot declare
     for field in fields(node):
@@ -60,7 +60,7 @@ def choices(strategy: Expr, path: tuple[int, ...] = ()) -> Iterator[Choice]:
         if current in values:
             texts = tuple(_text(value) for value in values)
             label = f"{field.name} of {_title(strategy)}" if field.name != "options" else _title(strategy)
-            yield Choice(path, field.name, label, texts, tuple(values), values.index(current))
+            yield ParameterChoice(path, field.name, label, texts, tuple(values), values.index(current))
     for place, child in enumerate(strategy.children()):
         yield from choices(child, (*path, place))
 
