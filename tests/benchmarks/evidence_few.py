@@ -17,7 +17,7 @@ from steelyard_eval.choose.public import DEFAULT, PublicGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, Ruling, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.without_labels import Advice
-from steelyard_eval.decide.promise import NO_GAIN
+from steelyard_eval.measures.gain import NO_GAIN
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
 SIZES = (5, 10, 20, 40, 80, 160, 320)

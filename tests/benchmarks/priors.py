@@ -19,7 +19,7 @@ from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
 from steelyard_eval.choose import priors, public
-from steelyard_eval.decide.provenance import day
+from steelyard_eval.recording.provenance import day
 
 LEFT_OUT = ("locomo",)
 OUT = Path(priors.__file__).with_name(priors.FILE)

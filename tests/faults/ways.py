@@ -18,7 +18,16 @@ NAMES = {
     "array": ("np.lib.format.read_array", "np.frombuffer"),
     "json": ("steelyard.base.files.STRICT_JSON",),
     "loose json": (
-        *("json.loads", "json.load", "json.JSONDecoder", "msgspec", "orjson", "simplejson", "pydantic_core"),
+        *(
+            "json.loads",
+            "json.load",
+            "json.JSONDecoder",
+            "msgspec.json",
+            "msgspec.convert",
+            "orjson",
+            "simplejson",
+            "pydantic_core",
+        ),
     ),
     "text": (
         *("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),

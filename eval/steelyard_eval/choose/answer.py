@@ -11,7 +11,7 @@ from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.wording import named
+from steelyard_eval.recording.named import named
 from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, judging, labelling, to_do
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step

@@ -32,8 +32,8 @@ from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.choose.without_labels import Advice, advise, lacked
 from steelyard_eval.datasets.groups import questions, unit_numbers
-from steelyard_eval.decide.wording import named
 from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.recording.named import named
 from steelyard_eval.result.structs import Blocker, Said
 
 SMOOTHED = 2

@@ -12,8 +12,8 @@ from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.result import free_weights
 from steelyard_eval.choose.weights_files import Files, contains_config, write_and_log, write_weights
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.provenance import estimate, origin, promised, vouched
 from steelyard_eval.measures.paired import mean_interval
+from steelyard_eval.recording.provenance import estimate, origin, promised, vouched
 from steelyard_eval.recording.steps import WEIGHTS, beside, installed_first, today
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say

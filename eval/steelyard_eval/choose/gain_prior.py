@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
-from steelyard_eval.decide.promise import Gain
+from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.spread import LEAST, spread
 
 MIN_QUERIES_TO_REPORT = 40

@@ -10,8 +10,8 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.named import settings
 from steelyard_eval.result.structs import Row
 
 

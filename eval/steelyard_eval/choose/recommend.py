@@ -31,8 +31,8 @@ from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.decide.provenance import day
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.recording.provenance import day
 from steelyard_eval.recording.select import open_recording
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.views import frames

@@ -11,7 +11,7 @@ from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
 from steelyard_eval.choose.rule import gains_out_of_fold
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.markup import in_range
-from steelyard_eval.decide.promise import Gain
+from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Said

@@ -27,7 +27,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import of_scales, ties
 from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.decide.promise import Gain
+from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.rankings import ShownLists, facts_of, lists_of, ordered, rows_by_query, words_of
 from steelyard_eval.result.structs import (

@@ -19,9 +19,9 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.choose.gain_prior import OVER_FUSION, GainPrior, expected_gain
 from steelyard_eval.choose.posterior import Posterior
 from steelyard_eval.choose.scored import Scored
-from steelyard_eval.decide.promise import NO_GAIN, Gain
-from steelyard_eval.decide.provenance import FOLDS
+from steelyard_eval.measures.gain import NO_GAIN, Gain
 from steelyard_eval.measures.spread import LEAST, spread
+from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
 
 BOUND_CONFIDENCE = 0.95

@@ -13,7 +13,7 @@ from steelyard.base.files import canonical, spare, write_text
 from steelyard.base.inputs import read_bytes
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.decide.provenance import chosen_on
+from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said

@@ -32,11 +32,11 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
-from steelyard_eval.decide.provenance import chosen_on
 from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
+from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.workspace import embedder_of
 

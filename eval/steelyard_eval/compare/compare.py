@@ -36,9 +36,9 @@ from steelyard_eval.compare.stale_lists import stale_lists
 from steelyard_eval.compare.verification import verified
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.decide.provenance import edited, tuned_here
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
+from steelyard_eval.recording.provenance import edited, tuned_here
 from steelyard_eval.recording.rankings import facts_of, ordered, rows_by_query, words_of
 from steelyard_eval.recording.select import intents_of, open_recording, recorded_lists
 from steelyard_eval.recording.steps import judging

@@ -25,9 +25,9 @@ from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets import CLASSIFIED, Dataset
-from steelyard_eval.decide.wording import settings
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.recording.named import settings
 from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import index_all, record
 from steelyard_eval.recording.replay import replay

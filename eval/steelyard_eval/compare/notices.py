@@ -16,8 +16,8 @@ from steelyard_eval.compare.lists import Arena, Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.alike import Pair, alike
 from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
-from steelyard_eval.decide.provenance import tuned_here
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.result.structs import Fact, Paired, Said
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from steelyard.base.arrays import Bools
 from steelyard_eval.common.markup import tells
-from steelyard_eval.decide.promise import Gain
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList
 from steelyard_eval.gate.hashes import list_hash, scores_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists
@@ -24,6 +23,7 @@ from steelyard_eval.gate.silence import kept_promise, promised, sign_test_increa
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values, composite
 from steelyard_eval.measures.corrected import benjamini_hochberg
+from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
 from steelyard_eval.result.structs import Fact, Finding

@@ -15,8 +15,6 @@ from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.named import Naming
-from steelyard_eval.decide.provenance import day
-from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.hashes import list_hash, platform_name, scores_hash, sources_hash
@@ -26,6 +24,8 @@ from steelyard_eval.gate.rule import SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
 from steelyard_eval.gate.ties import runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW
+from steelyard_eval.recording.named import settings
+from steelyard_eval.recording.provenance import day
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.gated import Gating
 

@@ -10,14 +10,14 @@ from msgspec.structs import asdict
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets.states import NAMED, moved
-from steelyard_eval.decide.provenance import tuned_here
-from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.steps import after_mismatch, to_do
 from steelyard_eval.gate.values import NAMES, Values
+from steelyard_eval.recording.named import settings
+from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.select import intents_of
 from steelyard_eval.result.structs import (
     Answer,

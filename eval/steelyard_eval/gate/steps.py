@@ -10,9 +10,9 @@ from steelyard_eval.common.configurations import Named, written_as
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.named import Naming
-from steelyard_eval.decide.wording import settings
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.setup import Gate
+from steelyard_eval.recording.named import settings
 from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.rankings.spelling import word
 from steelyard_eval.recording.steps import labelled_as, labelling

@@ -14,7 +14,6 @@ from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
-from steelyard_eval.decide.wording import named
 from steelyard_eval.learn.bias_check import RELEVANCE, FeedbackBias, feedback_biases
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
@@ -24,6 +23,7 @@ from steelyard_eval.learn.tables import MOST_TOLD, tables
 from steelyard_eval.learn.tally import sums
 from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.measures.paired import exact_interval
+from steelyard_eval.recording.named import named
 from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.steps import WEIGHTS, taking_turns, to_do
 from steelyard_eval.result.structs import (

@@ -36,7 +36,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.notices import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.promise import NO_GAIN, Gain
+from steelyard_eval.measures.gain import NO_GAIN, Gain
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay

@@ -20,8 +20,8 @@ from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.notices import dependent, effective_number, few, lsa, unjudged
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.provenance import vouched
 from steelyard_eval.explain.proposed_groups import propose_groups
+from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]

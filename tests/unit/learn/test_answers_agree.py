@@ -14,7 +14,7 @@ from steelyard_eval.common.markup import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.decide.promise import NO_GAIN, Gain
+from steelyard_eval.measures.gain import NO_GAIN, Gain
 from steelyard_eval.measures.paired import Interval, difference_interval, paired
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.forms import NAMED

@@ -45,7 +45,7 @@ _PARTS = ("title", "text", "context", "why", "impact", "details")
 
 
 @dataclass(frozen=True)
-class Cost:
+class Price:
     """What asking would take: pairs, and about how many tokens are sent and answered."""
 
     pairs: int
@@ -108,11 +108,11 @@ def provenance(chat: Chat) -> str:
     return f"llm:{chat.name.rsplit(' ', 1)[-1]}:{PROMPT}"
 
 
-def cost(session: Session, most: int) -> Cost:
+def cost(session: Session, most: int) -> Price:
     """What asking about the next pairs would take, by the sizes of their texts; nothing is sent."""
     pairs = list(_pending(session, most))
     sent = sum(len(prompt_of(query.text, entry)) for query, entry in map(session.shown, pairs))
-    return Cost(len(pairs), sent // CHARACTERS, len(pairs) * ANSWER)
+    return Price(len(pairs), sent // CHARACTERS, len(pairs) * ANSWER)
 
 
 def _pending(session: Session, most: int) -> Iterator[Pair]:

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import islice
 
 from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Event, Said, Searched, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Event, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.wording import (
     FENCED,
     GOES_ON,
@@ -187,7 +187,7 @@ class _Session:
                 self._acted(event)
             case Wrote():
                 self._wrote(event)
-            case Said():
+            case Spoken():
                 text = event.text[:LONGEST_SAID]
                 if event.who == AGENT:
                     self._said(FENCED.sub("\n", text), "cited")

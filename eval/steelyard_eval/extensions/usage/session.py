@@ -61,14 +61,14 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Spoken:
     """A text, and who said it."""
 
     who: str
     text: str
 
 
-Event = Searched | Acted | Wrote | Said
+Event = Searched | Acted | Wrote | Spoken
 
 
 @dataclass(frozen=True, slots=True)

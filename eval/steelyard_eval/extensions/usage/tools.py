@@ -17,7 +17,7 @@ from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
 from steelyard_eval.extensions.usage.answers import hits_of
 from steelyard_eval.extensions.usage.records import loaded, object_of, objects
-from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Said, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, ShownHit, Spoken, Wrote
 
 MANY = 100
 """Results that a search may ask for; more is a mistake, and the system's own number is taken."""
@@ -134,7 +134,7 @@ class Calls:
             if named := _named(args):
                 yield Acted(named, does)
         elif does == KEEPS:
-            yield Said(MEMORY, "\n".join(value for value in args.values() if isinstance(value, str)))
+            yield Spoken(MEMORY, "\n".join(value for value in args.values() if isinstance(value, str)))
         elif does == RATES:
             if (action := _rating(args)) and len(named := _named(args)) == 1:
                 yield Acted(named, action, reported=True)

@@ -17,7 +17,7 @@ from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.usage.answers import hits_of
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.records import Record, loaded, object_of, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Acted, Event, Said, Searched, UseSession
+from steelyard_eval.extensions.usage.session import AGENT, PERSON, Acted, Event, Searched, Spoken, UseSession
 from steelyard_eval.extensions.usage.tools import Calls
 
 MOST_SPANS = 1_000_000
@@ -192,7 +192,7 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
         span = spans[i]
         if order == 0:
             if span.kind == ANSWER and span.asked is not None:
-                yield Said(PERSON, text_of(loaded(span.asked)))
+                yield Spoken(PERSON, text_of(loaded(span.asked)))
         elif span.kind == SEARCH:
             hits = hits_of(span.given) if span.given is not None else None
             query = span.asked if isinstance(span.asked, str) else ""
@@ -203,4 +203,4 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
         elif span.kind == CHANGE:
             yield Acted((span.name,), "modified")
         elif span.kind == ANSWER and (answer := text_of(span.given)):
-            yield Said(AGENT, answer)
+            yield Spoken(AGENT, answer)

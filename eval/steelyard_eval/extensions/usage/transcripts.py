@@ -13,7 +13,7 @@ from pathlib import Path
 from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.records import Record, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Event, Said, UseSession
+from steelyard_eval.extensions.usage.session import AGENT, PERSON, Event, Spoken, UseSession
 from steelyard_eval.extensions.usage.tools import Calls
 
 MOST_THREADS = 1_000
@@ -61,7 +61,7 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
         if record.get("type") == "assistant":
             for block in blocks:
                 if block.get("type") == "text" and isinstance(text := block.get("text"), str):
-                    yield Said(AGENT, text)
+                    yield Spoken(AGENT, text)
                 elif block.get("type") == "tool_use":
                     named = str(block.get("name") or "")
                     yield from calls.made(str(block.get("id")), named, block.get("input"), time)
@@ -72,7 +72,7 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
                 yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
             asked = text_of([block for block in blocks if block.get("type") == "text"])
             if asked and not results and _is_persons(record):
-                yield Said(PERSON, asked)
+                yield Spoken(PERSON, asked)
 
 
 def _is_persons(record: Record) -> bool:

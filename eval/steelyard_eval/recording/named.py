@@ -1,4 +1,4 @@
-"""How a configuration is written: by its name, its settings, its depths."""
+"""How a configuration is written: as one would type it, and what it has that its system has not."""
 
 from __future__ import annotations
 

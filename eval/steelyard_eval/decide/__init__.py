@@ -1,1 +1,0 @@
-"""One decision for every command that chooses: the rule, what it knows beforehand, and what it promises."""
