@@ -15,10 +15,10 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
-from steelyard_eval.datasets.places import data_sets, is_data_set
 from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.parts import DatasetParts, assemble
+from steelyard_eval.datasets.places import data_sets, is_data_set
 
 OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""

@@ -24,9 +24,9 @@ from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, SCHEME, u
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.places import is_data_set
 from steelyard_eval.datasets.manifest import Manifest
 from steelyard_eval.datasets.parts import DatasetParts
+from steelyard_eval.datasets.places import is_data_set
 
 SESSION_FILE = ".session.json"
 """What the program keeps of a session beside its messages."""
