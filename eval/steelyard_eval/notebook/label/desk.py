@@ -167,7 +167,7 @@ def _to_do(session: Session, record: DeskState) -> Iterator[DeskStep]:
         elif sealed(dataset) and not dataset.in_memory:
             vectors = lacking(dataset).get("vectors")
             moved = ", ".join(vectors) if isinstance(vectors, list) else ""
-            told = f"{written}, move {moved} away" if moved else written
+            told = f"{written}, move {moved} out" if moved else written
             yield _step(f"{told}, and then", accepting(dataset).command)
         else:
             yield _step(written)

@@ -11,7 +11,7 @@ from steelyard_eval.common.markup import number, p_value
 from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, TIE, UNSEEN
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
-from steelyard_eval.result.sentences.headings import GLOSSARY, METHOD
+from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, Result
 from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.figures import cost_points, difference_rows, differences, figures
