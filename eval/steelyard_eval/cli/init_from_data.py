@@ -23,10 +23,9 @@ from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, check, load
-from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.folder import fault_message
-from steelyard_eval.datasets.kept_labels import FOLDER as JUDGMENTS
+from steelyard_eval.datasets.folder import FOLDER as JUDGMENTS
+from steelyard_eval.datasets.folder import fault_message, is_beir
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash

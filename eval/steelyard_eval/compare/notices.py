@@ -14,8 +14,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
 from steelyard_eval.compare.lists import Arena, Made
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.alike import Pair, alike
-from steelyard_eval.datasets.groups import joined, lack_groups, unit_numbers
+from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.rankings import words_of

@@ -1,4 +1,4 @@
-"""Loads a data set from its folder, and checks one, reporting every fault at once."""
+"""Loads a data set from its folder, of our own format or of BEIR's, and checks one: every fault at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
+from steelyard.base.files import spare
 from steelyard.base.inputs import open_regular
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.beir import is_beir, read_beir
-from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
+from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
-from steelyard_eval.datasets.fault_list import grouped
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.manifest import check_report_split, read_manifest
+from steelyard_eval.datasets.file_reader import FolderReader, grouped
+from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
 from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.parts import DatasetParts, assemble
 from steelyard_eval.datasets.places import data_sets, is_data_set
-from steelyard_eval.datasets.qrels import Qrels
 
 OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""
@@ -131,3 +129,54 @@ def _is_vault(path: Path) -> bool:
 def fault_message(source: str, faults: Sequence[Fault]) -> str:
     """Make the message of faults: a line with their number, then the faults grouped by rule."""
     return "\n".join([f"{source}: {counted(len(faults), 'fault')}", *grouped(faults)])
+
+
+SPLITS = ("test", "dev", "train")
+"""A query judged in several files belongs to the first of these, so that test queries are never tuned on."""
+
+_RENAMED = {"_id": "id"}
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether the folder has BEIR's layout: a folder of judgments and no dataset.json."""
+    return (folder / "qrels").is_dir() and not (folder / "dataset.json").exists()
+
+
+def read_beir(reader: FolderReader) -> DatasetParts:
+    """Read a BEIR folder; each query gets the split of the file that judges it."""
+    entries = read_entries(reader, _RENAMED)
+    queries = read_queries(reader, _RENAMED)
+    qrels = Qrels(reader, queries, entries)
+    named = {s: qrels.read(f"qrels/{s}.tsv") for s in SPLITS if (reader.folder / "qrels" / f"{s}.tsv").exists()}
+    if not named:
+        reader.fault("qrels", 0, "", "", "contains none of test.tsv, dev.tsv, train.tsv", "Add one of them")
+    split = {query: s for s in reversed(SPLITS) for query in named.get(s, ())}
+    if queries is not None:
+        items = tuple(replace(q, split=split.get(q.id, "")) for q in queries.items)
+        queries = replace(queries, items=items)
+    manifest = Manifest(
+        name=reader.folder.resolve().name,
+        description="BEIR folder",
+        recipe="{title} {text}",  # what BEIR's own retrievers embed
+        report_split="test" if named.get("test") else "",
+    )
+    shared = sum(map(len, named.values())) - len(split)
+    notices = [f"{shared} queries are judged in more than one split; test goes before dev, dev before train"]
+    return DatasetParts(manifest, entries, queries, qrels.grades, notices if shared else [])
+
+
+FOLDER = "judgments"
+"""Where judgments are kept, in the folder of the data set."""
+
+
+def kept_labels(dataset: Dataset) -> tuple[Path, dict[str, dict[str, int]]] | None:
+    """The copy with its labels, query -> entry -> grade; None without one that can be read."""
+    if dataset.in_memory:
+        return None
+    copy = spare(dataset.path / qrels_file(FolderReader(dataset.path)))
+    if not copy.is_file():
+        return None
+    reader = FolderReader(copy.parent)
+    qrels = Qrels(reader, None, None)
+    qrels.read(copy.name)
+    return None if reader.faults else (copy, qrels.grades)

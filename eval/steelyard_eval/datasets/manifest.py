@@ -14,8 +14,7 @@ from steelyard.base.fields import parse_time
 from steelyard.base.files import canonical, write_text
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
-from steelyard_eval.datasets.fault_list import meant
-from steelyard_eval.datasets.file_reader import FolderReader
+from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled
 from steelyard_eval.datasets.named import EMBEDDERS, RULE, Naming
 from steelyard_eval.datasets.starter import starter, workshop

@@ -16,11 +16,9 @@ from steelyard.memory.query import QUERY_FIELDS, Query
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Report
-from steelyard_eval.datasets.duplicates import asked_again, asked_again_in_words
 from steelyard_eval.datasets.embeddings import read_vectors
-from steelyard_eval.datasets.fault_list import meant
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.file_reader import FolderReader, meant
+from steelyard_eval.datasets.groups import asked_again, asked_again_in_words, unit_numbers
 from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.notices import dependent
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.alike import alike
-from steelyard_eval.datasets.groups import lack_groups
+from steelyard_eval.datasets.groups import alike, lack_groups
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.result.sentences import say
 

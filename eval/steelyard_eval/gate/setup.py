@@ -19,8 +19,8 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
+from steelyard_eval.datasets.folder import kept_labels
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.datasets.kept_labels import kept_labels
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline

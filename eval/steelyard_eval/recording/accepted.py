@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from steelyard.base.errors import DataError
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.kept_labels import kept_labels
+from steelyard_eval.datasets.folder import kept_labels
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.recording.runs import kept, parts_of, states_of
 

@@ -77,7 +77,7 @@ def index_dataset(
         When no embedder is named and the environment names a different model than the vault's; with `hnsw` for a
         file, and where `index_hnsw` is refused.
     """
-    from steelyard_eval.datasets.duplicates import duplicates  # here: what only searches a vault reads no data set
+    from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
     from steelyard_eval.datasets.memories import is_memory, unchanged
 
     asked = _opened([embedder] if embedder else [])  # before a file is made

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import steelyard_eval as sy
 from steelyard.memory.query import Query
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.alike import COSINE, SHARED, alike, by_shingles, by_vectors
-from steelyard_eval.datasets.duplicates import asked_again
+from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_shingles, by_vectors
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
 

@@ -17,11 +17,8 @@ from steelyard_eval.common.console import folded
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import LOGGED, Dataset, Report
 from steelyard_eval.datasets import check as validate
-from steelyard_eval.datasets.alike import alike
-from steelyard_eval.datasets.duplicates import duplicates, duplicates_in_words
-from steelyard_eval.datasets.fault_list import grouped
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.groups import lack_groups
+from steelyard_eval.datasets.file_reader import FolderReader, grouped
+from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 from steelyard_eval.datasets.manifest import accept as accept_files
 from steelyard_eval.recording.accepted import moved_since_last

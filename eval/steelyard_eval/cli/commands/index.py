@@ -14,7 +14,7 @@ from steelyard_eval.cli.commands.options import json_option, put, tenant_option,
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.console import table, wrapped
 from steelyard_eval.datasets import open_dataset
-from steelyard_eval.datasets.duplicates import duplicates_in_words
+from steelyard_eval.datasets.groups import duplicates_in_words
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import vault_file
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.extras import require
-from steelyard_eval.datasets.qrels import whole_number
+from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, Scored, filled, identifier
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of

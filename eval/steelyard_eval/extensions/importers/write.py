@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.common.markup import counted
+from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
-from steelyard_eval.datasets.qrels import whole_number
 from steelyard_eval.datasets.states import moved
 from steelyard_eval.extensions.importers.base import BROKEN, Imported, Record, Scored
 from steelyard_eval.extensions.importers.held import (

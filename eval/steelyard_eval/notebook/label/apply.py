@@ -13,9 +13,8 @@ from steelyard.base.escape import visible
 from steelyard.base.files import canonical, spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.beir import is_beir
 from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.folder import qrels_file
+from steelyard_eval.datasets.folder import is_beir, qrels_file
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label import whole_queries

@@ -13,8 +13,8 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.folder import FOLDER
 from steelyard_eval.datasets.groups import wording
-from steelyard_eval.datasets.kept_labels import FOLDER
 
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
