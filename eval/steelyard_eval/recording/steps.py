@@ -170,12 +170,17 @@ def _writing(dataset: Dataset, more: int | None) -> list[Step]:
     """Write new queries, then label them; a new state of the files is accepted between the two."""
     file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
     told = drawing(dataset, "write_queries", more=more, file=file, **lacking(dataset))
-    needed = [KINDS[kind] for kind in _kinds(dataset) if kind in KINDS and missing_modules(KINDS[kind])]
     steps = [told]
     if sealed(dataset) and not dataset.in_memory:
         accept = Step(told.key, told.facts, accepting(dataset).command)
         steps = [accept, Step("label_them", {}, told.command)]
-    return [*steps, *(_installing("install", extra) for extra in needed)]
+    return [*steps, *installing_for(dataset)]
+
+
+def installing_for(dataset: Dataset) -> list[Step]:
+    """Install what embeds new queries as the recorded ones were, where that is not here."""
+    extras = [KINDS[kind] for kind in _kinds(dataset) if kind in KINDS]
+    return [_installing("install", extra) for extra in extras if missing_modules(extra)]
 
 
 def sealed(dataset: Dataset) -> bool:

@@ -25,8 +25,18 @@ from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
 from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.runs import KeptFacts
-from steelyard_eval.recording.steps import WEIGHTS, accepting, beside, deciding, lacking, rough, sealed
+from steelyard_eval.recording.steps import (
+    WEIGHTS,
+    accepting,
+    beside,
+    deciding,
+    installing_for,
+    lacking,
+    rough,
+    sealed,
+)
 from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Step
 
 LISTED = 20
 """Pairs that are listed without being asked."""
@@ -165,10 +175,9 @@ def _to_do(session: Session, record: DeskState) -> Iterator[DeskStep]:
         if log_has_more(dataset, session.pool.seed):
             yield _judging(dataset, f"{written}, or draw them from the log", option="--from-log")
         elif sealed(dataset) and not dataset.in_memory:
-            vectors = lacking(dataset).get("vectors")
-            moved = ", ".join(vectors) if isinstance(vectors, list) else ""
-            told = f"{written}, move {moved} out" if moved else written
-            yield _step(f"{told}, and then", accepting(dataset).command)
+            told = Step("add_queries", {"written": written, **lacking(dataset)})
+            yield _step(say(told), accepting(dataset).command)
+            yield from (_step(say(step), step.command) for step in installing_for(dataset))
         else:
             yield _step(written)
     elif dataset.unlabelled:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 _AND_WRITE = "label the {left:queries} without labels, and new ones: it takes about {more}"
 _SO_MANY = "label about {more:more_queries}"
+_MOVED = (
+    "<<, move {vectors:and} out of the folder>><< (it has none of new queries: from then on name "
+    "{embedders:either}, or choose weights anew by LSA)>>"
+)
 _COUNTS = "with {tried} tried, its p of {p:number} counts as {p_holm:number} (Holm's correction)"
 _FLATTERED = "its values here are optimistically biased"
 _GROUP = "worth about {worth:whole} independent queries; give them a group to have that counted"
@@ -30,8 +34,8 @@ STEPS = {
     "label_and_write_to_halve": f"{_AND_WRITE} to halve that",
     "label_them": "label them",
     "write_queries": "every query has labels; to tell more, write <<about {more} >>new ones into {file}"
-    "<<, move {vectors:and} out of the folder>><< (it has none of new queries: from then on name "
-    "{embedders:either}, or choose weights anew by LSA)>>, then label them",
+    f"{_MOVED}, then label them",
+    "add_queries": f"{{written}}{_MOVED}, and then",
 }
 
 LISTS = {
