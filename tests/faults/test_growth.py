@@ -36,7 +36,7 @@ from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Said, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Spoken, Searched, ShownHit, Wrote
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.interleaving import interleaving_results
@@ -339,17 +339,17 @@ TEXT = " ".join(f"w{at}" for at in range(100))
 ENTRIES = [Entry("m1", title="one", text=TEXT, extra={"files": ["src/a.py"]}), Entry("m2", text="two")]
 FOUND = Searched("s", 1.0, "token", (ShownHit("m1", text=TEXT), ShownHit("m2")))
 SESSIONS = {
-    "what is kept and said": lambda n: [FOUND, *[Said(MEMORY, "a word"), Said(AGENT, "yes")] * n],
+    "what is kept and said": lambda n: [FOUND, *[Spoken(MEMORY, "a word"), Spoken(AGENT, "yes")] * n],
     "a long list, and little said": lambda n: [
         Searched("s", 1.0, "token", (ShownHit("m1", text=f"{TEXT} " * n),)),
-        *[Said(AGENT, "yes")] * n,
+        *[Spoken(AGENT, "yes")] * n,
     ],
     "files that are opened, and edits": lambda n: [
         *(Acted((f"lib{at}/a.py",), "opened") for at in range(n)),
         *[FOUND, Wrote(("x/src/a.py",))] * n,
     ],
     "files of one edit": lambda n: [FOUND, Wrote(tuple(f"{at}/src/a.py" for at in range(n)))],
-    "searches": lambda n: [FOUND, Said(AGENT, "m1 says so")] * n,
+    "searches": lambda n: [FOUND, Spoken(AGENT, "m1 says so")] * n,
 }
 
 
@@ -367,7 +367,7 @@ def test_a_text_is_not_held_against_each_entry_of_a_list_sentence_by_sentence(na
     shown = Searched("s", 1.0, "token", tuple(map(ShownHit, names)))
 
     def read(n):
-        list(followed([shown, Said(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
+        list(followed([shown, Spoken(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
 
     read(10)
     few, many = (operations(lambda n=n: read(n)) for n in (2000, 4000))
