@@ -48,7 +48,7 @@ comparison.plot()
 
 # %% [markdown]
 # The intervals are wide: 152 queries tell good from bad, not good from slightly better. The table below
-# shows what can be concluded; `mde` is the smallest difference that these queries would detect.
+# shows what can be concluded; `detectable` is the smallest difference that these queries would detect.
 
 # %%
 comparison.tests().round(4)

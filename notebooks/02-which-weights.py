@@ -56,12 +56,12 @@ explorer
 # each fifth of them is judged by a choice made on the other four.
 
 # %%
-record = tuned.to_json()
-shown = record["chosen"]["in_sample"]["value"] - record["current"]["in_sample"]["value"]
-promise = record["promise"]
+result = tuned.result
+today, promise = result.row(result.provenance.baseline), result.decision.gain
+shown = result.choice.means[result.metric].mean - today.means[result.metric].mean
 print(f"these queries show {shown:+.3f}")
-print(f"the promise is     {promise['value']:+.3f} [{promise['low']:+.3f}, {promise['high']:+.3f}]")
-print(record["verdict"])
+print(f"the promise is     {promise.mean:+.3f} [{promise.low:+.3f}, {promise.high:+.3f}]")
+print(result.decision.verdict)
 
 # %% [markdown]
 # The split `test` had no part in that. It was held out, so it can be measured on:
@@ -90,7 +90,7 @@ found.plot()
 # it is named in the sentence from 200 labelled queries on ([docs/tuning.md](../docs/tuning.md)):
 
 # %%
-{name: round(value, 3) for name, value in found.record["promise"].items() if isinstance(value, float)}
+found.result.decision.gain
 
 # %% [markdown]
 # ## Is it one good query?
@@ -98,8 +98,9 @@ found.plot()
 # The gain, query by query, over what is used today.
 
 # %%
-chosen, current = found.record["leaderboard"][0]["label"], found.record["current"]["label"]
-gains = np.sort([row["values"][chosen] - row["values"][current] for row in found.record["per_query"]])
+result = found.result
+chosen, current = result.rows[0].label, result.provenance.baseline
+gains = np.sort([query.values[chosen] - query.values[current] for query in result.queries])
 figure, axes = plt.subplots(figsize=(6, 3))
 axes.bar(range(len(gains)), gains, color=np.where(gains < 0, "tab:red", "tab:blue"))
 axes.axhline(gains.mean(), linestyle="--", color="black")

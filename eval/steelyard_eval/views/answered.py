@@ -19,7 +19,7 @@ from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views import frames, latex, render, terminal
-from steelyard_eval.views.figures import draw
+from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,18 +93,22 @@ class Answered:
             frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
         return _rounded(frame, round)
 
-    def plot(self, metric: str | None = None, *, what: str = "means") -> Figure:
+    def plot(self, name: str | None = None, *, what: str = "") -> Figure:
         """Plot a figure of the result.
 
         Parameters
         ----------
-        metric : str
-            Of the means; the primary one by default. All other figures are of the primary metric.
+        name : str
+            A figure, as `what`, or the metric whose means are shown; the primary one by default.
         what : str
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
-            cost (quality against latency).
+            cost (quality against latency), and what else the result has, such as curve of recommend. All but
+            means are of the primary metric. By default what answers: the decision, else the means.
         """
-        return draw(self.result, what, self._measured(metric) if metric else "")
+        if name in figures(self.result, ""):
+            return draw(self.result, str(name))
+        usual = "means" if name or not self.result.decision else "answer"
+        return draw(self.result, what or usual, self._measured(name) if name else "")
 
     def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
