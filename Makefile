@@ -36,9 +36,10 @@ nightly: .venv/tested  ## what takes minutes and tries more of the same: races, 
 gate: .venv/installed  ## did search get worse? all systems on starter against reports/baseline.json
 	$(BIN)/steelyard gate qrels/starter
 
-lint: .venv/tested  ## ruff: rules and format
+lint: .venv/tested  ## ruff: rules and format; lines of code by part
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/sizes.py
 
 types: .venv/tested  ## mypy --strict
 	$(BIN)/mypy

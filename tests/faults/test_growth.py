@@ -36,7 +36,7 @@ from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.basic_memory import homes
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Spoken, Searched, ShownHit, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Searched, ShownHit, Spoken, Wrote
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.interleaving import interleaving_results
@@ -79,10 +79,11 @@ READERS = {
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
     "steelyard_eval/views/report/load.py": "test_other_files[results]",
-    "steelyard_eval/views/report/log.py": "test_other_files[a log in a report]",
+    "steelyard_eval/result/document.py": "test_other_files[results]",
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""
 OTHERS_THAT_PARSE = {
+    "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
     "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",

@@ -23,7 +23,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
     """The base of all parts: equal by value, and short in a file, where what has its default is left out."""
 
 
-class Estimate(Struct, frozen=True):
+class Estimate(Struct, frozen=True, omit_defaults=False):
     """A mean, or a mean difference, with the ends of its 95% interval; None each where nothing is known of them.
 
     The ends are as they are shown: within the range of the metric, or of a difference of two.

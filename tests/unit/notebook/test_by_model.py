@@ -13,9 +13,9 @@ from sklearn.metrics import cohen_kappa_score
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
-from steelyard_eval.cli.commands import judge as command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.extensions import model_judge as by_model
@@ -183,7 +183,7 @@ def test_without_an_endpoint_it_says_what_to_set():
 
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
-    monkeypatch.setattr(command, "chat_of", lambda environ: chat)
+    monkeypatch.setattr(network, "chat_of", lambda environ: chat)
     words = [
         "judge",
         str(starter()),
