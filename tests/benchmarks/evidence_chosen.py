@@ -17,7 +17,7 @@ from steelyard_eval.candidates.candidates import LabelledRecording, build_candid
 from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import LiveSource
-from steelyard_eval.choose.blockers import Side, refusal
+from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, decide
@@ -84,7 +84,7 @@ class Labelling:
         key = config_key(config)
         if key not in self.sides:
             known = self.layout.recorded(config)
-            self.sides[key] = Side.replayed(label, config, known.table, known.judgments, METRIC)
+            self.sides[key] = ContenderScores.replayed(label, config, known.table, known.judgments, METRIC)
         whole = self.sides[key]
         parts = {name: getattr(whole, name)[at] for name in ("values", "bare", "judged", "found", "relevant")}
         return replace(whole, **parts)
@@ -236,7 +236,7 @@ def _outcome(made, bare, config, current, at, known, gains, priors, gates, rows)
         dataset = replace(labels.source.dataset, sampled=sampled, pool=pool)
         sides = labels.side(current, config, at), labels.side(str(picked.effective), picked, at)
         finders = (labels.side(start.label, start.config, at) for start in labels.layout.starts)
-        return not refusal(
+        return not find_blocker(
             dataset, METRIC, *sides, finders, lambda gain: evidence.p_no_gain(found.candidate, gain)
         )
 

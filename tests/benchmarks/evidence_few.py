@@ -10,9 +10,14 @@ from duels import AT, Pairs, learned, others
 from evidence_rows import GROUPS, USUAL, priors_of
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
-from steelyard_eval.choose.few_labels import AHEAD, FewLabelCandidates, ahead_by, reconsidered
+from steelyard_eval.choose.few_labels import (
+    LEAD_SD_CONTENDERS,
+    FewLabelCandidates,
+    ahead_by,
+    decide_with_public_prior,
+)
 from steelyard_eval.choose.pair_selection import MIN_PAIRS
-from steelyard_eval.choose.posterior import WORTH, PriorGains
+from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains
 from steelyard_eval.choose.public import DEFAULT, PublicGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, Ruling, decide
 from steelyard_eval.choose.scored import Scored
@@ -82,12 +87,12 @@ def few_row(own, rest, n, draws):
     others = [one.values - one.values[AT] for one in rest]
     variance = np.mean([one.var(axis=1, ddof=1) for one in others], axis=0)
     known = np.mean([one.mean(axis=1) for one in others], axis=0)
-    elsewhere = PriorGains(known, variance, np.full(len(known), WORTH))
+    elsewhere = PriorGains(known, variance, np.full(len(known), PRIOR_QUERIES))
     differences = own.values - own.values[AT]
     rows = []
     for draw in range(draws):
         asked = np.random.default_rng([n, draw]).integers(0, differences.shape[1], n)
-        ahead = ahead_by(differences[:, asked], np.arange(n), elsewhere, AHEAD)
+        ahead = ahead_by(differences[:, asked], np.arange(n), elsewhere, LEAD_SD_CONTENDERS)
         top = int(np.argmax(ahead)) if ahead.max() > 0 else AT
         rows.append((own.truth.max() - own.truth[top], own.truth[top] - own.truth[AT]))
     return {"loss": [row[0] for row in rows], "gain": [row[1] for row in rows]}
@@ -254,11 +259,12 @@ def curve_row(drawn, current, n):
     for one in drawn["draws"]:
         known = [PriorGains(*map(np.array, one[side])) for side in PRIOR_SIDES]
         elsewhere = known[0].mean[: len(variance)]
-        few = FewLabelCandidates(np.arange(len(variance)), elsewhere - elsewhere[default], variance, default)
+        known_gain = elsewhere - elsewhere[default]
+        few = FewLabelCandidates(np.arange(len(variance)), known_gain, variance, default, favoured=likely)
         evidence = Scored.of(np.array(one["metric"]), np.array(one["composite"]), tuple(known))
         taken = None if one["verdict"] == "keep" else len(variance)
         found = Ruling(one["verdict"], taken, NO_GAIN, 0.0, None)
-        then, _ = reconsidered(found, evidence, ALL_FAMILIES, few, advice, n)
+        then, _ = decide_with_public_prior(found, evidence, ALL_FAMILIES, few, n)
         for own, rows in ((found, before), (then, now)):
             rows.append([own.verdict, 0.0 if own.candidate is None else one["truth"][own.candidate]])
     return {"before": before, "now": now}

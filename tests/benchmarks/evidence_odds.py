@@ -7,14 +7,13 @@ step for few labels included, with a table of the other collections of the group
 from itertools import pairwise
 
 import numpy as np
-from evidence_few import ANY, _contenders, _name
+from evidence_few import _contenders, _name
 from evidence_rows import USUAL, priors_of, splits
 
-from steelyard_eval.choose.few_labels import FewLabelCandidates, reconsidered
+from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
 from steelyard_eval.choose.gain_prior import OVER_FUSION
 from steelyard_eval.choose.public import PublicGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, decide
-from steelyard_eval.choose.without_labels import Advice
 
 SIZES = (15, 25, 40, 100)
 BINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -25,14 +24,14 @@ def odds_row(own, rest, current, n, draws):
     rows, variance, default = _contenders(own, rest)
     shown = PublicGains(np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
-    advice = Advice("try" if likely else "keep", "", "", attempt=ANY if likely else None, shown=shown)
     priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, OVER_FUSION), []
     for labelled, unseen in splits(own.queries, n, draws):
         evidence = own.evidence(labelled, priors)
         elsewhere = evidence.prior_metric.mean[rows]
-        few = FewLabelCandidates(rows, elsewhere - elsewhere[rows.tolist().index(default)], variance, default)
+        known_gain = elsewhere - elsewhere[rows.tolist().index(default)]
+        few = FewLabelCandidates(rows, known_gain, variance, default, favoured=likely)
         first = decide(evidence, ALL_FAMILIES, 0, None, usual)
-        decision, public = reconsidered(first, evidence, ALL_FAMILIES, few, advice, n, usual)
+        decision, public = decide_with_public_prior(first, evidence, ALL_FAMILIES, few, n, usual)
         if decision.verdict == "try" and not public:  # what rests on public collections says other words
             gains = own.metric.row(decision.candidate)
             found.append([decision.gain.worse, float(gains[unseen].mean()), float(gains.mean())])

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from evidence_matrices import DATA
-from steelyard_eval.compare.arena import Arena
 
 from steelyard.base.files import canonical
 from steelyard_eval.candidates.configuration_key import config_key
@@ -23,6 +22,7 @@ from steelyard_eval.choose.public import CONTENDERS as POOL
 from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
+from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace, judged
 

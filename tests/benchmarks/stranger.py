@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from pools import PLACES, POOL, ran
 
-from steelyard_eval.choose.few_labels import FewLabelCandidates, leader
+from steelyard_eval.choose.few_labels import FewLabelCandidates
 from steelyard_eval.choose.public import DEFAULT, public_table
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.without_labels import advise, lacked
@@ -29,15 +29,15 @@ DRAWS = 200
 def followed(lists, current, train, unseen, n, dataset):
     """float64[draws]: the gain on unseen queries of what is taken by n labels."""
     values, at = lists.values, lists.labels.index(current)
-    few = FewLabelCandidates.of(lists.keys, public_table(), lists.model, dataset.sha256)
     config = read_config(current).config(Setting(PLACES, lists.model))
     advice = advise(current, config, PLACES, lists.model, dataset.sha256, facts=lacked(config, dataset))
+    few = FewLabelCandidates.of(lists.keys, public_table(), lists.model, dataset.sha256, advice.shown)
     stands = at if advice.attempt is None else lists.labels.index(DEFAULT)
     gains = []
     for draw in range(DRAWS if n else 1):
         own = np.random.default_rng([n, draw]).permutation(train)[:n]
         differences = (values[:, own] - values[at, own]).astype(np.float32)
-        top = leader(Scored.of(differences, differences), few, advice) if n else stands
+        top = few.leader(Scored.of(differences, differences)) if n and few else stands
         gains.append((values[at if top is None else top] - values[at])[unseen].mean())
     return np.array(gains)
 

@@ -295,7 +295,8 @@ def older_weights(data, folder):
 
 def older_report(data, folder):
     record = json.loads((data.parent / "results.json").read_text())
-    (folder / "older.json").write_text(json.dumps({**record, "limit": record["limit"] + 1}))
+    about = {**record["provenance"], "limit": record["provenance"]["limit"] + 1}
+    (folder / "older.json").write_text(json.dumps({**record, "provenance": about}))
     command("report", folder / "older.json", "--out", folder / "report")
 
 

@@ -35,7 +35,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,12 @@ def dataset(data: bytes) -> str:
     return "accepted"
 
 
+@cache
+def compared() -> dict[str, Any]:
+    """The document of a comparison."""
+    return dict(world().gated.compare(["fts", "bm25"], timed=False).record)
+
+
 def results(data: bytes) -> str:
     """The results of a comparison become a report of text that moves no terminal."""
     path = world().folder / "results.json"
@@ -368,7 +375,7 @@ def log(data: bytes) -> str:
     outcome = []
     for read in (_read_log, interleaving_results, _convert(from_ubi)):
         try:
-            json.dumps([one.to_json() for one in found] if (found := read(str(path))) else [], allow_nan=False)
+            json.dumps([_plain(one) for one in found] if (found := read(str(path))) else [], allow_nan=False)
             outcome.append("read")
         except SteelyardError as error:
             outcome.append(refusal(error)[:12])
@@ -417,6 +424,10 @@ def used(data: bytes) -> str:
     return f"{kind} {found.record['searches']}"
 
 
+def _plain(one: Any) -> Any:
+    return one.to_json() if hasattr(one, "to_json") else asdict(one)
+
+
 def baseline(data: bytes) -> str:
     """A baseline that somebody sealed again, or did not, is refused, or gates without asking anybody."""
     path = world().folder / "baseline.json"
@@ -428,7 +439,7 @@ def baseline(data: bytes) -> str:
     path.write_bytes(data[1:])
     found = world().gated.gate(baseline=path)
     canonical(found.to_json())
-    return found.to_json()["verdict"]
+    return str(found.result.answer.facts["verdict"])
 
 
 def endpoint(data: bytes) -> str:
@@ -669,51 +680,6 @@ def _dataset_folder(path: Path) -> Path:
     for name, rows in (("corpus", matrix), ("corpus.l0", matrix), ("queries", matrix[:3])):
         np.save(path / f"{name}.tiny.f16.npy", rows)
     return path
-
-
-RESULTS: dict[str, Any] = {
-    "schema_version": 1,
-    "tool": "steelyard",
-    "dataset": {"name": "small", "description": "d", "sha256": "ab", "entries": 4, "judged": 3, "as_of": None},
-    "split": "test",
-    "limit": 10,
-    "model": "lsa",
-    "primary": "nDCG@10",
-    "baseline": "fts",
-    "notices": ["a notice"],
-    "configurations": [
-        {"label": "fts", "system": "fts", "profile": "documented", "family": "fts", "strategy": "fts"},
-        {"label": "mine", "system": None, "strategy": "rrf(fts, vector, k=60)"},
-    ],
-    "results": [
-        {"label": "fts", "metric": "nDCG@10", "mean": 0.5, "low": 0.4, "high": 0.6, "queries": 3},
-        {"label": "mine", "metric": "nDCG@10", "mean": 0.7, "low": None, "high": None},
-        {"label": "mine", "metric": "R@10", "mean": 1},
-    ],
-    "comparisons": [
-        {
-            "challenger": "mine",
-            "baseline": "fts",
-            "metric": "nDCG@10",
-            "delta": 0.2,
-            "low": 0.1,
-            "high": 0.3,
-            "p": 0.01,
-            "p_holm": 0.02,
-            "wins": 2,
-            "ties": 1,
-            "losses": 0,
-            "mde": 0.1,
-            "queries_needed": 40,
-            "verdict": "better",
-        }
-    ],
-    "per_query": [
-        {"id": "q0", "text": "rotate token", "values": {"fts": 0.1, "mine": 1.0}},
-        {"id": "q1", "text": None, "values": {"fts": None, "mine": 0.5}},
-    ],
-    "timing": [{"label": "fts", "p50_ms": 1.5, "p95_ms": 2, "embedding_calls": 0}],
-}
 
 
 def _json_seeds(records: list[Any]) -> list[bytes]:
@@ -1227,7 +1193,7 @@ TARGETS: dict[str, Target] = {
     ),
     "weights": Target(weights, _weight_seeds, mutate_json),
     "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(world().dataset)(r, d)),
-    "results": Target(results, lambda: _json_seeds([RESULTS]), mutate_json),
+    "results": Target(results, lambda: _json_seeds([compared()]), mutate_json),
     "recording": Target(
         recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(world().recording)(r, d)
     ),

@@ -175,7 +175,7 @@ class TestProperties:
     @given(values)
     @settings(max_examples=50)
     def test_any_value_is_results_or_a_fault(self, value):
-        fuzz.check("results", sent(json.dumps(fuzz.RESULTS | {"notices": value, "model": value, "tool": value})))
+        fuzz.check("results", sent(json.dumps(fuzz.compared() | {"notices": value, "rows": value, "kind": value})))
 
 
 class TestBounds:
@@ -253,8 +253,8 @@ class TestBounds:
         A feedback log is decoded line by line into known fields; what it has beside them is skipped at any depth.
         """
         deep = b"[" * levels + b"]" * levels
-        for name, seed in (("weights", {"provenance": 0}), ("results", {**fuzz.RESULTS, "extra": 0})):
-            assert "Error" in fuzz.check(name, json.dumps(seed).encode().replace(b"0}", deep + b"}"))
+        for name, seed in (("weights", {"provenance": 0}), ("results", {**fuzz.compared(), "answer": 0})):
+            assert "Error" in fuzz.check(name, json.dumps(seed).encode().replace(b": 0}", b": " + deep + b"}"))
         for name in ("dataset", "recording"):
             folder = getattr(fuzz.world(), name)
             for at, file in enumerate(folder.names):
@@ -420,13 +420,11 @@ def test_a_query_is_no_sql(monkeypatch):
         assert statements == before
 
 
-@pytest.mark.parametrize("part", ["", "comparisons", "results", "configurations"])
+@pytest.mark.parametrize("part", ["", "rows", "queries", "notices"])
 def test_results_of_others_may_lack_any_key(part):
     """Each is a page or a message; numbers 247, 277 and 292 of a campaign lacked the baseline and an interval."""
-    whole = copy.deepcopy(fuzz.RESULTS)
+    whole = copy.deepcopy(fuzz.compared())
     rows = whole[part] if part else [whole]
-    for row in rows:
-        row.setdefault("worse", 0.1)
     for key in list(rows[0]):
         for lacking in (lambda row, key: row.pop(key, None), lambda row, key: row.update({key: None})):
             changed = copy.deepcopy(whole)

@@ -252,6 +252,6 @@ class TestInit:
 
 def test_python_may_still_name_anything(folder, heard):
     data = sy.load(folder)
-    assert data.compare(["bm25", heard[1]]).record["configurations"][1]["kind"] == "lists"
+    assert data.compare(["bm25", heard[1]]).result.rows[1].kind == "lists"
     with pytest.raises(ConfigError):
         Naming("x", folder).contender(heard[1])

@@ -679,9 +679,10 @@ class TestFiles:
             steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
         assert steps == [0, -1]
         command("report", log, "--out", tmp_path / "report")
-        rows = json.loads((tmp_path / "report" / "report.json").read_text())["layers"]
+        (table,) = json.loads((tmp_path / "report" / "report.json").read_text())["tables"]
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
         assert sum(row["queries"] for row in rows) == 2
-        assert sum(row["at_threshold"] for row in rows) == sum(row["full_search"] for row in rows) == 1
+        assert sum(row["at_threshold"] for row in rows) == sum(row["all_details"] for row in rows) == 1
         assert "2 layered searches" in (tmp_path / "report" / "report.md").read_text()
 
     def test_a_log_without_layered_searches_is_no_report(self, tmp_path):

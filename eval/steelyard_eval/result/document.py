@@ -52,6 +52,12 @@ def _faults(result: Result) -> Iterator[str]:
     for place, label in used if counts else ():
         if label not in counts:
             yield f"{place}: {shown(label)} is the label of no row{nearest(label, counts)}"
+    yield from (
+        f"queries.{i}.lists.{shown(label)}: must have as many scores and parts of each signal as entries"
+        for i, row in enumerate(result.queries)
+        for label, listed in row.lists.items()
+        if {len(part) for part in (*filter(None, [listed.scores]), *listed.parts.values())} - {len(listed.entries)}
+    )
     for said in _said(result):
         try:
             say(said)

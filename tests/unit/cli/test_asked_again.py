@@ -24,6 +24,7 @@ OF_THE_FOLDER = {
     "sha256",
     "command",
     "timing",
+    "latency",
     "path",
     "folder",
     "hashes",

@@ -86,7 +86,7 @@ def test_without_one_its_command_ends_with_one_line_and_another_command_works(na
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)
     assert "Traceback" not in err
-    assert json.loads(compared)["results"]
+    assert json.loads(compared)["rows"]
 
 
 def test_without_all_of_them_the_core_works(tmp_path):

@@ -246,10 +246,12 @@ def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):
     """By hand: title ranks e1 first of q1 and finds e4 alone for q2, so nDCG is 1; FTS5 finds no fewer."""
     _, found, _ = run["compared"]
 
-    means = {(record["strategy"], record["metric"]): record["mean"] for record in found["results"]}
+    means = {
+        (row["strategy"], metric): mean["mean"] for row in found["rows"] for metric, mean in row["means"].items()
+    }
     assert means["title", "nDCG@10"] == 1.0
     assert means["rrf(fts, title, k=60)", "R@10"] == 1.0
-    assert {record["system"] for record in found["results"]} == {"diary", "plain"}
+    assert {row["system"] for row in found["rows"]} == {"diary", "plain"}
 
 
 def test_the_retriever_has_a_parameter_in_weights_files(run):

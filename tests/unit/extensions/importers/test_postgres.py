@@ -19,7 +19,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.extras import installing
-from steelyard.extensions.postgres.address import is_address
+from steelyard.stores.opened import is_address
 from steelyard_eval.extensions.importers import import_store, load_store, refresh
 from steelyard_eval.extensions.importers.postgres import LiveDatabase, connected
 
