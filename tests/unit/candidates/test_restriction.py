@@ -135,9 +135,9 @@ def test_without_labels_only_what_public_collections_favour_can_be_asked_for():
     whole = Workspace.open(load(starter()))  # with MiniLM's vectors, for which they favour a sum
     bare = replace(whole.dataset, qrels={}, queries=())
     own = replace(whole, dataset=bare)
-    with pytest.raises(ConfigError, match=r"weighted_sum.* is all that is known"):
+    with pytest.raises(ConfigError, match=r"weighted_sum.* is all"):
         recommend(bare, "bm25", workspace=own, target="echovault")
-    with pytest.raises(ConfigError, match="leave the restriction out"):
+    with pytest.raises(ConfigError, match="leave the restriction"):
         recommend(bare, "bm25", workspace=own, embedding_calls=0)
     found = recommend(bare, "bm25", workspace=own, target="elasticsearch")
     assert found.attempt is not None

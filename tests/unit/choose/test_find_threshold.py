@@ -118,7 +118,7 @@ def test_promises_that_exclude_each_other_are_told(tmp_path):
 
 
 def test_what_the_floor_reads_never_changes_what_is_ranked(folder):
-    with pytest.raises(ConfigError, match=r"ranks whatever any retriever finds, so bm25, .* with on, such as"):
+    with pytest.raises(ConfigError, match=r"finds, so bm25,"):
         find_floor(folder, "soleri", embedder="lsa")
     own = find_floor(folder, "soleri", on="weighted_sum(1*cosine)", embedder="lsa")
     assert "bm25" not in own.config.retrievers

@@ -62,9 +62,9 @@ def test_queries_that_vary_together_widen_the_bound():
 
 
 def test_too_few_labels_are_refused_with_their_number():
-    with pytest.raises(ConfigError, match=r"40 labelled queries.*and 39 do"):
+    with pytest.raises(ConfigError, match=r"40 labelled.*39 do"):
         floor_for_lost(lists([[(0.5, True)]] * 39 + [[(0.5, False)]] * 10), 0.1)
-    with pytest.raises(ConfigError, match="all of one group"):
+    with pytest.raises(ConfigError, match="all of one"):
         floor_for_lost(lists([[(0.5, True)]] * 50, [0] * 50), 0.1)
 
 
@@ -91,7 +91,7 @@ def test_questions_that_vary_together_are_one_for_false_answers():
     found = floor_for_false(lists(rows, unit), 0.1)
     assert (found.queries, found.units) == (120, 60)
     assert found.floor == floor_for_false(lists(rows[::2]), 0.1).floor
-    with pytest.raises(ConfigError, match="there are 21 that ask different things; mark 1 more"):
+    with pytest.raises(ConfigError, match="things; mark 1"):
         floor_for_false(lists(rows[:42], unit[:42]), 0.1)
 
 

@@ -172,9 +172,7 @@ class TestStart:
         find_system("moltnet").config(10).save("w.json")
         monkeypatch.chdir(folder / "memory")
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        with pytest.raises(
-            ConfigError, match=r"'\.\./w\.json' lies outside .*; copy it there, or run steelyard init"
-        ):
+        with pytest.raises(ConfigError, match=r"'\.\./w\.json' lies outside"):
             start(folder=".", current="../w.json")
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
@@ -222,14 +220,14 @@ class TestStart:
     def test_several_data_sets_are_not_guessed_from(self, folder):
         shutil.copytree(folder / "memory", folder / "other")
 
-        with pytest.raises(DataError, match="there are 2: memory, other"):
+        with pytest.raises(DataError, match="2: memory, other"):
             find_dataset(Path())
 
     @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
     def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
         (folder / "memory").rename(folder / name)
 
-        with pytest.raises(ConfigError, match="cannot stand in a workflow"):
+        with pytest.raises(ConfigError, match="in a workflow"):
             start()
 
     @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")

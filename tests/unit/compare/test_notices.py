@@ -174,7 +174,7 @@ def test_the_command_prints_it(tmp_path, monkeypatch):
     ended = CliRunner().invoke(main, ["compare", str(folder), "bm25", "fts", "--embedder", "none"])
 
     assert ended.exit_code == 0
-    assert ended.stdout.startswith("Keep bm25 for now")
+    assert ended.stdout.startswith("Keep bm25")
     assert f"steelyard judge {folder}" in ended.stdout
 
 

@@ -77,8 +77,8 @@ def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
         main, ["judge", str(folder), "--out", str(folder / "j"), "--embedder", "none"], input=keys
     )
 
-    assert found.stderr.count("a query of one or two letters finds nothing") == 2
-    assert found.stderr.count("there is no query to take back") == 2
+    assert found.stderr.count("two letters") == 2
+    assert found.stderr.count("no query to") == 2
     assert found.stderr.count("taken back: slow lists with many rows") == 1
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     assert [row["text"] for row in rows] == ["列表"]
