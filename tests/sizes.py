@@ -1,10 +1,11 @@
-"""Lines of Python by part, held at what was reached: `make lint` fails where a part has grown beyond its limit.
+"""Lines of Python by part, and wording in tests, held at what was reached: `make lint` fails beyond a limit.
 
 A limit goes down with the part, and up only for what somebody asked for: say so in the commit that raises it.
 """
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections import Counter
@@ -24,6 +25,8 @@ ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/"
 APART = ("extensions", "testing")
 LONGEST = 400
 """Lines of a module but the facade; the aim is 300."""
+PINNED, WORDS = 200, 4
+"""Texts of so many words in what tests assert or match, at most: wording has one snapshot."""
 FACADE = "eval/steelyard_eval/workbench/workbench.py"
 
 
@@ -34,6 +37,17 @@ def part(path: str) -> str | None:
             folder = path.removeprefix(root).partition("/")[0]
             return f"{name}/{folder}" if f"{name}/{folder}" in LIMITS else name
     return None
+
+
+def pinned(source: str) -> int:
+    """The texts of `WORDS` words and more in the assertions and patterns of a test file."""
+    asserted = (
+        node.test if isinstance(node, ast.Assert) else node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "match")
+    )
+    texts = (each.value for node in asserted for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return sum(isinstance(text, str) and len(text.split()) >= WORDS and "\n" not in text for text in texts)
 
 
 def main() -> int:
@@ -51,6 +65,8 @@ def main() -> int:
         for name, size in sizes.items()
         if size > LONGEST and not name.startswith("tests/") and name != FACADE
     ]
+    pins = sum(pinned((ROOT / name).read_text("utf-8")) for name in sizes if name.startswith("tests/"))
+    told += [f"tests: {pins} texts of {WORDS} words and more, at most {PINNED}"] if pins > PINNED else []
     print("\n".join(told), end="\n" if told else "")
     return int(bool(told))
 
