@@ -210,13 +210,6 @@ def spans(numbers: Sequence[int]) -> list[str]:
     return [str(a) if a == b else f"{a} to {b}" for a, b in zip(begins, lasts, strict=True)]
 
 
-def system_name(system: str | None, profile: str | None, apart_from: str = "") -> str:
-    """``system:profile``, the default profile left out; empty where it would repeat the label beside it."""
-    name = ":".join(part for part in (system, profile) if part)
-    name = name.removesuffix(":documented")
-    return "" if name == apart_from else name
-
-
 def breakable(text: str) -> Markup:
     """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
     escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in

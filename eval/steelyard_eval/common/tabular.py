@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.base.extras import require
 from steelyard.base.files import canonical, write_text, write_texts
@@ -52,14 +53,7 @@ class Tabular(ABC):
         MachineError
             For a Parquet file without the extra `parquet`.
         """
-        match Path(path).suffix:
-            case ".tex":
-                write_text(path, self.to_latex())
-            case ".parquet":
-                require("parquet", "a Parquet file")
-                write_text(path, self.to_frame().to_parquet(None, index=False))
-            case _:
-                write_text(path, canonical(self.to_json()))
+        save_as(self, path, lambda: canonical(self.to_json()))
 
     def to_latex(self) -> str:
         """Return the result as a LaTeX table of the package booktabs, with a caption and a label."""
@@ -79,6 +73,28 @@ class Tabular(ABC):
         files = {Path(path) / "report.html": page, Path(path) / "report.json": canonical(self.to_json())}
         write_texts(files)
         return list(files)
+
+
+class Savable(Protocol):
+    """What `save_as` writes."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table."""
+
+    def to_latex(self) -> str:
+        """The table in LaTeX."""
+
+
+def save_as(what: Savable, path: str | Path, document: Callable[[], str]) -> None:
+    """Write the frame as .parquet, the table as .tex, else the document; see `Tabular.save`."""
+    match Path(path).suffix:
+        case ".tex":
+            write_text(path, what.to_latex())
+        case ".parquet":
+            require("parquet", "a Parquet file")
+            write_text(path, what.to_frame().to_parquet(None, index=False))
+        case _:
+            write_text(path, document())
 
 
 def frame_html(frame: pd.DataFrame) -> str:

@@ -212,9 +212,6 @@ def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
         yield [one.now.label, query.id, query.text, float(before[at]), float(now[at])]
 
 
-SLICES = ["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"]
-
-
 def _slices(one: BaselineComparison) -> Iterator[list[Cell]]:
     for row in one.slices:
         size = int(row.inside.sum())

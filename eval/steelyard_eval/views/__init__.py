@@ -7,8 +7,6 @@ from importlib import import_module
 
 from steelyard_eval.result.structs import Result
 
-VIEWS = ("terminal", "markdown", "html", "latex")
-
 
 def render(result: Result, view: str, **options: object) -> str:
     """The result as text of a view; `options` are the view's own, such as `short` of a table."""

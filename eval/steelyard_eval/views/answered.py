@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
-from steelyard.base.extras import require
-from steelyard.base.files import write_text
+from steelyard_eval.common.tabular import save_as
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
@@ -124,14 +123,7 @@ class Answered:
         MachineError
             For a Parquet file without the extra `parquet`.
         """
-        match Path(path).suffix:
-            case ".tex":
-                write_text(path, self.to_latex())
-            case ".parquet":
-                require("parquet", "a Parquet file")
-                write_text(path, self.to_frame().to_parquet(None, index=False))
-            case _:
-                write_text(path, document.render(self.result))
+        save_as(self, path, lambda: document.render(self.result))
 
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""

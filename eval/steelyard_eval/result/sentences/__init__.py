@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from steelyard_eval.result.sentences import compare, gate, headings, learn, recommend, shared
 from steelyard_eval.result.sentences.forms import FORMS
-from steelyard_eval.result.structs import Answer, Fact, Said
+from steelyard_eval.result.structs import Fact, Said
 
 _IF = re.compile(r"\?(\w+):")
 _PART, _FACT = re.compile(r"<<(.*?)>>", re.DOTALL), re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -45,11 +45,6 @@ def heading(key: str, facts: Mapping[str, Fact] | None = None) -> str:
 def dialect(ties: Sequence[str]) -> str:
     """How metrics are computed, where ties are broken so; see `Provenance.ties`."""
     return heading("dialect", {"ties": [heading(one) for one in ties]})
-
-
-def answer_lines(answer: Answer) -> list[str]:
-    """The answer, then what holds a stronger one back."""
-    return [say(answer), *map(say, answer.because)]
 
 
 def filled(template: str, facts: Mapping[str, Fact]) -> str:
