@@ -9,9 +9,9 @@ from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.curve.objective import Objective
-from steelyard_eval.candidates.curve.sweep import segment
-from steelyard_eval.candidates.kernel import Form, Kernel
+from steelyard_eval.candidates.curve import Objective, sweep
+from steelyard_eval.candidates.form import Form
+from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
 try:
@@ -55,7 +55,7 @@ def line(queries: int, candidates: int, rounds: int) -> Race:
     points = np.stack([grid, 1 - grid], axis=1)
 
     def exactly(_):
-        return segment(objective, second, first).curve().choose()
+        return sweep(objective, second, first - second).choose()
 
     def by_grid(_):
         return kernel.values(points, threads=1)[MEASURE].mean(axis=1)

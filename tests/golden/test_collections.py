@@ -10,7 +10,8 @@ from by_trec_eval import oracle
 
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.candidates.kernel import Form, Kernel
+from steelyard_eval.candidates.form import Form
+from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.measures.metrics import Judgments, parse_measures

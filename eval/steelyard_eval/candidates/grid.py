@@ -24,8 +24,8 @@ from steelyard.fusion.base import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for, smoothing
 from steelyard_eval.candidates.configuration_key import config_key, setting_key, with_shares
-from steelyard_eval.candidates.curve.simplex import movable, on_simplices
-from steelyard_eval.candidates.kernel import Form, Kernel, forms
+from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
+from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay

@@ -11,11 +11,8 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.curve.curve import Curve
-from steelyard_eval.candidates.curve.objective import Objective
-from steelyard_eval.candidates.curve.simplex import line_of, movable, on_simplices
-from steelyard_eval.candidates.curve.sweep import segment
-from steelyard_eval.candidates.kernel import Form, forms
+from steelyard_eval.candidates.curve import Curve, Objective, sweep
+from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.result.structs import Cell, Fact, Table
 
@@ -49,10 +46,21 @@ class FreeWeights:
         return cls(form, measure, branches, total, on_simplices(form.weights, form, branches))
 
     @cached_property
+    def objective(self) -> Objective:
+        """The mean of the measure."""
+        return Objective.of(self.form, self.measure)
+
+    @cached_property
     def curve(self) -> Curve:
         """The mean along the first weight that moves, as its share of the sum, the others in proportion."""
-        objective, branch = Objective.of(self.form, self.measure), self.branches[0]
-        return segment(objective, *line_of(self.start, branch, int(branch[0]))).curve()
+        branch = self.branches[0]
+        first, rest = branch[0], branch[1:]
+        begin, end = self.start.copy(), self.start.copy()
+        begin[branch], end[branch] = 0.0, 0.0
+        total = self.start[rest].sum()
+        begin[rest] = self.start[rest] / total if total > 0 else 1.0 / len(rest)
+        end[first] = 1.0
+        return sweep(self.objective, begin, end - begin)
 
     @property
     def scale(self) -> float:
@@ -64,11 +72,6 @@ class FreeWeights:
         """The first weight that moves, as its share of the sum."""
         return float(self.start[self.branches[0][0]])
 
-    @property
-    def names(self) -> list[str]:
-        """The columns of the sum of the first weight that moves, its own first."""
-        return [self.form.labels[column] for column in self.branches[0]]
-
     def plateau(self) -> tuple[float, ...]:
         """Between which values, as written, the first weight that moves can lie without a change of the mean.
 
@@ -76,8 +79,7 @@ class FreeWeights:
         """
         if not self.branches:
             return ()
-        mean = float(Objective.of(self.form, self.measure).values(self.start).mean())
-        plateau = self.curve.around(self.share, mean)
+        plateau = self.curve.around(self.share, self.objective.mean(self.start))
         return plateau.low * self.scale, plateau.high * self.scale
 
     def table(self, current: FreeWeights | None = None) -> list[Table]:
@@ -87,21 +89,19 @@ class FreeWeights:
         """
         if not self.branches:
             return []
-        facts: dict[str, Fact] = {
-            "signal": self.names[0],
-            "others": self.names[1:],
-            "chosen": self.scale * self.share,
-        }
-        facts["current"] = None if current is None else current._share_of(self.names, self.scale)
+        name, *others = self._names(self.branches[0])
+        facts: dict[str, Fact] = {"signal": name, "others": others, "chosen": self.scale * self.share}
+        facts["current"] = None if current is None else current._share_of([name, *others], self.scale)
         facts |= dict(zip(("plateau_low", "plateau_high"), self.plateau(), strict=True))
         return [Table("curve", COLUMNS, steps_of(self.curve, self.scale), facts)]
 
+    def _names(self, branch: Indices) -> list[str]:
+        return [self.form.labels[column] for column in branch]
+
     def _share_of(self, names: Sequence[str], total: float) -> float | None:
         """The first weight of the sum of these columns, if there is one, as a part of another total."""
-        for branch in self.branches:
-            if [self.form.labels[column] for column in branch] == names:
-                return total * float(self.start[branch[0]])
-        return None
+        shares = (total * float(self.start[own[0]]) for own in self.branches if self._names(own) == names)
+        return next(shares, None)
 
 
 def steps_of(curve: Curve, total: float) -> list[list[Cell]]:
@@ -109,7 +109,6 @@ def steps_of(curve: Curve, total: float) -> list[list[Cell]]:
     wide = np.flatnonzero(curve.wide)
     kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
     lows, highs = total * curve.edges[kept], total * curve.edges[kept + 1]
-    steps = zip(
-        ((lows + highs) / 2).tolist(), lows.tolist(), highs.tolist(), curve.values[kept].tolist(), strict=True
-    )
-    return [list(step) for step in steps]
+    return [
+        list(step) for step in np.stack([(lows + highs) / 2, lows, highs, curve.values[kept]], axis=1).tolist()
+    ]

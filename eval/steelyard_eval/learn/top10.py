@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices, Ints
+from steelyard.base.compiled import compiled
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.curve.objective import compiled
+from steelyard_eval.candidates.form import Form, formed
 from steelyard_eval.candidates.grid import Block
-from steelyard_eval.candidates.kernel.form import Form, formed
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
 
@@ -146,7 +147,7 @@ def unlabelled(masked: SignalTable, config: SearchConfig) -> Form:
 def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
     """int32[W, Q, PLACES]: the rows that a form shows under each of W weights (`first_rows`)."""
     depth = PLACES if form.limit is None else min(PLACES, form.limit)
-    shown = _first(np.ascontiguousarray(form.columns), form.offsets, weights, depth)
+    shown = _first(form.columns, form.offsets, weights, depth)
     rows = np.append(np.where(form.row < 0, -1, row_of[form.row]), -1)
     return np.asarray(rows[shown], dtype=np.int32)
 
@@ -187,11 +188,21 @@ def _scaled(values: Floats, offsets: Indices) -> Floats:
     return scaled
 
 
-@compiled
 def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> Ints:
     """int32[G, Q, PLACES]: the rows of the first `depth` places, best first, ties by row; N beyond."""
+    first = np.full((len(weights), len(offsets) - 1, PLACES), columns.shape[1], dtype=np.int32)
+    loop()(np.ascontiguousarray(columns), offsets, np.ascontiguousarray(weights), depth, first)
+    return first
+
+
+def loop() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
+    """`_fill_first`, compiled."""
+    return compiled(_fill_first, "void(f8[:, ::1], i8[::1], f8[:, ::1], i8, i4[:, :, ::1])", "numpy")
+
+
+def _fill_first(columns: Floats, offsets: Indices, weights: Floats, depth: int, first: Ints) -> None:
+    """Fill what `_first` gives: scores are added in the order of the columns."""
     count, size = weights.shape[0], len(offsets) - 1
-    first = np.full((count, size, 10), columns.shape[1], np.int32)
     best = np.empty(10)
     scores = np.empty(np.diff(offsets).max() if size else 0)
     for q in range(size):
@@ -215,4 +226,3 @@ def _first(columns: Floats, offsets: Indices, weights: Floats, depth: int) -> In
                     place -= 1
                 best[place] = score
                 first[g, q, place] = begin + row
-    return first

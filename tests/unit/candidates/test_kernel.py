@@ -23,8 +23,10 @@ from steelyard.retrievers import RetrieverConfig
 from steelyard.table.facts import entry_facts, query_facts
 from steelyard.table.signal_table import RETRIEVERS, SignalTable
 from steelyard.testing import random_table, same_bits, select_queries
+from steelyard_eval.candidates import lanes
+from steelyard_eval.candidates.form import Form, forms
 from steelyard_eval.candidates.grid import grid
-from steelyard_eval.candidates.kernel import Form, Kernel, forms, lanes
+from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import run_lines
 from steelyard_eval.recording.replay import replay

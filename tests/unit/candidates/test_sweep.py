@@ -9,11 +9,8 @@ from search_forms import MEASURES, directly, drawn_forms, form_of, measure, rand
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.curve.crossings import order_ties, smallest
-from steelyard_eval.candidates.curve.curve import NARROWEST, Curve
-from steelyard_eval.candidates.curve.objective import Objective
-from steelyard_eval.candidates.curve.sweep import segment, sweep
-from steelyard_eval.candidates.kernel import Form
+from steelyard_eval.candidates.curve import NARROWEST, Curve, Objective, sweep
+from steelyard_eval.candidates.form import Form
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
@@ -26,7 +23,7 @@ GRIDS = (11, 101, 1001, 10001)
 
 def swept(form, name):
     """The line on which the first of two weights goes from 0 to 1, the second from 1 to 0."""
-    return segment(Objective.of(form, measure(name)), SECOND, FIRST)
+    return sweep(Objective.of(form, measure(name)), SECOND, FIRST - SECOND)
 
 
 def weights(t):
@@ -40,16 +37,13 @@ def wide_intervals(curve):
 
 @given(drawn_forms(), st.sampled_from(MEASURES))
 def test_every_interval_and_both_ends_have_the_value_that_replay_finds_there(form, name):
-    line = swept(form, name)
-    curve = line.curve()
+    curve = swept(form, name)
 
     for at, middle in wide_intervals(curve):
         expected = directly(form, name, weights(middle))
         assert curve.values[at] == pytest.approx(expected.mean(), abs=1e-12)
-        np.testing.assert_allclose(line.values(middle), expected, rtol=0, atol=1e-12)
     for t, value in zip((0.0, 1.0), curve.ends, strict=True):
         assert value == pytest.approx(directly(form, name, weights(t)).mean(), abs=1e-12)
-        np.testing.assert_allclose(line.values(t), directly(form, name, weights(t)), rtol=0, atol=1e-12)
 
 
 @given(st.integers(0, 2**32), st.sampled_from(MEASURES))
@@ -58,7 +52,7 @@ def test_a_line_may_run_anywhere_between_any_two_values_of_t(seed, name):
     form = random_form(rng, columns=4)
     start, direction = rng.normal(size=4), rng.normal(size=4)
 
-    curve = sweep(Objective.of(form, measure(name)), start, direction, -2.0, 3.0).curve()
+    curve = sweep(Objective.of(form, measure(name)), start, direction, -2.0, 3.0)
 
     assert (curve.edges[0], curve.edges[-1]) == (-2.0, 3.0)
     for at, t in wide_intervals(curve):
@@ -67,7 +61,7 @@ def test_a_line_may_run_anywhere_between_any_two_values_of_t(seed, name):
 
 @given(drawn_forms(), st.sampled_from(MEASURES))
 def test_nothing_on_a_grid_is_above_the_best_or_off_the_curve(form, name):
-    never_below(Objective.of(form, measure(name)), swept(form, name).curve(), GRIDS[:3])
+    never_below(Objective.of(form, measure(name)), swept(form, name), GRIDS[:3])
 
 
 def never_below(objective, curve, grids):
@@ -90,7 +84,7 @@ def never_below(objective, curve, grids):
 
 @given(drawn_forms(), st.sampled_from(MEASURES))
 def test_a_plateau_is_level_inside_and_ends_where_it_says(form, name):
-    curve = swept(form, name).curve()
+    curve = swept(form, name)
 
     for plateau in curve.plateaus():
         assert plateau.low <= plateau.t <= plateau.high
@@ -110,7 +104,7 @@ def test_a_crossing_lies_where_a_hand_finds_it():
     # The relevant row has (1, 0), the other one (0.25, 0.5): t = 0.5 (1 - t) + 0.25 t at t = 0.4.
     form = form_of([[0.25, 1.0], [0.5, 0.0]], [0, 1], [2])
 
-    curve = swept(form, "RR").curve()
+    curve = swept(form, "RR")
 
     np.testing.assert_allclose(curve.edges, [0, 0.4, 1], rtol=0, atol=1e-15)
     np.testing.assert_allclose(curve.values, [0.5, 1.0])
@@ -122,7 +116,7 @@ def test_ties_at_an_end_go_to_the_smaller_index_there_and_to_the_line_inside():
     # All tie at t = 0. Inside, the relevant row with the larger score is ahead; at 0 itself the other is.
     form = form_of([[0.0, 1.0], [1.0, 1.0]], [0, 1], [2])
 
-    curve = swept(form, "RR").curve()
+    curve = swept(form, "RR")
 
     assert curve.values.tolist() == [1.0]
     assert curve.ends == (0.5, 1.0)
@@ -134,7 +128,7 @@ def test_an_end_point_alone_can_be_best():
     # At t = 1 the first two rows tie and the smaller index, the relevant one, wins; inside it is behind.
     form = form_of([[1.0, 1.0], [0.0, 1.0]], [1, 0], [2])
 
-    plateau = swept(form, "RR").curve().choose()
+    plateau = swept(form, "RR").choose()
 
     assert (plateau.low, plateau.high, plateau.t, plateau.value) == (1.0, 1.0, 1.0, 1.0)
 
@@ -158,7 +152,7 @@ def test_an_end_point_alone_can_be_best():
 def test_hard_forms_have_their_ends_and_best_right(columns, grades, name):
     form = form_of(columns, grades, [len(grades)])
 
-    curve = swept(form, name).curve()
+    curve = swept(form, name)
 
     assert np.isfinite(curve.edges).all()
     assert curve.ends == pytest.approx([directly(form, name, weights(t)).mean() for t in (0, 1)], abs=1e-12)
@@ -221,7 +215,7 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
         form = Form.of(table, config, config.strategy, judgments)
         for metric in ("nDCG@10", "RR@10", "R@5"):
             objective = Objective.of(form, measure(metric))
-            curve = segment(objective, SECOND, FIRST).curve()
+            curve = sweep(objective, SECOND, FIRST - SECOND)
             grids = GRIDS if metric == "nDCG@10" else GRIDS[:2]
             left_out += never_below(objective, curve, grids)
             compared += sum(grids)
@@ -231,22 +225,3 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
                 assert curve.values[at] == pytest.approx(expected, abs=1e-12)
 
     assert left_out < compared / 1000  # RRF crosses at round weights, such as 1/2
-
-
-@given(st.lists(st.integers(0, 4), max_size=60))
-def test_equal_crossings_are_taken_in_the_order_of_their_rows(values):
-    values = np.array(values, dtype=np.float64)
-    order = np.lexsort((-np.arange(len(values)), values))  # equal ones backwards
-
-    order_ties(order, values)
-
-    assert order.tolist() == np.argsort(values, kind="stable").tolist()
-
-
-@given(st.lists(st.floats(-1, 1), max_size=80), st.integers(1, 40))
-def test_the_smallest_crossings_are_kept(values, keep):
-    room = np.array([*values, 9.0])
-
-    kept = smallest(room, len(values), keep)
-
-    assert sorted(room[:kept].tolist()) == sorted(values)[:keep]

@@ -15,7 +15,7 @@ from matplotlib.transforms import Bbox
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
-from steelyard_eval.candidates.curve.curve import Curve
+from steelyard_eval.candidates.curve import Curve
 from steelyard_eval.candidates.weight_curve import COLUMNS, steps_of
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result.structs import Cost, Estimate, Latency

@@ -11,10 +11,8 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.curve.curve import Curve
-from steelyard_eval.candidates.curve.objective import Objective
-from steelyard_eval.candidates.curve.sweep import sweep
-from steelyard_eval.candidates.kernel import Form
+from steelyard_eval.candidates.curve import Curve, Objective, sweep
+from steelyard_eval.candidates.form import Form
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import replay
 
@@ -62,7 +60,7 @@ class Trial:
         if self.form is None or self.objective is None:
             return None
         start = self._columns(self.form, [0.0 if slot == at else weight for slot, weight in enumerate(weights)])
-        return sweep(self.objective, start, (self.form.slot == at).astype(np.float64), 0.0, top).curve()
+        return sweep(self.objective, start, (self.form.slot == at).astype(np.float64), 0.0, top)
 
     def written(self, weights: Sequence[float]) -> SearchConfig:
         """The configuration with these weights."""

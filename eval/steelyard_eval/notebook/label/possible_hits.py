@@ -1,11 +1,13 @@
 """Which entries some choice of weights would bring into the first places, from the plan of a strategy.
 
-Of two columns it is known exactly: every rank is followed along the whole line between them (`exact.crossings`).
+Of two columns it is known exactly: every rank is followed along the whole line between them (`curve.rank_steps`).
 Of more, a row that as many others beat or equal in every column as there are places can never be among the first.
 The others are kept, which are all that can be, and some that cannot.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,8 +15,7 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Branch, compile_plan
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.curve.crossings import rank_steps
-from steelyard_eval.candidates.curve.objective import compiled
+from steelyard_eval.candidates.curve import rank_steps
 
 BLOCK = 100
 """Queries that are followed at a time."""
@@ -39,7 +40,7 @@ def _columns(branch: Branch, rows: Indices) -> Floats:
 
 def _within(columns: Floats, offsets: Indices, places: int) -> Bools:
     if len(columns) != 2:
-        return np.asarray(_beaten(columns, offsets, places) < places, dtype=np.bool_)
+        return np.asarray(_beaten(columns, offsets) < places, dtype=np.bool_)
     best = np.empty(columns.shape[1], dtype=np.int64)
     for begin in range(0, len(offsets) - 1, BLOCK):
         ends = offsets[begin : begin + BLOCK + 1]
@@ -63,18 +64,12 @@ def _best_ranks(columns: Floats, offsets: Indices, places: int) -> Indices:
     return np.asarray(best, dtype=np.int64)
 
 
-@compiled
-def _beaten(columns: Floats, offsets: Indices, places: int) -> Indices:
-    """How many rows of its query beat or equal each row in every column, counted up to `places`; int64[n]."""
-    beaten = np.zeros(columns.shape[1], np.int64)
-    for q in range(len(offsets) - 1):
-        for row in range(offsets[q], offsets[q + 1]):
-            for other in range(offsets[q], offsets[q + 1]):
-                ahead, equal = True, True
-                for s in range(columns.shape[0]):
-                    ahead &= columns[s, other] >= columns[s, row]
-                    equal &= columns[s, other] == columns[s, row]
-                beaten[row] += ahead and (other < row or not equal)
-                if beaten[row] >= places:
-                    break
+def _beaten(columns: Floats, offsets: Indices) -> Indices:
+    """How many rows of its query beat or equal each row in every column; int64[n]."""
+    beaten = np.zeros(columns.shape[1], dtype=np.int64)
+    for begin, end in pairwise(offsets.tolist()):
+        own = columns[:, begin:end]
+        ahead = (own[:, :, None] >= own[:, None, :]).all(axis=0)  # [other, row]
+        ties = ahead & ahead.T & ~np.triu(np.ones(ahead.shape, dtype=bool), 1)  # of equal ones the first is ahead
+        beaten[begin:end] = (ahead & ~ties).sum(axis=0)
     return beaten

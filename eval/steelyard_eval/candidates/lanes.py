@@ -15,11 +15,8 @@ import numpy as np
 from numba import njit
 
 from steelyard.base.compiled import compiled as compile_loop
+from steelyard_eval.candidates.kernel import LANES
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS
-
-LANES = 128
-STEP = 4
-"""Columns are padded with zeros, which do not change a sum, to a multiple of this."""
 
 # division by zero as in numpy, and without the interpreter lock, so that threads share the work
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}

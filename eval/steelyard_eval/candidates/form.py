@@ -75,8 +75,7 @@ class Form:
         Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
         when the configuration finishes with more than cuts.
         """
-        (form,) = forms(table, config, [strategy], judgments)
-        return form
+        return next(forms(table, config, [strategy], judgments))
 
     @classmethod
     def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
@@ -153,6 +152,14 @@ class Form:
         """Q, the number of queries."""
         return len(self.offsets) - 1
 
+    @cached_property
+    def relevant_places(self) -> tuple[Indices, Indices]:
+        """int64[R] each: the query of each relevant row, and its number among those of its query."""
+        counts = np.diff(self.relevant_offsets)
+        return np.repeat(np.arange(self.queries), counts), np.arange(len(self.relevant)) - np.repeat(
+            self.relevant_offsets[:-1], counts
+        )
+
     @property
     def total_relevant(self) -> Indices:
         """The number of relevant entries in the qrels, returned or not; int64[Q]."""
@@ -184,14 +191,12 @@ def forms(
 
     They share the masked table and what it caches. See `Form.of` for the errors.
     """
-    refuse_unjudged(table.queries, judgments)
-    yield from ungraded(table, config, strategies, judgments)
-
-
-def ungraded(
-    table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
-) -> Iterator[Form]:
-    """Iterate over the forms of `forms` without asking that every query has judgments: for scores and lists."""
+    bare = np.flatnonzero(judgments.judged == 0)
+    if len(bare):
+        raise DataError(
+            f"query {shown(table.queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean "
+            f"counts judged queries only; record the judged queries alone"
+        )
     masked = table.at_depth(config.depths)
     for strategy in strategies:
         yield formed(masked, strategy, config.finish, judgments)
@@ -205,16 +210,6 @@ def formed(masked: SignalTable, strategy: Expr, stages: Sequence[Stage], judgmen
     form = Form.of_plan(masked, plan, judgments, limit)
     form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
     return replace(form, weights=form.spread(weights[None, :])[0])
-
-
-def refuse_unjudged(queries: Sequence[str], judgments: Judgments) -> None:
-    """Raise DataError with the first query that has no judgments, because a mean cannot include it."""
-    bare = np.flatnonzero(judgments.judged == 0)
-    if len(bare):
-        raise DataError(
-            f"query {shown(queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean counts "
-            f"judged queries only; record the judged queries alone"
-        )
 
 
 def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:
@@ -260,3 +255,41 @@ def _columns(branch: Branch, row: Indices) -> Floats:
     for into, column in zip(made, branch.columns, strict=True):
         into[kept] = column.values[rows] if branch.factor is None else column.values[rows] * branch.factor[rows]
     return made
+
+
+def pairs_of(offsets: Indices, relevant: Indices, relevant_offsets: Indices) -> tuple[Indices, Indices, Indices]:
+    """Every row of a query beside each relevant row of it: arguments as in `Form`.
+
+    Returns int64[P] the relevant row's index in `relevant`, int64[P] the other row (itself among them), and
+    int64[R] where the pairs of each relevant row begin.
+    """
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(relevant_offsets))
+    counts = np.diff(offsets)[query]
+    begins = np.cumsum(counts) - counts
+    of = np.repeat(np.arange(len(relevant)), counts)
+    return of, np.arange(len(of)) + np.repeat(offsets[query] - begins, counts), begins
+
+
+def movable(form: Form) -> list[Indices]:
+    """Return the columns (int64[n]) of each branch that has at least two which affect the order.
+
+    A column that is equal for all rows of each query never affects the order, whatever its weight; one without
+    a slot in the strategy keeps its weight, such as the cut that scores are compared with.
+    """
+    free = form.ordering & (form.slot >= 0) if len(form.slot) else form.ordering
+    branches = (np.flatnonzero((form.branch == branch) & free) for branch in np.unique(form.branch))
+    return [columns for columns in branches if len(columns) > 1]
+
+
+def on_simplices(weights: Floats, form: Form, branches: Sequence[Indices]) -> Floats:
+    """Weights float64[S] with those of each branch that moves summing to 1, in equal parts where all are 0.
+
+    Raises ConfigError for weights below 0.
+    """
+    scaled = np.array(weights, dtype=np.float64)
+    for branch in branches:
+        if not (np.isfinite(scaled[branch]) & (scaled[branch] >= 0)).all():
+            raise ConfigError(f"weights {shown(str(scaled[branch].tolist()))} must all be at least 0")
+        total = scaled[branch].sum()
+        scaled[branch] = scaled[branch] / total if total > 0 else 1.0 / len(branch)
+    return scaled

@@ -1,0 +1,187 @@
+"""Computes metrics of many weights over one form, fast and in float32, for search only.
+
+Its ranks differ from the engine's where two scores differ by less than float32 can represent. Every reported
+number comes from `replay`, which uses the engine in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError
+from steelyard_eval.candidates.form import Form, pairs_of
+from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS, Measure
+
+Singles = NDArray[np.float32]
+
+SMALL = 10_000_000
+"""Work of fewer scores than this uses one thread."""
+TINY = 4_000_000
+"""Comparisons of two rows below which numpy makes them: to load what compiles loops takes longer than a search."""
+LANES = 128
+"""Configurations that a compiled loop evaluates at once."""
+STEP = 4
+"""Columns are padded with zeros, which do not change a sum, to a multiple of this."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A form prepared for one set of measures; build it with `Kernel.of` and evaluate any number of weights.
+
+    Columns and the weights of each configuration are divided by powers of two, so that no score leaves the range
+    of float32; this changes no comparison. The bits of a result depend neither on the number of threads nor on
+    the other weights evaluated with it.
+
+    Attributes
+    ----------
+    rows : float32[N, S']
+        The columns by row, padded with zeros to a multiple of four.
+    exponents : int64[S]
+        The power of two that each column was divided by.
+    kinds, cutoffs : int64[M]
+        How each measure is computed (see `lanes`), and its cutoff.
+    divisors : float64[M, Q]
+        What each measure is divided by for each query.
+    logs : float64[deepest+1]
+        log2(rank + 1).
+    """
+
+    form: Form
+    measures: tuple[Measure, ...]
+    rows: Singles
+    exponents: Indices
+    kinds: Indices
+    cutoffs: Indices
+    divisors: Floats
+    logs: Floats
+
+    @classmethod
+    def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:
+        """Prepare a form; ConfigError for a measure that is not a function of the ranks of relevant rows."""
+        chosen = tuple(measures)
+        longest = int(np.diff(form.offsets).max(initial=0))
+        reach = min(longest, longest if form.limit is None else form.limit)
+        cutoffs = [reach if m.cutoff is None else min(m.cutoff, reach) for m in chosen]
+        exponents = np.frexp(np.abs(form.columns).max(axis=1, initial=0.0))[1].astype(np.int64)
+        return cls(
+            form=form,
+            measures=chosen,
+            rows=_filled(np.ldexp(form.columns.T, -exponents)),
+            exponents=exponents,
+            kinds=np.array([m.kind for m in chosen], dtype=np.int64),
+            cutoffs=np.array(cutoffs, dtype=np.int64),
+            divisors=np.stack([m.divisor(form.ideal_at, form.total_relevant) for m in chosen]),
+            logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
+        )
+
+    def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
+        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S].
+
+        So many `threads` share the weights; by default numba's number, or one for little work.
+        """
+        scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
+        form = self.form
+        pairs = len(scaled) * int(np.diff(form.offsets) @ np.diff(form.relevant_offsets))
+        each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
+        return {m: np.ascontiguousarray(each[..., i]) for i, m in enumerate(self.measures)}
+
+    def _scaled(self, weights: Floats) -> Singles:
+        """float32[W, S']: weights scaled so that a configuration's largest product is near 1."""
+        if weights.shape[1] != len(self.exponents) or not np.isfinite(weights).all():
+            raise ConfigError(
+                f"weights of shape {weights.shape} for {len(self.exponents)} columns; "
+                f"give one finite weight for each column and configuration"
+            )
+        fraction, exponent = np.frexp(weights)
+        exponent = np.where(fraction == 0, -(2**20), exponent + self.exponents)
+        return _filled(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
+
+    def _compiled(self, scaled: Singles, threads: int | None) -> Floats:
+        """float64[W, Q, M]: every measure by the compiled loops."""
+        from numba import config as numba_settings  # takes longer to load than a small search
+
+        from steelyard_eval.candidates.lanes import compiled
+
+        fill_metrics, form = compiled(), self.form
+        index = (form.offsets, form.relevant, form.relevant_offsets, form.grade)
+        metrics = (self.kinds, self.cutoffs, self.divisors, self.logs)
+        each = np.zeros((len(scaled), form.queries, len(self.measures)))
+        tiles = np.zeros((-(-len(scaled) // LANES) * LANES, scaled.shape[1]), dtype=np.float32)
+        tiles[: len(scaled)] = scaled
+        tiles = np.ascontiguousarray(tiles.reshape(-1, LANES, scaled.shape[1]).transpose(0, 2, 1))
+
+        def work(first: int, last: int) -> None:
+            lanes = slice(first * LANES, last * LANES)
+            fill_metrics(self.rows, *index, tiles[first:last], *metrics, each[lanes])
+
+        available: int = numba_settings.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set as numba is loaded
+        asked = threads or (1 if len(each) * len(form) < SMALL else available)
+        count = max(1, min(asked, len(tiles)))
+        ends = [len(tiles) * i // count for i in range(count + 1)]
+        if count == 1:
+            work(*ends)
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                list(pool.map(work, ends[:-1], ends[1:]))
+        return each
+
+    def _in_numpy(self, scaled: Singles) -> Floats:
+        """float64[W, Q, M]: the same, bit by bit: scores are added in the order of the columns, gains by rank."""
+        form = self.form
+        each = np.zeros((form.queries, len(self.measures), len(scaled)))
+        some = np.diff(form.relevant_offsets) > 0
+        if not some.any():
+            return each.transpose(2, 0, 1)
+        rank, grade = self._ranks(self._scores(scaled))
+        place = np.arange(1, rank.shape[1] + 1)[:, None]
+        gains = grade / self.logs[np.minimum(rank, len(self.logs) - 1)]
+        for m, (kind, cutoff) in enumerate(zip(self.kinds.tolist(), self.cutoffs.tolist(), strict=True)):
+            worth = gains if kind == GAIN else place / rank if kind in (PRECISIONS, FIRST) else np.ones(rank.shape)
+            within = (rank <= cutoff) & (place == 1) if kind == FIRST else rank <= cutoff
+            value = np.cumsum(np.where(within, worth, 0.0), axis=1)[some, -1]  # from the first rank on
+            divisor = self.divisors[m, some, None]
+            if kind in (ANY, ALL):
+                value = value >= (1.0 if kind == ANY else divisor)
+            each[some, m] = value / divisor if kind in (GAIN, PRECISIONS, HITS) else value
+        return each.transpose(2, 0, 1)
+
+    def _scores(self, scaled: Singles) -> Singles:
+        """float32[N, W]: a weight of one configuration beside that of the next, so that they are added at once."""
+        columns = np.ascontiguousarray(self.rows.T)
+        scores = scaled[:, :1] * columns[0]
+        product = np.empty_like(scores)
+        for column in range(1, len(self.exponents)):
+            scores += np.multiply(scaled[:, column, None], columns[column], out=product)
+        return np.ascontiguousarray(scores.T)
+
+    def _ranks(self, scores: Singles) -> tuple[Indices, Floats]:
+        """int64[Q, R, W]: the ranks of the relevant rows of each query, ascending, and grades in their order."""
+        form = self.form
+        of, row, begins = pairs_of(form.offsets, form.relevant, form.relevant_offsets)
+        own = scores[form.relevant]
+        bars = np.concatenate([np.nextafter(own, np.float32(-np.inf)), own])  # rows before it are ahead in a tie
+        later = row >= form.relevant[of]
+        ahead = scores.take(row, axis=0) > bars.take(of + len(own) * later, axis=0)
+        smallest = np.min_scalar_type(int(np.diff(form.offsets).max()))  # that can count the rows of a query
+        shape = form.queries, int(np.diff(form.relevant_offsets).max())
+        rank = np.full((*shape, scores.shape[1]), len(form) + 1, dtype=np.int64)  # beyond all for what is no row
+        counts = np.add.reduceat(ahead.view(np.uint8), begins, axis=0, dtype=smallest)
+        rank[form.relevant_places] = 1 + counts.astype(np.int64)
+        grade = np.zeros(shape)
+        grade[form.relevant_places] = form.grade
+        order = rank.argsort(axis=1)
+        return np.take_along_axis(rank, order, 1), np.take_along_axis(grade[..., None], order, 1)
+
+
+def _filled(columns: Floats) -> Singles:
+    """Pad float64[n, S] to float32[n, S']."""
+    width = max(STEP, -(-columns.shape[1] // STEP) * STEP)
+    rows = np.zeros((len(columns), width), dtype=np.float32)
+    rows[:, : columns.shape[1]] = columns
+    return rows
