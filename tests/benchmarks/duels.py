@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from pools import CHOSEN, POOL, TWINS
 
-from steelyard_eval.choose.pair_selection import PairSelection, fitted
+from steelyard_eval.choose.duel import PairSelection, fitted
 from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 
 AT = POOL.index(DEFAULT)

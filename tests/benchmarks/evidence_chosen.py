@@ -14,13 +14,12 @@ from evidence_matrices import METRIC
 from evidence_rows import LOSS, Differences, priors_of
 
 from steelyard_eval.candidates.candidates import LabelledRecording, build_candidates
-from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.candidates.settings import config_key
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
-from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, decide, gain_prior_over
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
@@ -41,18 +40,12 @@ CASES = {
 """Case -> how it is labelled, what is used, and what the set would say of it."""
 
 
-class Labelled(LiveSource):
+class Labelled(Source):
     """A collection under other labels; recorded once for all of them."""
 
     def __init__(self, space, dataset, recordings):
-        super().__init__(space)
-        object.__setattr__(self, "own", dataset)
+        super().__init__(dataset, space)
         object.__setattr__(self, "recordings", recordings)
-
-    @property
-    def dataset(self):
-        """With its labels exchanged."""
-        return self.own
 
     def record(self, queries, configs):
         """As recorded for other labels before."""
@@ -167,7 +160,7 @@ class Relabelled:
         from evidence_matrices import FUSIONS
 
         config = self.collection.config(*FUSIONS.get(name, (name,)))
-        return LiveSource(self.space).usable(Contender(name, config, "system"))[0].config
+        return Source.live(self.space).usable(Contender(name, config, "system"))[0].config
 
 
 def _exchanged(own, others, rng):

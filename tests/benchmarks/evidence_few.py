@@ -10,19 +10,18 @@ from duels import AT, Pairs, learned, others
 from evidence_rows import GROUPS, USUAL, priors_of
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
+from steelyard_eval.choose.duel import MIN_PAIRS
 from steelyard_eval.choose.few_labels import (
     LEAD_SD_CONTENDERS,
+    Advice,
     FewLabelCandidates,
     ahead_by,
     decide_with_public_prior,
 )
-from steelyard_eval.choose.pair_selection import MIN_PAIRS
-from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains
 from steelyard_eval.choose.public import DEFAULT, PublicGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, Ruling, decide
-from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.without_labels import Advice
-from steelyard_eval.measures.gain import NO_GAIN
+from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains, Scored
+from steelyard_eval.measures.spread import NO_GAIN
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
 SIZES = (5, 10, 20, 40, 80, 160, 320)

@@ -12,8 +12,8 @@ import numpy as np
 from evidence_matrices import DATA
 
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard_eval.choose.find_threshold import Floor, floor_lists, reading
-from steelyard_eval.choose.thresholds import Lists, floor_for_false, floor_for_lost
+from steelyard_eval.choose.find_floor import Floor, floor_lists, reading
+from steelyard_eval.choose.floor_bounds import Lists, floor_for_false, floor_for_lost
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load

@@ -18,11 +18,10 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
 from steelyard_eval.candidates.candidates import LabelledRecording, LabelScorer, candidates_around
-from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.families import PRESETS, starts
 from steelyard_eval.candidates.grid import grid, measured
-from steelyard_eval.candidates.settings import settings
-from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.candidates.settings import config_key, settings
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -149,7 +148,7 @@ class Collection:
     @property
     def starts(self):
         """Everything that `recommend` lays out here."""
-        return starts(LiveSource(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
+        return starts(Source.live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""

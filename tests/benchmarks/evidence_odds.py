@@ -11,9 +11,8 @@ from evidence_few import _contenders, _name
 from evidence_rows import USUAL, priors_of, splits
 
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
-from steelyard_eval.choose.gain_prior import OVER_FUSION
 from steelyard_eval.choose.public import PublicGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, decide
 
 SIZES = (15, 25, 40, 100)
 BINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)

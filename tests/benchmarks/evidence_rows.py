@@ -9,10 +9,17 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM
-from steelyard_eval.choose.posterior import PriorGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, best, decide, passes_gates
-from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.rule import (
+    ALL_FAMILIES,
+    ONE_STRATEGY,
+    OVER_FUSION,
+    OVER_RETRIEVER,
+    OVER_SYSTEM,
+    best,
+    decide,
+    passes_gates,
+)
+from steelyard_eval.choose.scored import PriorGains, Scored
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),

@@ -23,7 +23,7 @@ from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.notebook.explorer.exploration import Exploration
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.replay import open_recording
 
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 MOVES = 100

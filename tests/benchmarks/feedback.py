@@ -24,17 +24,14 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import grid
-from steelyard_eval.choose.gain_prior import OVER_FUSION
-from steelyard_eval.choose.posterior import PriorGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, decide
-from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, decide
+from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.learn.acts import CODE, KINDS
-from steelyard_eval.learn.cells import PositionCounts
-from steelyard_eval.learn.clients import FOLDS, weights
+from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.searches import FOLDS, weights
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record

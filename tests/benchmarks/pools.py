@@ -17,7 +17,7 @@ import numpy as np
 from evidence_matrices import DATA
 
 from steelyard.base.files import canonical
-from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.choose.public import CONTENDERS as POOL
 from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.common.configurations import Setting

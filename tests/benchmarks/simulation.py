@@ -25,11 +25,10 @@ from steelyard.base.files import write_text
 from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.current import configured
-from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.learn.clients import DAY
+from steelyard_eval.learn.searches import DAY
 from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
@@ -86,7 +85,7 @@ def simulate_log(
     queries = [query for query in dataset.queries if any(dataset.qrels.get(query.id, {}).values())]
     if not queries:
         raise ConfigError(f"{dataset.name} has no labelled query to simulate feedback for; add qrels")
-    configs = [configured(given, PLACES, LiveSource(space)).config for given in policies]
+    configs = [configured(given, PLACES, Source.live(space)).config for given in policies]
     rng = np.random.default_rng(seed)
     parts = np.array_split(np.arange(sessions), len(configs))
     end = max(dataset.as_of, UNDATED)

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 from pools import PLACES, POOL, ran
 
-from steelyard_eval.choose.few_labels import FewLabelCandidates
+from steelyard_eval.choose.few_labels import FewLabelCandidates, advise, lacked
 from steelyard_eval.choose.public import DEFAULT, public_table
 from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.without_labels import advise, lacked
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import load

@@ -73,7 +73,7 @@ from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.kinds import KINDS
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings

@@ -39,7 +39,7 @@ from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Searched, ShownHit, Spoken, Wrote
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
@@ -96,7 +96,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
     "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
-    "steelyard_eval/choose/weights_files.py": "compares the bytes of a copy that is there",
+    "steelyard_eval/choose/chosen_answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
@@ -104,7 +104,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
-    "steelyard_eval/recording/block_files.py": "ids and arrays, which numpy and the one decoder read once",
+    "steelyard_eval/recording/disk.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
     "steelyard/extensions/cortex_client/summaries.py": "copies an answer that we kept",
     "steelyard_eval/datasets/named.py": "looks where a name leads",

@@ -15,13 +15,17 @@ from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS, SignalTable
 from steelyard_eval.candidates.families import StartingPoint
-from steelyard_eval.candidates.grid import Grid, alone, grid, measured
+from steelyard_eval.candidates.grid import DEEPEST, Grid, alone, composite, grid, measured, parts_for
+from steelyard_eval.candidates.settings import config_key, simplify_config
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.candidates.written import simplify_config
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.recording.select import only
+from steelyard_eval.recording.replay import Replay, only, replay
+from steelyard_eval.recording.shown_lists import ShownLists
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 
@@ -236,3 +240,55 @@ def recording_for(recordings: Sequence[LabelledRecording], config: SearchConfig)
             return known
     agree(config, last.table.fingerprint)
     return last
+
+
+NO_LISTS = ShownLists(Ranked.of([], []))
+
+
+@dataclass(frozen=True)
+class Current:
+    """The current contender on the Q queries.
+
+    `config` is None where lists alone are known (a run, an endpoint, a function). `values` holds the metrics of
+    the leaderboard, `composite` what candidates are judged on; float64[Q] each. `lists` are those of a contender
+    without configuration, and `notices` say what was odd about them.
+    """
+
+    given: Contender | ListContender
+    values: dict[Measure, Floats]
+    composite: Floats
+    lists: ShownLists = NO_LISTS
+    notices: tuple[Said, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.given.label
+
+    @property
+    def config(self) -> SearchConfig | None:
+        """What it is, where it is more than lists."""
+        return self.given.config if isinstance(self.given, Contender) else None
+
+    @property
+    def key(self) -> str | None:
+        """Its name in tables of other collections."""
+        return None if self.config is None else config_key(self.config)
+
+
+def of_config(given: Contender, layout: CandidateSet, measures: Sequence[Measure]) -> Current:
+    """A configuration as the current one, by replay."""
+    _, composite = layout.measured(given.config, measures[0])
+    return Current(given, layout.values(given.config, measures), composite)
+
+
+def of_lists(
+    contender: ListContender, dataset: Dataset, queries: Sequence[Query], limit: int, measures: Sequence[Measure]
+) -> Current:
+    """Lists as the current contender, asked for as deep as the composite looks."""
+    answers = contender.answers(queries, max(limit, DEEPEST), dataset)
+    parts = parts_for(measures[0])
+    deep = answers.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    ranked = answers.ranked(queries, limit)
+    values = ranked.metrics(dataset.qrels, measures)
+    return Current(contender, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices))

@@ -1,9 +1,9 @@
-"""Where candidates are measured: a workspace, which records what they need, or a recording made before."""
+"""Where candidates are measured, a workspace or a recording, and what is named to be measured there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError
@@ -11,126 +11,128 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.candidates.settings import refuse_fixed
+from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import intents_of, only, reaches, recorded_lists
+from steelyard_eval.recording.replay import intents_of, only, reaches, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Said
 
 
 @dataclass(frozen=True)
-class LiveSource:
-    """A workspace: whatever is needed is recorded."""
+class Source:
+    """A workspace, in which what is needed is recorded; or a table and its folder, and nothing is searched."""
 
-    space: Workspace
+    dataset: Dataset
+    space: Workspace | None = None
+    table: SignalTable | None = None
+    folder: Path | None = None
 
-    @property
-    def dataset(self) -> Dataset:
-        """The data set of the workspace."""
-        return self.space.dataset
+    @classmethod
+    def live(cls, space: Workspace) -> Source:
+        """A workspace."""
+        return cls(space.dataset, space)
 
     @property
     def model(self) -> str:
-        """The model of its embedder."""
-        return self.space.model
+        """The model of the vectors."""
+        return self.space.model if self.space else self._recorded("model")
+
+    @property
+    def recipe(self) -> str:
+        """The text that was embedded."""
+        if self.space is None:
+            return self._recorded("recipe")
+        return (self.space.embedder.recipe or "of each system") if self.space.embedder else ""
+
+    def _recorded(self, fact: str) -> str:
+        return "" if self.table is None else str(self.table.fingerprint[fact])
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The embedder that was asked for."""
-        return self.space.options
-
-    @property
-    def recipe(self) -> str:
-        """The text that its embedder was given."""
-        return (self.space.embedder.recipe or "of each system") if self.space.embedder else ""
-
-    @property
-    def lists(self) -> None:
-        """None: our own retrievers search."""
-
-    @property
-    def intents(self) -> str | None:
-        """What the data set was loaded with."""
-        return intents_of(self.dataset)
-
-    @property
-    def words(self) -> str:
-        """bm25."""
-        return "bm25"
-
-    def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
-        """The contender without the signals that the data set cannot supply."""
-        return usable(self.space, row)
-
-    def reached(self, configs: Sequence[SearchConfig]) -> list[SearchConfig]:
-        """All of them."""
-        return list(configs)
-
-    def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
-        """Searched now."""
-        return record(self.space, queries, configs)
-
-
-@dataclass(frozen=True)
-class RecordedSource:
-    """A recording: only what it holds can be measured, and nothing is searched."""
-
-    dataset: Dataset
-    table: SignalTable
-    folder: Path
-
-    @property
-    def model(self) -> str:
-        """The model of the recorded vectors."""
-        return str(self.table.fingerprint["model"])
-
-    @property
-    def recipe(self) -> str:
-        """The text that was embedded when it was recorded."""
-        return str(self.table.fingerprint["recipe"])
+        """By what options a command measures here."""
+        return self.space.options if self.space else {"--recording": self.folder}
 
     @property
     def lists(self) -> tuple[str, ...] | None:
-        """The names of its lists, if they are of other engines."""
+        """The names of the lists of a recording, if they are of other engines."""
         return recorded_lists(self.table)
 
     @property
     def intents(self) -> str | None:
-        """Where the intents of the recorded queries are from; see `intents_of`."""
+        """Where the intents of the queries are from; see `intents_of`."""
         return intents_of(self.dataset, self.table)
 
     @property
     def words(self) -> str:
-        """bm25 where it was recorded."""
-        return "bm25" if "bm25" in self.table.columns else "fts"
-
-    @property
-    def space(self) -> None:
-        """None: nothing can be searched live."""
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """The folder of the recording."""
-        return {"--recording": self.folder}
+        """bm25; fts where a recording has no bm25."""
+        return "bm25" if self.table is None or "bm25" in self.table.columns else "fts"
 
     def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
-        """The contender, where everything that it reads was recorded in the way that it searches, as deep."""
-        agree(row.config, self.table.fingerprint)
-        if not reaches(self.table, row.config):
-            raise ConfigError(f"{row.label} searches deeper than the recording; record again")
-        replay(only(self.table, self.table.queries[:1]), row.config)
+        """The contender without the signals that the data set cannot supply.
+
+        Over a recording everything that it reads has to be recorded in the way that it searches, as deep.
+        """
+        if self.space:
+            return usable(self.space, row)
+        if self.table is not None:
+            agree(row.config, self.table.fingerprint)
+            if not reaches(self.table, row.config):
+                raise ConfigError(f"{row.label} searches deeper than the recording; record again")
+            replay(only(self.table, self.table.queries[:1]), row.config)
         return row, []
 
     def reached(self, configs: Sequence[SearchConfig]) -> list[SearchConfig]:
         """Those that search no deeper than the recording."""
-        return [config for config in configs if reaches(self.table, config)]
+        return [config for config in configs if self.table is None or reaches(self.table, config)]
 
     def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
-        """The recorded lists."""
-        return only(self.table, [query.id for query in queries])
+        """The lists of these queries, searched now or recorded."""
+        if self.space:
+            return record(self.space, queries, configs)
+        return only(self.table, [query.id for query in queries])  # type: ignore[arg-type]  # one of both is there
 
 
-Source = LiveSource | RecordedSource
-"""What `recommend` measures on."""
+@dataclass(frozen=True)
+class Only:
+    """The one strategy that is tuned.
+
+    `word` is how a command names it, None where it exists in Python alone; with `weights_only` its settings stay
+    as they are written. `notices` say what it runs without.
+    """
+
+    row: Contender
+    word: str | None
+    weights_only: bool
+    notices: tuple[Said, ...] = ()
+
+
+def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
+    """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
+    Raises ConfigError for what is none, or needs what the data set or the recording does not have.
+    """
+    contender = read(given, lists=source.lists or ())
+    return contender if isinstance(contender, ListContender) else _supplied(contender, limit, source)[0]
+
+
+def configured(given: Given, limit: int, source: Source) -> Contender:
+    """One that has weights; ConfigError for one that has lists alone."""
+    return _supplied(read_config(given, source.lists or ()), limit, source)[0]
+
+
+def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> Only:
+    """One strategy that is tuned alone; ConfigError for one that has lists alone, or nothing to tune."""
+    named = read_config(given, source.lists or ())
+    row, notices = _supplied(named, limit, source)
+    refuse_fixed(row.config.effective)
+    config = replace(row.config, strategy=row.config.effective, by_intent={})
+    return Only(replace(row, config=config), named.word, weights_only, tuple(notices))
+
+
+def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list[Said]]:
+    config = named.config(Setting(limit, source.model, source.lists))
+    return source.usable(Contender(named.label, config, named.kind))

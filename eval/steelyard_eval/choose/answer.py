@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.restriction_cost import RestrictionCost
+from steelyard_eval.choose.few_labels import Advice
+from steelyard_eval.choose.restriction import RestrictionCost
 from steelyard_eval.choose.rule import Ruling
-from steelyard_eval.choose.without_labels import Advice
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.named import named
-from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, judging, labelling, to_do
+from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, judging, labelling, named, to_do
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
 

@@ -12,28 +12,37 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
-from steelyard_eval.candidates.candidates import CandidateSet
-from steelyard_eval.candidates.current import Current, Only
+from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.families import SearchSpace
-from steelyard_eval.candidates.restriction import NONE, Restriction
-from steelyard_eval.candidates.source import Source
-from steelyard_eval.candidates.written import round_weights
+from steelyard_eval.candidates.settings import round_weights
+from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
-from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_from_pairs, decide_with_public_prior
-from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT, GainPrior, gain_prior_over
-from steelyard_eval.choose.model_labels import ModelLabels
-from steelyard_eval.choose.pair_selection import MIN_PAIRS, PairSelectionState
-from steelyard_eval.choose.pairs import pairwise_estimate
+from steelyard_eval.choose.duel import MIN_PAIRS, PairSelectionState, pairwise_estimate
+from steelyard_eval.choose.few_labels import (
+    Advice,
+    FewLabelCandidates,
+    advise,
+    decide_from_pairs,
+    decide_with_public_prior,
+    lacked,
+)
 from steelyard_eval.choose.priors import lookup_priors
 from steelyard_eval.choose.public import public_table
-from steelyard_eval.choose.restriction_cost import BestCandidate, RestrictionCost
-from steelyard_eval.choose.rule import ALL_FAMILIES, Gates, Ruling, decide
+from steelyard_eval.choose.restriction import NONE, BestCandidate, Restriction, RestrictionCost
+from steelyard_eval.choose.rule import (
+    ALL_FAMILIES,
+    MIN_QUERIES_TO_REPORT,
+    GainPrior,
+    Gates,
+    Ruling,
+    decide,
+    gain_prior_over,
+)
 from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.second_measurement import SecondMeasurement
-from steelyard_eval.choose.without_labels import Advice, advise, lacked
+from steelyard_eval.choose.second_measurement import ModelLabels, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recording.named import named
+from steelyard_eval.recording.steps import named
 from steelyard_eval.result.structs import Blocker, Said
 
 SMOOTHED = 2

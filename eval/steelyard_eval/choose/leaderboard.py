@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard.retrievers.reading import Words
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import find_system
+from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.compare.latency import latencies
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.recording.named import settings
-from steelyard_eval.result.structs import Row
+from steelyard_eval.recording.steps import settings
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Cost, Latency, Row, replace
 
 
 @dataclass(frozen=True)
@@ -64,3 +73,79 @@ def leaderboard(choice: Choice) -> list[Place]:
         if of not in (start.config, current.config) or not start.preset:
             add(f"{start.label}, tuned", of, tuned=True)
     return sorted(places, key=lambda place: (-place.values[metric].mean(), place.label))
+
+
+FLOAT = 4
+"""Bytes of a number of a vector."""
+POSTING = 16
+"""Bytes of an entry in a word's list, in the indexes that are held in memory."""
+
+
+def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]:
+    """Queries embedded and bytes of indexes of each row; `timed` searches a few queries live, too.
+
+    A row is unbeaten where no other is at least as good in the metric, in p50, in queries embedded and in bytes,
+    and better in one of them. Over a recording nothing can be timed.
+    """
+    space = choice.source.space
+    embedded = [None if choice.source.lists is not None else place.embedded for place in places]
+    if space is None:
+        return [Cost(count) for count in embedded]
+    words, times = words_of_entries(space.dataset), _times(choice, places, space) if timed else {}
+    made = [
+        Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
+        if place.config
+        else Cost(count)
+        for count, place in zip(embedded, places, strict=True)
+    ]
+    points = {
+        at: (-float(place.values[choice.metric].mean()), *_amounts(cost))
+        for at, (place, cost) in enumerate(zip(places, made, strict=True))
+        if place.config is not None
+    }
+    unbeaten = {at for at, own in points.items() if not any(_dominates(one, own) for one in points.values())}
+    return [replace(cost, unbeaten=at in unbeaten) for at, cost in enumerate(made)]
+
+
+def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
+    """Milliseconds of live searches, by label."""
+    warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
+    took: dict[str, Latency] = {}
+    for place in bar("timing live search")([place for place in places if place.config is not None]):
+        if place.config is not None:
+            lists = (place.config.name, frozenset(place.config.effective.retrievers()))
+            summary = latencies(space, place.config, choice.queries, TIMED, lists in warm).summary()
+            took |= {place.label: summary} if summary else {}
+            warm.add(lists)
+    return took
+
+
+def _amounts(cost: Cost) -> tuple[float, ...]:
+    took = cost.latency.p50_ms if cost.latency else None
+    return float(took or 0), float(cost.embedded or 0), float((cost.keyword_bytes or 0) + (cost.vector_bytes or 0))
+
+
+def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
+    """Of FTS5 what it stores; of each index in memory a posting for every word of every entry."""
+    read = config.effective.signals()
+    index = find_system(config.name).reading.index
+    held = read & {"bm25", "tfidf", "fts"}
+    if not isinstance(index, KeywordIndex):
+        return len(held) * POSTING * words
+    stored = space.store.index_bytes(index) if "fts" in read else 0
+    return stored + len(held - {"fts"}) * POSTING * words
+
+
+def words_of_entries(dataset: Dataset) -> int:
+    """How many words the entries have, each counted once an entry."""
+    return sum(len(set(Words().of(entry))) for entry in dataset.entries)
+
+
+def _vectors(space: Workspace, config: SearchConfig) -> int:
+    layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals() & EMBEDDING}
+    sizes = {vectors.layer: size for vectors, size in space.store.spaces()}
+    return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
+
+
+def _dominates(other: tuple[float, ...], point: tuple[float, ...]) -> bool:
+    return other != point and all(a <= b for a, b in zip(other, point, strict=True))

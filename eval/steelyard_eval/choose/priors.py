@@ -19,7 +19,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.choose.posterior import PRIOR_QUERIES, PriorGains
+from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains
 
 FILE = "priors.npz"
 

@@ -19,7 +19,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.configuration_key import config_key
+from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
@@ -41,6 +41,8 @@ DEFAULT_WEIGHT_RANGE = (0.4, 0.6)
 SCALED = frozenset({"minmax", "max", "theoretical", "tmm"})
 """Normalisations under which the weights of bm25 and vector mean much the same."""
 METRIC = "nDCG@10"
+FEWEST = 20
+"""Labelled queries from which on labels choose better than the default; five do not (docs/start.md)."""
 MINILM = "minilm"
 CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
 """The embedders that were measured: what the names of their models begin with, and how they are called."""

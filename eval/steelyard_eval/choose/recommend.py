@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.candidates.candidates import build_candidates
-from steelyard_eval.candidates.current import of_config, of_lists, read_current, read_only
-from steelyard_eval.candidates.families import one_start, starts
-from steelyard_eval.candidates.restriction import Restriction
-from steelyard_eval.candidates.source import LiveSource, RecordedSource, Source
-from steelyard_eval.candidates.written import constant_signals
+from steelyard.memory.query import Query
+from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
+from steelyard_eval.candidates.families import StartingPoint, one_start, starts
+from steelyard_eval.candidates.settings import constant_signals
+from steelyard_eval.candidates.source import Source, read_current, read_only
+from steelyard_eval.choose.answer import advised, for_target
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.chosen_answer import ChosenAnswer, weights_of
-from steelyard_eval.choose.drawn import by_drawn
+from steelyard_eval.choose.few_labels import Advice, advise, by_drawn, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.model_labels import ModelLabels
+from steelyard_eval.choose.public import METRIC
+from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import out_of_sight, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
-from steelyard_eval.choose.unlabelled import without_labels
-from steelyard_eval.choose.without_labels import advise, lacked
+from steelyard_eval.choose.second_measurement import ModelLabels
+from steelyard_eval.compare.agreement import Lists, agreement
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.provenance import day
-from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.replay import open_recording, replay
+from steelyard_eval.recording.shown_lists import facts_of
+from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.structs import Decision, Provenance, Result, Said
+from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views import frames
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _LAYERS = logging.getLogger("steelyard.retrievers.vector")
 """Says which layers have no vectors while they are searched; here a notice does."""
@@ -93,11 +100,10 @@ def recommend(
     """
     measures = parse_measures([metric, *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
-    source: Source
     if recording is None:
-        source = LiveSource((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
+        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
     else:
-        source = RecordedSource(by_drawn(dataset), open_recording(Path(recording), dataset), Path(recording))
+        source = Source(by_drawn(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording))
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
     one = None if only is None else read_only(only, size, source, weights_only)
@@ -181,3 +187,42 @@ def _unlabelled(
     facts |= {"verdict": advice.verdict, "tool": result.provenance.tool, "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
     return Recommendation(result, config=config, attempt=attempt)
+
+
+def without_labels(
+    source: Source,
+    starts: Sequence[StartingPoint],
+    queries: Sequence[Query],
+    label: str,
+    advice: Advice,
+    limit: int,
+    target: str = "",
+) -> Result:
+    """The result of a data set without judgments, over its presets and one strategy of each family."""
+    dataset = source.dataset
+    answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
+    if advice.attempt and target:
+        answer = changed(answer, steps=for_target(answer.steps, target, advice.verdict))
+    return Result(
+        "recommend",
+        answer,
+        Provenance(
+            f"steelyard {__version__}",
+            facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0),
+            metrics=[METRIC],
+            baseline=label,
+            limit=limit,
+            model=source.model,
+        ),
+        decision=Decision(advice.verdict, public=True),
+        notices=[Said("told", {"text": text}) for text in dataset.notices],
+        tables=[agreement(_lists(source, queries, starts))[0]] if queries else [],
+    )
+
+
+def _lists(source: Source, queries: Sequence[Query], starts: Sequence[StartingPoint]) -> Lists:
+    recordings = record_all(source, queries, starts)
+    return {
+        start.label: replay(recording_for(recordings, start.config).table, start.config).ranked.lists()
+        for start in starts
+    }

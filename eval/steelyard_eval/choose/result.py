@@ -11,14 +11,12 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
 from steelyard.retrievers.vector import without_layer
 from steelyard.table.signal_table import LAYERS
+from steelyard_eval.candidates.settings import idle_notice
 from steelyard_eval.candidates.weight_curve import FreeWeights
-from steelyard_eval.candidates.written import idle_notice
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.costs import costs_of
-from steelyard_eval.choose.leaderboard import Place
-from steelyard_eval.choose.public import METRIC
-from steelyard_eval.choose.without_labels import FEWEST
+from steelyard_eval.choose.leaderboard import Place, costs_of
+from steelyard_eval.choose.public import FEWEST, METRIC
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare import notices as compared
 from steelyard_eval.compare.categories import categories
@@ -27,9 +25,10 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import of_scales, ties
 from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
-from steelyard_eval.recording.rankings import ShownLists, facts_of, lists_of, ordered, rows_by_query, words_of
+from steelyard_eval.measures.spread import Gain
+from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query
+from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
     Decision,
     Estimate,

@@ -7,8 +7,7 @@ from pathlib import Path
 from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import workshop
-from steelyard_eval.recording.rankings.spelling import spelled
-from steelyard_eval.recording.steps import beside, today
+from steelyard_eval.recording.steps import beside, spelled, today
 
 WEIGHTS = "search-weights.json"
 

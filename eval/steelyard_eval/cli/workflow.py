@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.inputs import open_regular
-from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.steps import word
 
 DISTRIBUTION = "steelyard"
 TEMPLATE = "relevance.yml.txt"

@@ -8,9 +8,18 @@ from pathlib import Path
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.measures.paired import ALPHA, MARGIN
-from steelyard_eval.recording.rankings import words_of
-from steelyard_eval.recording.steps import NEW, WEIGHTS, indexing, installed_first, judging, labelling, using
+from steelyard_eval.measures.paired import MARGIN
+from steelyard_eval.measures.spread import ALPHA
+from steelyard_eval.recording.steps import (
+    NEW,
+    WEIGHTS,
+    indexing,
+    installed_first,
+    judging,
+    labelling,
+    using,
+    words_of,
+)
 from steelyard_eval.result.sentences.forms import NAMED, best_one
 from steelyard_eval.result.structs import Answer, Fact, Paired, Row, Said, Step
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.corrected import benjamini_hochberg
 from steelyard_eval.measures.paired import paired
+from steelyard_eval.measures.spread import benjamini_hochberg
 from steelyard_eval.result.structs import Paired, Table
 
 FEW = 5

@@ -27,11 +27,10 @@ from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.recording.named import settings
-from steelyard_eval.recording.rankings import ShownLists, lists_of
 from steelyard_eval.recording.record import index_all, record
-from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import intents_of, only, recorded_lists
+from steelyard_eval.recording.replay import intents_of, only, recorded_lists, replay
+from steelyard_eval.recording.shown_lists import ShownLists, lists_of
+from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Fact, Latency, Row, Said
 

@@ -17,7 +17,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.provenance import tuned_here
-from steelyard_eval.recording.rankings import words_of
+from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import Fact, Paired, Said
 
 FEW = 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from steelyard_eval.recording.rankings import DatasetRecord
+from steelyard_eval.recording.shown_lists import DatasetRecord
 
 
 class ExplainedQuery(TypedDict):

@@ -37,8 +37,9 @@ from steelyard_eval.explain.places import place
 from steelyard_eval.explain.view import View, contributions
 from steelyard_eval.explain.without_signals import ListView
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recording.rankings import described, headline, spelled
-from steelyard_eval.recording.select import intents_of
+from steelyard_eval.recording.replay import intents_of
+from steelyard_eval.recording.shown_lists import described, headline
+from steelyard_eval.recording.steps import spelled
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
 

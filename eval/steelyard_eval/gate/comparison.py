@@ -22,10 +22,9 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.silence import kept_promise, promised, sign_test_increase
 from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values, composite
-from steelyard_eval.measures.corrected import benjamini_hochberg
-from steelyard_eval.measures.gain import Gain
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
+from steelyard_eval.measures.spread import Gain, benjamini_hochberg
 from steelyard_eval.result.structs import Fact, Finding
 
 WORST = 10

@@ -24,8 +24,8 @@ from steelyard_eval.gate.rule import SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
 from steelyard_eval.gate.ties import runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW
-from steelyard_eval.recording.named import settings
 from steelyard_eval.recording.provenance import day
+from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.gated import Gating
 

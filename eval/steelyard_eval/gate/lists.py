@@ -23,9 +23,9 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.silence import losses
 from steelyard_eval.gate.values import DEEPEST, SHALLOW, Values, measure
 from steelyard_eval.measures.runs import Ranked, Scored
-from steelyard_eval.recording.rankings import spelled
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 
 Lists = list[list[Scored]]

@@ -16,9 +16,9 @@ from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.steps import after_mismatch, to_do
 from steelyard_eval.gate.values import NAMES, Values
-from steelyard_eval.recording.named import settings
 from steelyard_eval.recording.provenance import tuned_here
-from steelyard_eval.recording.select import intents_of
+from steelyard_eval.recording.replay import intents_of
+from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.structs import (
     Answer,
     Cell,

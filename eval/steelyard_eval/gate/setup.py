@@ -27,7 +27,7 @@ from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.stale import Succession
-from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.sentences import dialect
 

@@ -12,10 +12,7 @@ from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.recording.named import settings
-from steelyard_eval.recording.rankings import words_of
-from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.steps import labelled_as, labelling
+from steelyard_eval.recording.steps import labelled_as, labelling, settings, word, words_of
 from steelyard_eval.result.structs import Fact, Step
 
 COUNTED = {"gate_false_answers": "questions", "gate_stale": "queries"}

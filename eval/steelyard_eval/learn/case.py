@@ -17,19 +17,16 @@ from steelyard.fusion import leaves
 from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.current import configured
-from steelyard_eval.candidates.source import LiveSource
-from steelyard_eval.choose.drawn import by_drawn
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.candidates.source import Source, configured
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG, by_drawn
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.counts import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.interleaving import InterleavingResult, interleaving_results
-from steelyard_eval.learn.policies import MatchedImpressions, recognise
+from steelyard_eval.learn.policies import InterleavingResult, MatchedImpressions, interleaving_results, recognise
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
@@ -174,7 +171,7 @@ def _recorded(
     """The lists of what is used today, of logged configurations that find entries alike, of words and vectors."""
     mixed = Contender("", Setting(config.limit, space.model).strategy("rrf(bm25, vector)"), "strategy")
     try:
-        beside = [LiveSource(space).usable(mixed)[0].config]
+        beside = [Source.live(space).usable(mixed)[0].config]
     except ConfigError:
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
@@ -234,7 +231,7 @@ def _current(
     often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
     if given is None and often and log.searches.get(often[0]):
         given = configurations[often[0]]
-    used = configured(space.dataset.today if given is None else given, PLACES, LiveSource(space))
+    used = configured(space.dataset.today if given is None else given, PLACES, Source.live(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, used.config
 

@@ -24,14 +24,14 @@ from steelyard_eval.candidates.candidates import (
     LabelledRecording,
     LabelScorer,
     build_candidates_on,
+    of_config,
     record_all,
     recording_for,
 )
-from steelyard_eval.candidates.current import of_config
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import Block, Grid, Singles
-from steelyard_eval.candidates.source import LiveSource
-from steelyard_eval.candidates.written import without_guarded_cut
+from steelyard_eval.candidates.settings import without_guarded_cut
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import METRICS
@@ -233,7 +233,7 @@ class LogDecision:
 
 def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     """Lay all candidates out over the labelled and the logged queries, and decide."""
-    source = LiveSource(case.space)
+    source = Source.live(case.space)
     dataset = source.dataset
     queries = judged(dataset, dataset.queries) if labels else ()
     labelled = queries if questions(queries) >= MIN_QUERIES_WITH_LOG else ()

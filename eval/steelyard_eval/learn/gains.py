@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.classes import Classes, fit, shown_rows
+from steelyard_eval.learn.counts import PositionCounts
 from steelyard_eval.learn.position_bias import PositionBias, examine
 from steelyard_eval.learn.top10 import LoggedPairs
 from steelyard_eval.measures.spread import Matrix, spread

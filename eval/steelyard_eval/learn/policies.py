@@ -6,8 +6,10 @@ whatever engine made it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import comb
+from pathlib import Path
 
 import numpy as np
 
@@ -15,8 +17,10 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
+from steelyard_eval.learn.counts import NEGATIVE_KINDS, PositionCounts
 from steelyard_eval.learn.reader import Log
+from steelyard_eval.learn.searches import DAY, Waiting, token
 from steelyard_eval.learn.top10 import MISSING_ROW, PLACES, LoggedPairs, rows_of, top10_rows
 from steelyard_eval.result.structs import Cell
 
@@ -125,3 +129,110 @@ def recognise(
         agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
         rows.append([name or None, searches, agreement, "replayed" if agreement >= AGREES else "other_engine"])
     return rows
+
+
+MOST_TEAMS = 1_000
+"""Other rankings, and clients of one, that are told apart."""
+LONGEST = 200
+"""Characters of a strategy that a sentence has."""
+SURE = 0.05
+"""The probability of so uneven a result between equals, below which one is preferred."""
+MOST_CLIENTS = 20
+"""Clients that are told of."""
+
+
+@dataclass
+class InterleavingResult:
+    """Searches in which another ranking was drafted in, and who won them, in all and by client."""
+
+    other: str
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+    clients: dict[str, list[int]] = field(default_factory=dict)
+    strategy: str = ""
+
+    def add(self, balance: int, client: str) -> None:
+        """Count a search: `balance` is above 0 where the other ranking won it."""
+        self.wins += balance > 0
+        self.losses += balance < 0
+        self.ties += balance == 0
+        if client in self.clients or len(self.clients) < MOST_TEAMS:
+            counts = self.clients.setdefault(client, [0, 0, 0])
+            counts[1 - (balance > 0) + (balance < 0)] += 1
+
+    @property
+    def decided(self) -> int:
+        """Searches that one of the two won."""
+        return self.wins + self.losses
+
+    @property
+    def p(self) -> float:
+        """The two-sided probability of so uneven a result between equals.
+
+        >>> InterleavingResult("x", wins=5).p
+        0.0625
+        """
+        n, most = self.decided, max(self.wins, self.losses)
+        return float(min(1.0, 2 * sum(comb(n, i) for i in range(most, n + 1)) / 2**n))
+
+    @property
+    def preferred(self) -> bool | None:
+        """Whether the other ranking is preferred; None where that is not decided."""
+        return self.wins > self.losses if self.p < SURE else None
+
+    @property
+    def told_clients(self) -> list[tuple[str, list[int]]]:
+        """Wins, ties and losses of each client, those of most searches first; nothing of one client alone."""
+        clients = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))
+        return clients[:MOST_CLIENTS] if len(clients) > 1 else []
+
+
+def interleaving_results(path: str | Path | HeldLog) -> list[InterleavingResult]:
+    """The results of a log, most frequent first, and under an empty name all of them together."""
+    rivals = {"": InterleavingResult("")}
+    strategies: dict[str, str] = {}
+    for line in _lists(path, strategies):
+        teams = {hit.interleaved for hit in line.hits if hit.interleaved}
+        other = next(iter(sorted(teams - {line.policy})), None)
+        if other is None:
+            continue
+        balance = _balance(line, other)
+        known = other in rivals or len(rivals) < MOST_TEAMS
+        own = [rivals.setdefault(other, InterleavingResult(other))] if known else []
+        for result in (*own, rivals[""]):
+            result.add(balance, line.client_id)
+    for name, result in rivals.items():
+        result.strategy = strategies.get(name, "")
+    return sorted(rivals.values(), key=lambda result: (-(result.decided + result.ties), result.other))
+
+
+def _balance(line: LogLine, other: str) -> int:
+    """Acts that speak for entries of the other ranking, less those for the policy's own."""
+    team = {hit.object_id: hit.interleaved for hit in line.hits}
+    liked = {act.object_id for act in line.actions or () if act.action_name not in NEGATIVE_KINDS}
+    return sum(1 if team[name] == other else -1 for name in liked & team.keys())
+
+
+def _lists(path: str | Path | HeldLog, strategies: dict[str, str]) -> Iterator[LogLine]:
+    """The interleaved lists with the acts that were logged for them, each client's search of a day once.
+
+    `strategies` takes those of the policies, as text.
+    """
+    seen: set[int] = set()
+    waiting = Waiting()
+    for number, encoded in lines_of(path):
+        try:
+            line = decode(encoded)
+            gone = waiting.act(line, len(encoded)) if not line.hits else iter(())
+        except (ValueError, KeyError):
+            continue
+        if line.configuration is not None and len(strategies) < MOST_TEAMS:
+            strategies[line.policy] = str(line.configuration.get("strategy", ""))[:LONGEST]
+        if any(hit.interleaved for hit in line.hits):
+            key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
+            if key not in seen:
+                seen.add(key)
+                gone = waiting.put(line, number, len(encoded)) if line.actions is None else iter([(line, number)])
+        yield from (done for done, _ in gone)
+    yield from (done for done, _ in waiting.rest())

@@ -18,12 +18,9 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN
-from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of
-from steelyard_eval.learn.tally import SeenFilter, Tally
+from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, SeenFilter, Tally
+from steelyard_eval.learn.searches import DAY, FOLDS, LATER, Census, Clients, Waiting, client_of, token
 from steelyard_eval.learn.top10 import PLACES
-from steelyard_eval.learn.waiting import Waiting, token
 
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""

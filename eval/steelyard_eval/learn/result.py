@@ -13,19 +13,16 @@ from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
-from steelyard_eval.choose.second_measurement import FEWEST
-from steelyard_eval.learn.bias_check import RELEVANCE, FeedbackBias, feedback_biases
+from steelyard_eval.choose.second_measurement import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
+from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.interleaving import InterleavingResult
-from steelyard_eval.learn.position_bias import FEW_ACTS, STEEPEST
+from steelyard_eval.learn.policies import InterleavingResult
+from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.tables import MOST_TOLD, tables
-from steelyard_eval.learn.tally import sums
 from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.measures.paired import exact_interval
-from steelyard_eval.recording.named import named
-from steelyard_eval.recording.rankings import words_of
-from steelyard_eval.recording.steps import WEIGHTS, taking_turns, to_do
+from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (
     Answer,
     Blocker,
@@ -133,9 +130,9 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
         yield Said("learn_chance", {**facts, **_seen(case), "logged": logged})
     elif case.hits.listless:
         yield Said("learn_listless", facts)
-    elif logged < FEWEST:
+    elif logged < FEWEST_BOTH:
         some = {"none": not logged, "one": logged == 1, "logged": logged if logged > 1 else None}
-        yield Said("learn_unlogged", {**facts, **some, "takes": FEWEST})
+        yield Said("learn_unlogged", {**facts, **some, "takes": FEWEST_BOTH})
     else:
         yield Said("learn_unheld", {**facts, "logged": logged, "one": bool(others), "none": not others})
 

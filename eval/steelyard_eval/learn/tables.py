@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard_eval.learn.bias_check import FeedbackBias
 from steelyard_eval.learn.case import PARTS, LogCase
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
+from steelyard_eval.learn.position_bias import FeedbackBias
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
 MOST_TOLD = 4

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.measures.corrected import holm
-from steelyard_eval.measures.spread import Spread, by_unit, spread
-from steelyard_eval.result.structs import Estimate, Fact, Paired, Said, Verdict
+from steelyard_eval.measures.spread import ALPHA, Interval, Spread, by_unit, holm, spread
+from steelyard_eval.result.structs import Fact, Paired, Said, Verdict
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
-ALPHA = 0.05
 MARGIN = 0.02
 UNSEEN = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
@@ -31,40 +28,6 @@ LABELLED_AT_MOST = 100_000
 _BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
 POWER = float(ndtri(1 - ALPHA / 2) + ndtri(0.80))
 """Standard errors that a difference has to be worth to show with 80% power."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean and the ends of its confidence interval, as the method gives them; equal ends are no interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def shown(self, least: float) -> Estimate:
-        """As results have it: ends from `least`, 0 of a metric and -1 of a difference of two, to 1.
-
-        None each where there is no interval: one unit, or units that do not vary, tell nothing of others.
-
-        >>> Interval(0.9, 0.6, 1.2).shown(0.0), Interval(1.0, 1.0, 1.0).shown(0.0).low
-        (Estimate(mean=0.9, low=0.6, high=1.0), None)
-        """
-        return Estimate(self.mean, *self.stated(least))
-
-    def stated(self, least: float) -> tuple[float, float] | tuple[None, None]:
-        """The ends alone."""
-        return (max(self.low, least), min(self.high, 1.0)) if self.low < self.high else (None, None)
-
-    def probability_worse(self, units: int) -> float | None:
-        """The probability of a mean below 0, of Student's t over so many units; None where nothing varies."""
-        degrees = max(units - 1, 1)
-        error = (self.high - self.low) / 2 / float(stdtrit(degrees, 1 - ALPHA / 2))
-        return float(stdtr(degrees, -self.mean / error)) if error > 0 else None
-
-
-def normal_interval(mean: float, error: float) -> Interval:
-    """The 95% interval of a mean whose standard error is known: 1.96 errors on either side."""
-    return Interval(mean, mean - 1.96 * error, mean + 1.96 * error)
 
 
 def _codes(groups: Sequence[object] | None, size: int) -> Indices:

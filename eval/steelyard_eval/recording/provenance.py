@@ -13,8 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.common.source_date import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.measures.gain import Gain
-from steelyard_eval.measures.paired import Interval
+from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.result.structs import Fact, Said
 

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from steelyard.base.errors import MachineError, shown
+from steelyard.base.extras import require
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import resumable
 from steelyard.finish import diversified, reranked, to_rerank
@@ -23,7 +27,6 @@ from steelyard.table.signal_table import DEPENDENT, FETCHED, FINDERS, LAYERS, Si
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
-from steelyard_eval.recording.price import in_words
 from steelyard_eval.recording.workers import submitted
 from steelyard_eval.recording.workspace import Workspace
 
@@ -167,3 +170,62 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
         for name in names & DEPENDENT & config.retrievers.keys():
             names |= set(config.before(name))
     return sorted(names)
+
+
+SECONDS, SECONDS_AN_ENTRY = 0.3e-3, 0.12e-6
+"""Of one query and one retriever: always, and for each entry of the corpus."""
+BYTES, BYTES_A_COLUMN = 24, 16
+"""Of one row: always, and for each retriever."""
+LONG, LARGE = 60.0, 2.0**30
+"""Seconds and bytes from which the price is told."""
+
+
+def price(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
+    """Seconds of one processor and bytes of a table, for lists of this depth: rough, and rather too much.
+
+    >>> seconds, size = price(50_000, 2, 100, 5_000)
+    >>> round(seconds), round(size / 1e6)
+    (90, 560)
+    """
+    rows = queries * min(entries, retrievers * depth)
+    seconds = queries * retrievers * (SECONDS + SECONDS_AN_ENTRY * entries)
+    return seconds, float(rows * (BYTES + BYTES_A_COLUMN * retrievers))
+
+
+def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int = 1) -> str:
+    """The price where it is worth a word; empty where it is small.
+
+    >>> in_words(100_000, 2, 100, 5_000, jobs=2)
+    '100,000 queries over 5,000 entries: about 2 minutes and 1.1 GB; --split takes a part of them'
+    >>> in_words(1_000, 2, 100, 5_000)
+    ''
+    """
+    seconds, size = price(queries, retrievers, depth, entries)
+    if seconds / jobs < LONG and size < LARGE:
+        return ""
+    minutes = max(1, round(seconds / jobs / 60))
+    return (
+        f"{queries:,} queries over {entries:,} entries: about {minutes} minute{'s' if minutes > 1 else ''} and "
+        f"{size / 1e9:.1f} GB; --split takes a part of them"
+    )
+
+
+PATIENCE = 10.0
+"""Seconds that a scheduler may take to answer."""
+
+
+def scheduled(address: str) -> Executor:
+    """The executor of the cluster whose scheduler is at this address, such as ``tcp://127.0.0.1:8786``.
+
+    Its workers need this version of Steelyard, and the cache folder (STEELYARD_CACHE) at the same path. Raises
+    MachineError without the extra, and when no scheduler answers.
+    """
+    require("dask", "--scheduler")
+    distributed = import_module("distributed")
+    try:
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise MachineError(
+            f"no Dask scheduler answers at {shown(address)} ({shown(str(error), 80)}); start one: dask scheduler"
+        ) from None
+    return cast("Executor", client.get_executor(pure=False))

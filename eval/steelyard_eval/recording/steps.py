@@ -6,7 +6,7 @@ A command that needs another one first is two steps, in the order in which they 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from steelyard.base.escape import visible
 from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
+from steelyard.systems import find_system, written_name
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.corpus_and_queries import QUERIES
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash
-from steelyard_eval.recording.rankings.spelling import word, words_of
 from steelyard_eval.result.structs import Fact, Step
 
 WEIGHTS = Path("search-weights.json")
@@ -212,3 +212,81 @@ def rough(more: int) -> int:
     """
     step = 10 ** max(len(str(more)) - 2, 1 if more >= 20 else 0)
     return max(step, round(more / step) * step)
+
+
+def named(config: SearchConfig) -> str:
+    """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
+    usual = find_system(config.name).config(config.limit).depths
+    deep = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
+    depths = f" at depth {', '.join(map(str, sorted(deep)))}" if deep else ""
+    system, _, parameters = written_name(config).rstrip("]").partition("[")
+    moved = f" with {parameters}" if parameters else ""
+    lead = "" if system in ("plain", str(config.effective)) else f"{system} with "
+    return f"{lead}{config.effective}{moved}{depths}"
+
+
+def settings(config: SearchConfig) -> dict[str, str]:
+    """What a search has that its system has not, apart from the strategy; empty without anything.
+
+    >>> settings(find_system("spec_kit[graph.hops=1]").config())
+    {'settings': 'graph.hops=1'}
+    """
+    usual = find_system(config.name).config(config.limit)
+    deep = {name: depth for name, depth in depths_read(config).items() if depth != usual.depths.get(name, depth)}
+    told = [written_name(config).rstrip("]").partition("[")[2], *(f"{name}.depth={deep[name]}" for name in deep)]
+    told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual.finish else []
+    text = ", ".join(filter(None, told))
+    return {"settings": text} if text else {}
+
+
+def depths_read(config: SearchConfig) -> dict[str, int | None]:
+    """The depth of every retriever whose list the strategy uses."""
+    used = config.effective.signals()
+    return {name: depth for name, depth in config.depths.items() if name in used}
+
+
+EMBED = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
+"""The commands that search a data set, and take the option --embedder."""
+
+
+def choice(dataset: Dataset) -> dict[str, object]:
+    """The option by which a command embeds as this one did, where dataset.json does not say it."""
+    return {"--embedder": dataset.embedder} if dataset.chosen else {}
+
+
+def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> list[str]:
+    """The words of a command for the data set; none for a data set that is in memory alone.
+
+    Options that are None are left out, and those that are True have no value. What embeds is named where it was
+    chosen and dataset.json does not say it. No word is read as an option: it may
+    be an id that anybody chose.
+
+    >>> from steelyard_eval.datasets import load
+    >>> from steelyard_eval.datasets.starter import starter
+    >>> options = {"--baseline": "bm25", "--split": None}
+    >>> words_of("compare", load(starter()), "rrf(bm25, vector)", options=options)[3:]
+    ['rrf(bm25, vector)', '--baseline', 'bm25']
+    """
+    if dataset.in_memory:
+        return []
+    own, chosen = [word(dataset.path), *words], []
+    if job in EMBED and "--recording" not in options:
+        options = {**choice(dataset), **options}
+    for name, value in options.items():
+        chosen += [] if value is None else [name] if value is True else [name, str(value)]
+    dashed = any(text.startswith("-") for text in words)
+    return ["steelyard", job, *([*chosen, "--", *own] if dashed else [*own, *chosen])]
+
+
+def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
+    """The same, quoted for a shell; None for a data set that is in memory alone."""
+    return shlex.join(words_of(job, dataset, *words, options=options)) or None
+
+
+def word(path: Path) -> str:
+    """A path as a word of a command that is never read as an option.
+
+    >>> word(Path("--update")), word(Path("mine"))
+    ('./--update', 'mine')
+    """
+    return f"./{path}" if str(path).startswith("-") else str(path)

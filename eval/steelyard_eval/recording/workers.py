@@ -35,7 +35,7 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
 from steelyard.table.join import Part
-from steelyard_eval.recording.block_files import load_block, save_block
+from steelyard_eval.recording.disk import load_block, save_block
 
 BLOCKS = 16
 """Blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK."""

@@ -31,8 +31,8 @@ from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
 from steelyard_eval.datasets.named import EMBEDDERS
-from steelyard_eval.recording.rankings.spelling import choice
-from steelyard_eval.recording.select import only
+from steelyard_eval.recording.replay import only
+from steelyard_eval.recording.steps import choice
 from steelyard_eval.recording.workers import Workers
 
 NUMBERS = 20_000_000

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard_eval.common.markup import TOO_FEW, interval, number
-from steelyard_eval.measures.paired import ALPHA, MARGIN, normal_interval
+from steelyard_eval.measures.paired import MARGIN
+from steelyard_eval.measures.spread import ALPHA, normal_interval
 from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Estimate, Result, Row, Table

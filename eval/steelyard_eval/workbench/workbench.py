@@ -37,8 +37,8 @@ from steelyard_eval.notebook.label.judgments import folder_of
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.record import needed, record_systems
+from steelyard_eval.recording.replay import open_recording, recorded_lists
 from steelyard_eval.recording.runs import keep
-from steelyard_eval.recording.select import open_recording, recorded_lists
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.answered import Answered

@@ -10,15 +10,14 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.candidates import restriction
-from steelyard_eval.candidates.candidates import build_candidates
-from steelyard_eval.candidates.current import of_config, read_current
+from steelyard_eval.candidates.candidates import build_candidates, of_config
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.restriction import Restriction
-from steelyard_eval.candidates.source import LiveSource, RecordedSource
+from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.chosen_answer import weights_of
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, recommend
+from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.latency import Latencies
@@ -38,7 +37,7 @@ def space():
 @pytest.fixture(scope="module")
 def case(space):
     """Everything laid out once, against echovault, which few targets express."""
-    source, measures = LiveSource(space), parse_measures(["nDCG@10", *METRICS])
+    source, measures = Source.live(space), parse_measures(["nDCG@10", *METRICS])
     queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
     used = read_current("echovault", 10, source)
     tried = starts(source, queries, 10).with_current(source, used.label, used.config)
@@ -112,7 +111,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     assert own.restriction_cost.said().facts["ms"] == "5"
     with pytest.raises(ConfigError, match="allow more"):
         case.restricted(Restriction(latency=1))
-    over = replace(case, source=RecordedSource(space.dataset, case.candidates.recordings[0].table, starter()))
+    over = replace(case, source=Source(space.dataset, table=case.candidates.recordings[0].table, folder=starter()))
     with pytest.raises(ConfigError, match="leave --latency out"):
         over.restricted(Restriction(latency=5))
 

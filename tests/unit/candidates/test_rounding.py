@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.written import round_weights
+from steelyard_eval.candidates.settings import round_weights
 from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.written import idle_notice, simplify_config
+from steelyard_eval.candidates.settings import idle_notice, simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

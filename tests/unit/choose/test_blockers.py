@@ -6,9 +6,8 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
-from steelyard_eval.choose.drawn import by_drawn
-from steelyard_eval.choose.gain_prior import GainPrior, expected_gain
-from steelyard_eval.choose.rule import ALL_FAMILIES, decide
+from steelyard_eval.choose.few_labels import by_drawn
+from steelyard_eval.choose.rule import ALL_FAMILIES, GainPrior, decide, expected_gain
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed

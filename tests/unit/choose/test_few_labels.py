@@ -11,16 +11,15 @@ from steelyard.systems import find_system
 from steelyard_eval.choose.few_labels import (
     TOO_FEW,
     FewLabelCandidates,
+    advise,
     ahead_by,
     decide_from_pairs,
     decide_with_public_prior,
+    lacked,
 )
-from steelyard_eval.choose.gain_prior import OVER_FUSION
-from steelyard_eval.choose.posterior import PriorGains
 from steelyard_eval.choose.public import DEFAULT, PublicGains, near_default, public_table
-from steelyard_eval.choose.rule import ALL_FAMILIES, decide
-from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.without_labels import advise, lacked
+from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, decide
+from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.result.sentences import say
 
 

@@ -11,9 +11,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
-from steelyard_eval.choose.find_threshold import find_floor, promises_of
-from steelyard_eval.choose.threshold_claims import said_of_floor
-from steelyard_eval.choose.thresholds import Lists
+from steelyard_eval.choose.find_floor import find_floor, promises_of
+from steelyard_eval.choose.floor_bounds import Lists, said_of_floor
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 

@@ -11,9 +11,9 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.candidates import build_candidates, record_all
 from steelyard_eval.candidates.families import StartingPoint, starts
-from steelyard_eval.candidates.source import LiveSource
-from steelyard_eval.choose.model_labels import ModelLabels
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.recommend import recommend
+from steelyard_eval.choose.second_measurement import ModelLabels
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -42,7 +42,7 @@ def few(whole):
 
 @pytest.fixture(scope="module")
 def bench(few):
-    """RecordedSource once for all of them."""
+    """Recorded once for all of them."""
     return Workbench(few)
 
 
@@ -94,18 +94,18 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
     ids = [*few.qrels][:19]
     less = replace(few, qrels={id_: few.qrels[id_] for id_ in ids})
-    source, queries = LiveSource(Workspace.open(less)), judged(less, less.queries)
+    source, queries = Source.live(Workspace.open(less)), judged(less, less.queries)
     laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
     used = laid.grid.config(0)
     assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
     assert model_labels(file, few).measured(
-        LiveSource(Workspace.open(few)), judged(few, few.queries), laid, used, NDCG
+        Source.live(Workspace.open(few)), judged(few, few.queries), laid, used, NDCG
     )
 
 
 def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
     """As many as one search shows."""
-    source, queries = LiveSource(Workspace.open(few)), judged(few, few.queries)
+    source, queries = Source.live(Workspace.open(few)), judged(few, few.queries)
     laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
     ids = [entry.id for entry in few.entries]
 
@@ -133,7 +133,7 @@ def test_lists_and_files_without_judgments_are_refused(few, tmp_path):
 
 def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
     """The queries are others, too; replay is in float64 and knows nothing of grids."""
-    source = LiveSource(Workspace.open(whole))
+    source = Source.live(Workspace.open(whole))
     queries = judged(whole, whole.queries)
     first, others = queries[:20], queries[20:40]
     laid = build_candidates(source, first, starts(source, first, 10).starts[:4], NDCG)
@@ -151,7 +151,7 @@ def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
 
 def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     """fts finds enough for the one query, so `then` is never asked; for the other it finds too little."""
-    source = LiveSource(Workspace.open(whole, "lsa"))  # recorded vectors know no other queries
+    source = Source.live(Workspace.open(whole, "lsa"))  # recorded vectors know no other queries
     many = replace(whole.queries[0], text="the connection and the key of a service")
     few = replace(whole.queries[1], text="QueuePool")
     config = find_system("plain").config(10, source.model)

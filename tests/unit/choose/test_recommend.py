@@ -17,18 +17,15 @@ from steelyard.memory.text import content, terms
 from steelyard.systems import find_system
 from steelyard_eval.candidates import candidates as layout
 from steelyard_eval.candidates.candidates import build_candidates
-from steelyard_eval.candidates.composite import PARTS, composite, smoothing
-from steelyard_eval.candidates.configuration_key import config_key
 from steelyard_eval.candidates.families import StartingPoint, starts
-from steelyard_eval.candidates.grid import LINE, grid, measured
-from steelyard_eval.candidates.settings import settings
-from steelyard_eval.candidates.source import LiveSource
+from steelyard_eval.candidates.grid import LINE, PARTS, composite, grid, measured, smoothing
+from steelyard_eval.candidates.settings import config_key, settings
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import is_stated, said_of
-from steelyard_eval.choose.gain_prior import gain_prior_over
 from steelyard_eval.choose.priors import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.choose.rule import Ruling
+from steelyard_eval.choose.rule import Ruling, gain_prior_over
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.agreement import overlap, rank_biased
@@ -36,8 +33,8 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.notices import effective_number
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.measures.gain import NO_GAIN, Gain
 from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.measures.spread import NO_GAIN, Gain
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
@@ -167,7 +164,7 @@ def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, qu
 
 @pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
 def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
-    source = LiveSource(space)
+    source = Source.live(space)
     start = StartingPoint.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
     made = build_candidates(source, queries, [start], NDCG)
 
@@ -183,7 +180,7 @@ def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, que
     """A layer has a value for every entry, so that a recording with one has a row for every query and entry."""
     words, layers = config_of("weighted_sum(1*bm25, 1*fts)"), config_of("layered(0.2*l0, 0.3*l1, 0.5*l2)")
     tried = [StartingPoint("words", words, (words,)), StartingPoint("layers", layers, (layers,))]
-    narrow, wide = layout.record_all(LiveSource(space), queries, tried)
+    narrow, wide = layout.record_all(Source.live(space), queries, tried)
     together = record(space, queries, [words, layers])
 
     assert narrow.table.columns.keys() == {"bm25", "fts"}
@@ -194,23 +191,23 @@ def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, que
 
 
 def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, queries):
-    tried = [start.config.strategy.keyword for start in starts(LiveSource(space), queries, 10)]
+    tried = [start.config.strategy.keyword for start in starts(Source.live(space), queries, 10)]
     # ranx's other fusions gained nothing on public collections; the sigmoid of gated suits one scale of BM25
     left = {name for name in FAMILIES if name.startswith("comb_")} | {"isr", "log_isr", "borda", "rbc", "gated"}
     assert set(FAMILIES) - left <= set(tried)
     assert left.isdisjoint(tried)
     shuffled = replace(space.dataset, qrels={})
-    other = LiveSource(replace(space, dataset=shuffled))
+    other = Source.live(replace(space, dataset=shuffled))
     assert [s.config for s in starts(other, queries, 10)] == [
-        s.config for s in starts(LiveSource(space), queries, 10)
+        s.config for s in starts(Source.live(space), queries, 10)
     ]
 
 
 def test_all_five_systems_are_tried_unless_their_layers_are_missing(space, queries):
-    names = {start.label for start in starts(LiveSource(space), queries, 10) if start.preset}
+    names = {start.label for start in starts(Source.live(space), queries, 10) if start.preset}
     assert names == {"fts", "bm25", "vector", "echovault", "soleri", "moltnet", "spec_kit", "cortex_mem"}
     flat = {key: rows for key, rows in space.dataset.vectors.items() if key[1] == "text"}
-    without = LiveSource(replace(space, dataset=replace(space.dataset, vectors=flat)))
+    without = Source.live(replace(space, dataset=replace(space.dataset, vectors=flat)))
     assert names - {start.label for start in starts(without, queries, 10)} == {"cortex_mem"}
 
 

@@ -18,12 +18,11 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
-from steelyard_eval.candidates.source import LiveSource, RecordedSource
-from steelyard_eval.choose.costs import _amounts, _dominates
-from steelyard_eval.choose.posterior import PriorGains
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.leaderboard import _amounts, _dominates
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import best, cross_validated_choices
-from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import distinct, read_all
@@ -31,7 +30,7 @@ from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.recording.named import named
+from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Said
 
@@ -136,13 +135,13 @@ def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
     table, _ = record_lists(space.dataset, listed, "all")
     queries = space.dataset.queries
     place = Path("lists")
-    tried = starts(RecordedSource(space.dataset, table, place), queries, 10)
+    tried = starts(Source(space.dataset, table=table, folder=place), queries, 10)
     both = {start.label: str(start.config.strategy) for start in tried}
     alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
 
     assert both["mine first"].startswith("tiered(mine, min_results=10")
     assert both["theirs first"].startswith("tiered(theirs, min_results=10")
-    assert [start.label for start in starts(RecordedSource(space.dataset, alone, place), queries, 10)] == [
+    assert [start.label for start in starts(Source(space.dataset, table=alone, folder=place), queries, 10)] == [
         "all signals",
         "mine",
     ]
@@ -152,14 +151,14 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     """Every entry has the same severity, no relation, and a date, of which one signal is enough."""
     entries = tuple(replace(e, severity="high", **BARE) for e in space.dataset.entries)
     bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
-    there, idle, left_out = available(LiveSource(bare), bare.dataset.queries, Setting(10, "lsa"))
+    there, idle, left_out = available(Source.live(bare), bare.dataset.queries, Setting(10, "lsa"))
 
     assert set(there.facts) == {"recency(half_life=90d)"}
     assert Said("orders_alike", {"label": "decay", "other": "recency"}) in left_out
     assert {"severity", "importance", "tags"} <= set(idle)
     assert "one" not in idle  # it reads no facts
     assert Said("finds_nothing", {"label": "graph"}) in left_out
-    found = starts(LiveSource(bare), bare.dataset.queries, 10)
+    found = starts(Source.live(bare), bare.dataset.queries, 10)
     assert any(start.label == "all signals" for start in found)
     (fixed,) = [said for said in found.left_out if said.key == "fixed"]
     assert {"bm25.b", "bm25.k1"} <= set(fixed.facts["settings"])
@@ -174,7 +173,7 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
 
     monkeypatch.setitem(PRIORS, "place", Prior(place))
     monkeypatch.setitem(FAMILIES, "twin", Twin)
-    found = {start.label: start for start in starts(LiveSource(space), space.dataset.queries, 10)}
+    found = {start.label: start for start in starts(Source.live(space), space.dataset.queries, 10)}
 
     assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
     assert any("place" in config.strategy.signals() for config in found["all signals"].settings)

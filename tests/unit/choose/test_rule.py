@@ -11,7 +11,6 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard_eval.choose.posterior import PriorGains, posterior
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     Gates,
@@ -24,7 +23,7 @@ from steelyard_eval.choose.rule import (
     passes_gates,
     shrinkage_factor,
 )
-from steelyard_eval.choose.scored import Scored
+from steelyard_eval.choose.scored import PriorGains, Scored, posterior
 from steelyard_eval.measures.spread import spread
 
 

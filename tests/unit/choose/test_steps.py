@@ -7,7 +7,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base import extras
-from steelyard_eval.choose.pair_selection import PairSelection
+from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.recording.steps import asking, installed_first, labelling

@@ -8,14 +8,13 @@ import pytest
 import scipy.stats
 
 from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, said_of
-from steelyard_eval.choose.gain_prior import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, expected_gain
-from steelyard_eval.choose.rule import Ruling
+from steelyard_eval.choose.rule import OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, Ruling, expected_gain
 from steelyard_eval.common.markup import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.measures.gain import NO_GAIN, Gain
-from steelyard_eval.measures.paired import Interval, difference_interval, paired
+from steelyard_eval.measures.paired import difference_interval, paired
+from steelyard_eval.measures.spread import NO_GAIN, Gain, Interval
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.forms import NAMED
 from steelyard_eval.result.structs import Blocker, Row, Said

@@ -7,8 +7,8 @@ import pytest
 from made_world import cells_of, decided, made, tried, truth
 from simulator import Sessions, simulate
 
-from steelyard_eval.learn.clients import weights
 from steelyard_eval.learn.position_bias import examine
+from steelyard_eval.learn.searches import weights
 
 SESSIONS = 4000
 

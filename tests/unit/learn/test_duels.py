@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binomtest
 
-from steelyard_eval.learn.interleaving import InterleavingResult
+from steelyard_eval.learn.policies import InterleavingResult
 from steelyard_eval.learn.result import turns
 
 

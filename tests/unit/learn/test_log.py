@@ -22,11 +22,10 @@ from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.learn import clients
-from steelyard_eval.learn.acts import CODE, KINDS
-from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.counts import CODE, KINDS, SeenFilter, Tally
+from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
-from steelyard_eval.learn.tally import SeenFilter, Tally
+from steelyard_eval.learn.searches import Census
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"

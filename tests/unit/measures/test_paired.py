@@ -9,15 +9,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard_eval.measures.corrected import benjamini_hochberg, holm
-from steelyard_eval.measures.paired import (
-    Interval,
-    _coins,
-    difference_interval,
-    mean_interval,
-    paired,
-    verdict,
-)
+from steelyard_eval.measures.paired import _coins, difference_interval, mean_interval, paired, verdict
+from steelyard_eval.measures.spread import Interval, benjamini_hochberg, holm
 
 
 def compared(challenger, baseline, groups=None, **more):

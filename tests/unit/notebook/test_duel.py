@@ -9,8 +9,15 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.pair_selection import MIN_PAIRS, PairSelection, PairSelectionState, fitted, sigmoid
-from steelyard_eval.choose.pairs import DuelPairs, gains_of
+from steelyard_eval.choose.duel import (
+    MIN_PAIRS,
+    DuelPairs,
+    PairSelection,
+    PairSelectionState,
+    fitted,
+    gains_of,
+    sigmoid,
+)
 from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter

@@ -125,11 +125,11 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
     from steelyard_eval.candidates.families import starts
-    from steelyard_eval.candidates.source import LiveSource
+    from steelyard_eval.candidates.source import Source
 
     queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
     for intents, there in ((None, False), ("given", True)):
-        found = starts(LiveSource(bench(folder, intents).workspace), queries, 10)
+        found = starts(Source.live(bench(folder, intents).workspace), queries, 10)
         assert any(start.label == "by intent" for start in found) == there
 
 

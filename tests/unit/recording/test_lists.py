@@ -28,7 +28,7 @@ from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import load as open_folder
-from steelyard_eval.recording.select import only
+from steelyard_eval.recording.replay import only
 
 DEPTH = 30
 NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}

@@ -29,8 +29,7 @@ from steelyard_eval.recording import workspace as workspaces
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.select import open_recording
+from steelyard_eval.recording.replay import open_recording, replay
 from steelyard_eval.recording.workspace import Workspace
 
 NOW = 1_795_305_600.0

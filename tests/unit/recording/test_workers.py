@@ -22,7 +22,7 @@ from steelyard.table.join import complete, join, part
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording import workers
-from steelyard_eval.recording.block_files import load_block, save_block
+from steelyard_eval.recording.disk import load_block, save_block
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.workspace import Workspace
 

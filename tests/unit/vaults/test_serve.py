@@ -30,7 +30,7 @@ from steelyard_eval.extensions.serve.faces import MIMICS, find_face
 from steelyard_eval.extensions.serve.http import TokenGate, app_of, token_of
 from steelyard_eval.extensions.serve.memory import Memory, Served
 from steelyard_eval.extensions.serve.server import MemoryServer
-from steelyard_eval.learn.interleaving import interleaving_results
+from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[3]

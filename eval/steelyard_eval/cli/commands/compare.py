@@ -30,8 +30,8 @@ from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.compare.verification import refuse_differences
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
+from steelyard_eval.recording.replay import intents_of
 from steelyard_eval.recording.runs import keep
-from steelyard_eval.recording.select import intents_of
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views import terminal

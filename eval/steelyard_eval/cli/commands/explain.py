@@ -18,8 +18,7 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.explain import explain as run_explain
-from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.steps import chosen_for
+from steelyard_eval.recording.steps import chosen_for, spelled
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.structs import Result
 

@@ -20,9 +20,7 @@ from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.rankings import spelled
-from steelyard_eval.recording.rankings.spelling import word
-from steelyard_eval.recording.steps import deciding, rough
+from steelyard_eval.recording.steps import deciding, rough, spelled, word
 from steelyard_eval.result.sentences import say
 
 INDENT = 9

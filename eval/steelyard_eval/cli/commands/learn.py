@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from steelyard_eval.choose.find_threshold import floored
+from steelyard_eval.choose.find_floor import floored
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (
     floor_option,

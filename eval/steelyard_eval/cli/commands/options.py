@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from steelyard.base.escape import harmless
 from steelyard_eval.cli.commands.shared_options import note
-from steelyard_eval.recording.scheduler import scheduled
+from steelyard_eval.recording.record import scheduled
 
 Handed: TypeAlias = Any
 """Options that a command hands on, by their names, to the function of the workbench that does its work.

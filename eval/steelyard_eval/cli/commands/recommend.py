@@ -9,7 +9,7 @@ import click
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
-from steelyard_eval.choose.find_threshold import floored
+from steelyard_eval.choose.find_floor import floored
 from steelyard_eval.choose.recommend import recommend as run_recommend
 from steelyard_eval.cli.commands import completion
 from steelyard_eval.cli.commands.options import (

@@ -12,8 +12,8 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.rule import shrinkage_factor
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.gain import Gain
-from steelyard_eval.measures.paired import Interval, difference_interval, mean_interval
+from steelyard_eval.measures.paired import difference_interval, mean_interval
+from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.notebook.explorer.bench import Bench
 from steelyard_eval.recording.provenance import estimate, origin, promised
 

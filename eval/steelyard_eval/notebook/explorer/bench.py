@@ -22,7 +22,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.notebook.explorer.trial import Trial
 from steelyard_eval.recording.record import needed, record
-from steelyard_eval.recording.select import only, recorded_lists
+from steelyard_eval.recording.replay import only, recorded_lists
 from steelyard_eval.recording.workspace import Workspace, judged
 
 

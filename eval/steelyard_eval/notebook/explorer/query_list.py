@@ -11,7 +11,7 @@ from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.view import contributions
-from steelyard_eval.recording.rankings import opening
+from steelyard_eval.recording.shown_lists import opening
 
 SHOWN = 10
 TEXT = 160

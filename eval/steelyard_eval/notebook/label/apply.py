@@ -20,7 +20,7 @@ from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.session import QRELS, Session, lines, qrels_text
-from steelyard_eval.recording.rankings.spelling import word
+from steelyard_eval.recording.steps import word
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT as STATED
-from steelyard_eval.choose.without_labels import FEWEST
+from steelyard_eval.choose.public import FEWEST
+from steelyard_eval.choose.rule import MIN_QUERIES_TO_REPORT as STATED
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
@@ -23,7 +23,6 @@ from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
-from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.runs import KeptFacts
 from steelyard_eval.recording.steps import (
     WEIGHTS,
@@ -34,6 +33,7 @@ from steelyard_eval.recording.steps import (
     lacking,
     rough,
     sealed,
+    words_of,
 )
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Step

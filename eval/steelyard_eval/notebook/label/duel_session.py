@@ -11,8 +11,7 @@ from typing import ClassVar, TypedDict
 import numpy as np
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.pair_selection import PairSelectionState
-from steelyard_eval.choose.pairs import build_pair_selection, gains_of, graded
+from steelyard_eval.choose.duel import PairSelectionState, build_pair_selection, gains_of, graded
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable

@@ -11,7 +11,8 @@ from scipy.special import ndtri
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
-from steelyard_eval.measures.paired import ALPHA, POWER, mean_interval
+from steelyard_eval.measures.paired import POWER, mean_interval
+from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.judgments import GRADES
 from steelyard_eval.notebook.label.pool import Pool

@@ -9,7 +9,8 @@ from statistics import median
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import number, p_value
 from steelyard_eval.measures.metrics import meaning
-from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, TIE, UNSEEN
+from steelyard_eval.measures.paired import DRAWS, MARGIN, TIE, UNSEEN
+from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, Result

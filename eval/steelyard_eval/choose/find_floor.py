@@ -20,14 +20,16 @@ from steelyard.finish.rescored import FUSED
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.choose.threshold_claims import ClaimRecord, claim, said_of_floor
-from steelyard_eval.choose.thresholds import (
+from steelyard_eval.choose.floor_bounds import (
     SURE,
     Bound,
+    ClaimRecord,
     Lists,
+    claim,
     floor_for_all,
     floor_for_false,
     floor_for_lost,
+    said_of_floor,
 )
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable

@@ -10,17 +10,20 @@ promised at all: it depends on how many questions have no answer, which no label
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
+from steelyard.grammar import number_text
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
+from steelyard_eval.result.structs import Fact, Said
 
 SURE = 0.9
 """How sure a floor's promise is: of ten label sets, nine give a floor that keeps it."""
@@ -186,3 +189,50 @@ def _highest(values: Floats, group: Indices, groups: int) -> Floats:
 def errors_allowed(count: int, share: float, sure: float) -> int:
     """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
     return int((bdtr(np.arange(count + 1), count, share) <= 1 - sure).sum()) - 1
+
+
+class ClaimRecord(TypedDict):
+    """One promise: `lost` or `false` at most this share; what was measured, and the bound that keeps it."""
+
+    name: str
+    share: float
+    measured: float
+    bound: float
+    queries: int
+    units: int
+    floor: float | None
+
+
+def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> ClaimRecord:
+    """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
+    used = bound.floor if floor is None else floor
+    measured = lists.lost(np.array([used])).mean() if name == "lost" else lists.answered(used) / len(lists.unit)
+    return {
+        "name": name,
+        "share": share,
+        "measured": float(measured),
+        "bound": bound.bound,
+        "queries": bound.queries,
+        "units": bound.units,
+        "floor": bound.floor if math.isfinite(bound.floor) else None,
+    }
+
+
+def said_of_floor(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> Said:
+    """What the floor promises, or why there is none."""
+    if floor is None and len(claims) > 1:
+        lost, false = (record["floor"] for record in claims)
+        return Said("floor_neither", {"least": false, "none": false is None, "most": lost, "any": lost is None})
+    if floor is None:
+        return Said("floor_none")
+    facts: dict[str, Fact] = {"sure": SURE}
+    if not math.isfinite(floor):
+        first = claims[0]
+        facts |= {"measured": first["measured"], "share": first["share"], "queries": first["queries"]}
+        return Said("floor_not_needed", facts)
+    for record in claims:
+        facts |= {record["name"]: record["share"], f"{record['name']}_queries": record["queries"]}
+    facts |= {"floor": number_text(floor), "both": len(claims) > 1, "usually": not len(strange.unit)}
+    if len(strange.unit):
+        facts |= {"strange": len(strange.unit), "left": strange.words_shown(floor)}
+    return Said("floor_kept", facts)
