@@ -32,7 +32,7 @@ from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn import waiting
+from steelyard_eval.learn import searches as waiting
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 
 KEY = "sk-live-0123456789"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.markup import ends, number, p_value
 from steelyard_eval.common.tabular import Tabular, frame_html
@@ -15,7 +16,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.measures.paired import paired
-from steelyard_eval.recording.runs import KeptRun, find_run, kept, states_of
+from steelyard_eval.recording.runs import KeptRun, find_run, kept, parts_of, states_of
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Fact, Said
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-COLUMNS = ("run", "date", "command", "metric", "value", "contender", "changed since")
+COLUMNS = ("run", "date", "command", "metric", "value", "contender")
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels", "provenance": "provenance"}
 SEARCH = {"strategy": "weights", "settings": "settings"}
 Lines = dict[str, list[Span | None]]
@@ -47,11 +48,9 @@ class Runs(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """Every run with what it found."""
+        told = ({"run": run.id, "at": run.at, "kind": run.kind} for run in self.runs)
         return {
-            "runs": [
-                {"run": run.id, "at": run.at, "kind": run.kind, **msgspec.to_builtins(run.facts)}
-                for run in self.runs
-            ]
+            "runs": [{**one, **msgspec.to_builtins(run.facts)} for one, run in zip(told, self.runs, strict=True)]
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -74,7 +73,7 @@ class Runs(Tabular):
         """A row for each run of a metric, oldest first; ConfigError without any."""
         rows = [row for row in self._rows() if row["metric"] == metric and row["contender"]]
         if not rows:
-            known = ", ".join(sorted({str(run.facts.metric) for run in self.runs})) or "none"
+            known = ", ".join(sorted({run.facts.metric for run in self.runs})) or "none"
             raise ConfigError(f"no run of {metric} is kept; kept are runs of {known}")
         return [{name: row[name] for name in ("run", "date", "value", "contender")} for row in rows]
 
@@ -88,21 +87,24 @@ class Runs(Tabular):
     def between(self, before: int, after: int) -> dict[str, Any]:
         """Two runs: `difference` of what they are about, None where `sentence` says why not, and `changes`."""
         one, other = find_run(self.runs, before), find_run(self.runs, after)
-        difference = self._difference(one, other)
+        states = [states_of(self.dataset, run) for run in (one, other)]
+        sentence, difference = self._difference(one, other, states)
+        changes = {
+            what: moved(states[0].get(part, {}), states[1].get(part, {}), named=NAMED) or "changed"
+            for part, what in PARTS.items()
+            if one.facts.states.get(part) != other.facts.states.get(part)
+        } | dict(_of_search(one, other))
         return {
-            "before": before,
-            "after": after,
-            "sentence": difference if isinstance(difference, str) else _told(one, other, difference),
-            "difference": None if isinstance(difference, str) else difference,
-            "changes": self._changes(one, other),
-        }
+            "before": before, "after": after, "sentence": sentence, "difference": difference, "changes": changes
+        }  # fmt: skip
 
-    def _difference(self, one: KeptRun, other: KeptRun) -> dict[str, Any] | str:
+    def _difference(
+        self, one: KeptRun, other: KeptRun, states: Sequence[dict[str, Any]]
+    ) -> tuple[str, dict[str, Any] | None]:
         """The paired difference over the queries that both asked and judged alike; else why there is none."""
         for name in ("metric", "split"):
             if getattr(one.facts, name) != getattr(other.facts, name):
-                return say(Said("runs_by_another", {"old": one.id, "new": other.id, "what": name}))
-        states = [states_of(self.dataset, run) for run in (one, other)]
+                return say(Said("runs_by_another", {"old": one.id, "new": other.id, "what": name})), None
         pairs = zip(states, (one.facts.own, other.facts.own), strict=True)
         old, new = (state.get("values", {}).get(row.label, {}) if row else {} for state, row in pairs)
         data = [[state.get(name, {}) for state in states] for name in ("queries", "labels")]
@@ -112,46 +114,28 @@ class Runs(Tabular):
             if None not in (new[query], old.get(query)) and all(a.get(query) == b.get(query) for a, b in data)
         ]
         if not alike:
-            return say(Said("runs_without_values"))
-        units = dict(
-            zip((query.id for query in self.dataset.queries), unit_numbers(self.dataset.queries), strict=True)
-        )
-        groups = [int(units[query]) if query in units else query for query in alike]
+            return say(Said("runs_without_values")), None
+        queries = self.dataset.queries
+        units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
+        groups = [units.get(query, query) for query in alike]
         found = paired({"": [new[query] for query in alike]}, [old[query] for query in alike], groups)[""]
-        interval = {"delta": found.gain.mean, "low": found.gain.low, "high": found.gain.high}
-        return {**interval, "p": found.p, "queries": len(alike), "verdict": VERDICTS[found.verdict]}
-
-    def _changes(self, one: KeptRun, other: KeptRun) -> dict[str, str]:
-        """What differs, by its name."""
-        before, after = (states_of(self.dataset, run) for run in (one, other))
-        return {
-            what: moved(before.get(part, {}), after.get(part, {}), named=NAMED) or "changed"
-            for part, what in PARTS.items()
-            if one.facts.states.get(part) != other.facts.states.get(part)
-        } | dict(_of_search(one, other))
+        gain, p, verdict = found.gain, p_value(found.p).replace("<", "< "), VERDICTS[found.verdict]
+        change = f"{number(gain.mean, signed=True)} {ends(gain.low, gain.high, '+.3f')}"
+        labels = (run.facts.own.label if run.facts.own else "" for run in (one, other))
+        facts: dict[str, Fact] = dict(zip(("other", "label"), labels, strict=True))
+        facts |= {"new": other.id, "old": one.id, "change": change, "metric": other.facts.metric}
+        facts |= {"queries": len(alike), "verdict": verdict, "p": p if p.startswith("<") else f"= {p}"}
+        numbers = {"delta": gain.mean, "low": gain.low, "high": gain.high, "p": found.p}
+        return say(Said("runs_apart", facts)), {**numbers, "queries": len(alike), "verdict": verdict}
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
-        for at, run in enumerate(self.runs):
+        for run in self.runs:
             own = run.facts.own
-            earlier = [old for old in self.runs[:at] if own and old.facts.best and _measure(old) == _measure(run)]
             value = f"{number(own.mean)} {ends(own.low, own.high, '.3f')}".rstrip() if own else ""
-            rows.append(
-                {
-                    "run": run.id,
-                    "date": run.at[:16].replace("T", " "),
-                    "command": run.kind,
-                    "metric": run.facts.metric,
-                    "value": value,
-                    "contender": own.label if own else "",
-                    "changed since": _since(earlier[-1], run) if earlier else "",
-                }
-            )
+            named = run.at[:16].replace("T", " "), run.kind, run.facts.metric
+            rows.append(dict(zip(COLUMNS, (run.id, *named, value, own.label if own else ""), strict=True)))
         return rows
-
-
-def _measure(run: KeptRun) -> tuple[str | None, str | None]:
-    return run.facts.metric, run.facts.split
 
 
 def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
@@ -159,9 +143,9 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
 
     Runs of other jobs, metrics and splits measured something else, and would look like a change. None without two.
     """
-    alike: dict[tuple[object, ...], list[KeptRun]] = {}
+    alike: dict[tuple[str, ...], list[KeptRun]] = {}
     for run in (run for run in runs if run.facts.best):
-        alike.setdefault((run.kind, *_measure(run)), []).append(run)
+        alike.setdefault((run.kind, run.facts.metric, run.facts.split), []).append(run)
     twice = [group for group in alike.values() if len(group) > 1]
     if not twice:
         return None
@@ -170,8 +154,7 @@ def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
     for run in same:
         when = run.at[5:16].replace("T", " ")
         for name, row in (("best", run.facts.best), ("today", run.facts.today)):
-            span = row and Span(row.label, row.mean, row.low, row.high, when)
-            lines[name].append(span or None)
+            lines[name].append(row and Span(row.label, row.mean, row.low, row.high, when))
     return {name: line for name, line in lines.items() if any(line)}, same[-1].facts.metric
 
 
@@ -181,13 +164,14 @@ def in_words(found: dict[str, Any]) -> str:
     return "\n".join([wrapped(found["sentence"]), *(changes or ["nothing changed"])])
 
 
-def _told(one: KeptRun, other: KeptRun, found: dict[str, Any]) -> str:
-    old, new = (run.facts.own.label if run.facts.own else "" for run in (one, other))
-    interval = f"{number(found['delta'], signed=True)} {ends(found['low'], found['high'], '+.3f')}"
-    p = p_value(found["p"]).replace("<", "< ")
-    facts: dict[str, Fact] = {"new": other.id, "label": new, "old": one.id, "other": old, "change": interval}
-    facts |= {"metric": other.facts.metric, "queries": found["queries"], "verdict": found["verdict"]}
-    return say(Said("runs_apart", {**facts, "p": p if p.startswith("<") else f"= {p}"}))
+def moved_since_last(dataset: Dataset) -> list[str]:
+    """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told."""
+    with suppress(DataError):
+        for run in [run for run in kept(dataset) if run.facts.verdict != "mismatch"][-1:]:
+            before, now = states_of(dataset, run), parts_of(dataset)
+            told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
+            return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
+    return []
 
 
 def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:
@@ -196,12 +180,5 @@ def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:
         old, new = (str((run.facts.own and getattr(run.facts.own, name)) or "-") for run in (one, other))
         if old != new:
             yield what, f"{brief(old)} to {brief(new)}"
-    tools = [run.facts.tool for run in (one, other)]
-    if tools[0] != tools[1]:
-        yield "tool", " to ".join(tools)
-
-
-def _since(one: KeptRun, other: KeptRun) -> str:
-    """What differs in a word each, without reading what is kept of the data."""
-    data = [what for part, what in PARTS.items() if one.facts.states.get(part) != other.facts.states.get(part)]
-    return f"{one.id}: {', '.join([*data, *(what for what, _ in _of_search(one, other))]) or 'nothing'}"
+    if one.facts.tool != other.facts.tool:
+        yield "tool", f"{one.facts.tool} to {other.facts.tool}"

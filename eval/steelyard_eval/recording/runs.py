@@ -37,6 +37,8 @@ PATIENCE = 10_000
 """Milliseconds that another writer is waited for."""
 MOST = 20_000
 """Entries or queries whose changes are told one by one; of more only whether anything changed."""
+LISTED = 8
+"""Contenders whose values by query are kept."""
 TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
@@ -45,8 +47,6 @@ TABLES = (
 CONTENTS = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
 """What the content of a part may be, where it is not a hash by id."""
 T = TypeVar("T")
-LISTED = 8
-"""Contenders whose values by query are kept."""
 
 
 class KeptRow(Struct, frozen=True):
@@ -112,38 +112,30 @@ def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = 
     when = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
     insert = "INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)"
     for path in _places(dataset):
-        try:
+        with suppress(apsw.Error, OSError, DataError):
             with closing(_opened(path, write=True)) as db, _transaction(db):
                 db.execute(insert, (when, result.job, msgspec.json.encode(facts).decode()))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(contents.values()))
-        except (apsw.Error, OSError, DataError):
-            continue
-        return
+            return
 
 
 def kept(dataset: Dataset) -> list[KeptRun]:
     """All runs of a data set, oldest first; DataError for a file that is damaged or not of this program."""
-    path = _file(dataset)
-    if path is None:
-        return []
-    with _reading(path) as db:
-        rows = db.execute("SELECT id, at, kind, facts FROM runs ORDER BY id").fetchall()
+    rows = _read(dataset, [("SELECT id, at, kind, facts FROM runs ORDER BY id", ())])
     return [
-        KeptRun(int(str(id_)), str(at), str(kind), _decoded(str(facts), path, KeptFacts))
-        for id_, at, kind, facts in rows
+        KeptRun(int(str(id_)), str(at), str(kind), _decoded(dataset, facts, KeptFacts))
+        for found in rows
+        for id_, at, kind, facts in found
     ]
 
 
 def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
     """What the entries, queries, labels and lists of a run were, by part; without those that were too many."""
-    path = _file(dataset)
-    if path is None:
-        return {}
-    with _reading(path) as db:
-        sql = "SELECT content FROM states WHERE digest = ?"
-        rows = {name: db.execute(sql, (digest,)).fetchone() for name, digest in run.facts.states.items()}
-    known = {name: row[0] for name, row in rows.items() if row is not None}
-    return {name: _decoded(text, path, CONTENTS.get(name, dict[str, str])) for name, text in known.items()}
+    asked = [("SELECT content FROM states WHERE digest = ?", (digest,)) for digest in run.facts.states.values()]
+    known = zip(run.facts.states, _read(dataset, asked), strict=False)
+    return {
+        name: _decoded(dataset, rows[0][0], CONTENTS.get(name, dict[str, str])) for name, rows in known if rows
+    }
 
 
 def decided_on(dataset: Dataset) -> KeptRun | None:
@@ -221,25 +213,27 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[apsw.Connection]:
+def _read(dataset: Dataset, asked: list[tuple[str, tuple[str, ...]]]) -> list[list[tuple[Any, ...]]]:
+    """The rows of each statement; nothing where nothing was kept, DataError where that cannot be read."""
+    if (path := _file(dataset)) is None:
+        return []
     try:
         with closing(_opened(path)) as db:
-            yield db
+            return [db.execute(sql, values).fetchall() for sql, values in asked]
     except apsw.BusyError:
         raise DataError(f"{_named(path)} is locked by another program; try again when that has ended") from None
     except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {_named(path)}: {error}; delete it to begin anew") from None
 
 
-def _decoded(text: str, path: Path, kind: type[T]) -> T:
+def _decoded(dataset: Dataset, text: object, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(str(text), type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise DataError(f"{_named(path)} is damaged; delete it to begin anew") from None
+        raise DataError(f"{_named(_file(dataset))} is damaged; delete it to begin anew") from None
 
 
-def _named(path: Path) -> str:
+def _named(path: Path | None) -> str:
     return shown(str(path), PATH_WIDTH)
 
 
@@ -266,18 +260,18 @@ def _values(result: Result) -> dict[str, dict[str, float | None]]:
 
 def _facts(result: Result) -> KeptFacts:
     """The numbers of a result: what was decided, and the means of its contenders."""
-    about, decision, choice = result.provenance, result.decision, result.choice
+    decision, choice = result.decision, result.choice
     rows = [
         KeptRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)
         for row in result.rows
         if (mean := row.means.get(result.metric))
     ]
     return KeptFacts(
-        tool=about.tool,
+        tool=result.provenance.tool,
         metric=result.metric,
-        split=about.split,
+        split=result.provenance.split,
         verdict=result.verdict,
-        baseline=about.baseline,
+        baseline=result.provenance.baseline,
         chosen=choice.strategy if decision and choice else "",
         labels_needed=decision.more if decision else None,
         rows=sorted(rows, key=lambda row: (-row.mean, row.label)),

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.candidates import restriction
+from steelyard_eval.choose import restriction
 from steelyard_eval.candidates.candidates import build_candidates, of_config
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source, read_current

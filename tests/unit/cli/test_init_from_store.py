@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.choose import costs
+from steelyard_eval.choose import leaderboard as costs
 from steelyard_eval.cli.init_from_store import find_store
 from steelyard_eval.cli.main import main
 

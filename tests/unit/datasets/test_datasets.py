@@ -479,23 +479,6 @@ class TestAccepting:
         assert load(sealed).qrels["q1"]["e1"] == 3
         assert (self.accept(sealed)[0], "nothing" in self.accept(sealed)[1][0]) == (0, True)
 
-    def test_labels_that_show_that_not_all_is_judged(self, sealed):
-        """Of the relevant ones q1 e1 goes and q2 e1, which pool: complete called not relevant, comes."""
-        manifest = json.loads((sealed / "dataset.json").read_text())
-        write(sealed, "dataset.json", manifest | {"pool": "complete"})
-        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
-        write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2\n", "") + "q2 0 e1 1\n")
-        said = "labels of relevant entries: 1 gone, 1 new. dataset.json says that all is judged (pool: complete)"
-        assert [line.startswith(said) for line in self.accept(sealed)[1]] == [False, False, True]
-
-    def test_labels_that_an_undo_brought_back_are_not_doubted(self, sealed):
-        """The same change, back to the labels that judge --apply had kept."""
-        self.test_labels_that_show_that_not_all_is_judged(sealed)
-        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
-        for folder in ("qrels.txt.bak", "qrels.txt"):
-            write(sealed, folder, QRELS)
-        assert [line.split(":")[0] for line in self.accept(sealed)[1]][:1] == ["accepted"]
-
     def test_a_file_that_was_removed(self, sealed):
         write(sealed, "qrels.txt", None)
 

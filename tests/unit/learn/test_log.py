@@ -21,7 +21,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
-from steelyard_eval.learn import clients
+from steelyard_eval.learn import searches as clients
 from steelyard_eval.learn.counts import CODE, KINDS, SeenFilter, Tally
 from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log

@@ -9,7 +9,7 @@ import steelyard_eval as sy
 from steelyard.live.search import Searcher
 from steelyard.systems import find_system
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.recording import price
+from steelyard_eval.recording import record as price
 from steelyard_eval.recording.record import record
 
 

@@ -21,7 +21,7 @@ from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 from steelyard_eval.datasets.manifest import accept as accept_files
-from steelyard_eval.recording.accepted import moved_since_last
+from steelyard_eval.recording.history import moved_since_last
 
 LISTED = 10
 """Queries that measure nothing and are named."""

@@ -20,10 +20,9 @@ from steelyard_eval.recording.history import Runs, in_words
 def runs(dataset: str, run: int | None, other: int | None, trend: str | None, as_json: bool) -> None:
     """List what compare, recommend, tune, learn and gate found on DATASET, or compare two of these runs.
 
-    Each run has the value of what it chose, else of its only weights file, else of the best; the last column has
-    the run before it of the same metric and split, and what changed since. With RUN and OTHER: the difference
-    between the two, query by query, and what changed. Runs are kept in .steelyard/runs.db beside the data set,
-    with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
+    Each run has the value of what it chose, else of its only weights file, else of the best. With RUN and OTHER:
+    the difference between the two, query by query, and what changed. Runs are kept in .steelyard/runs.db beside
+    the data set, with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
     """
     if (run is None) != (other is None):
         raise click.UsageError("name two runs to compare, or none to list all")
